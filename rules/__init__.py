@@ -1,0 +1,1 @@
+"""Rules that ship with argolint: one module per rule, in family folders."""
