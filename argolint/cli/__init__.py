@@ -1,1 +1,81 @@
-"""The command line."""
+"""The command line: one file a command, imported when it runs, so that `--help` stays quick."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from argolint.errors import ArgolintError
+
+# name: (module, what it does). The short texts stand here so that `argolint --help` imports no command.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "check": ("argolint.cli.check", "Lint applications."),
+    "rules": ("argolint.cli.rules", "List the rules."),
+    "explain": ("argolint.cli.explain", "Show a rule's page."),
+    "schema": ("argolint.cli.schema", "Print a JSON Schema."),
+}
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        return importlib.import_module(COMMANDS[cmd_name][0]).command  # type: ignore[no-any-return]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        import difflib
+
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = difflib.get_close_matches(args[0], COMMANDS, 1)
+            if not close:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {close[0]}?", ctx) from None
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(package_name="argolint", message="%(prog)s %(version)s")
+def cli() -> None:
+    """The linter for what Argo CD does rather than for what Git says.
+
+    \b
+    argolint demo                 see it work, no server needed
+    argolint check                lint every application of the server you are logged in to
+    argolint check team/web -v    one application, with evidence and every fix
+    argolint explain RULE         why it matters and what to do
+
+    Exit codes: 0 nothing at or above --fail-on, 1 such findings, 2 cannot start, 3 incomplete.
+    """
+
+
+def main() -> None:
+    """Run, and turn every foreseen error into two lines: what and where, then what to do."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except click.Abort:
+        click.echo("argolint: interrupted", err=True)
+        code = 130
+    except ArgolintError as error:
+        click.echo(f"argolint: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"  → {error.hint}", err=True)
+        code = 2
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader left; there is nobody to tell
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

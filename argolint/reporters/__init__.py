@@ -1,1 +1,84 @@
-"""Report formats."""
+"""Report formats: one `render(report, style) -> str` per module, and their names."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from argolint.errors import UsageError
+from argolint.report import Report
+
+FORMATS: Mapping[str, str] = {
+    "text": "for people, in a terminal",
+    "json": "one versioned document, for programs",
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a report for people may look."""
+
+    width: int = 100
+    color: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any]) -> Style:
+        """Colour as --color says, else on a terminal unless NO_COLOR is set (no-color.org)."""
+        wish = given["color"]
+        on = wish == "always" or (wish == "auto" and sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
+        return cls(shutil.get_terminal_size((100, 24)).columns, on, given["quiet"], given["verbose"])
+
+
+@dataclass(frozen=True)
+class Output:
+    """A format and where it goes; no file means standard output."""
+
+    format: str
+    file: Path | None = None
+
+
+def parse_outputs(texts: Sequence[str]) -> tuple[Output, ...]:
+    """`text`, `json=report.json`; UsageError for an unknown format, a folder that is not there, two outputs in one place."""
+    found: list[Output] = []
+    for text in texts or ("text",):
+        name, _, file = text.partition("=")
+        if name not in FORMATS:
+            raise UsageError(f"-o {text}: there is no format {name!r}", f"formats: {', '.join(FORMATS)}")
+        output = Output(name, Path(file) if file else None)
+        if output.file is not None and not output.file.absolute().parent.is_dir():
+            raise UsageError(f"-o {text}: the folder {output.file.parent} does not exist", "make it first")
+        if output.file in [o.file for o in found]:
+            raise UsageError(f"-o {text}: two reports cannot go to one place", "name a file: -o FORMAT=FILE")
+        found.append(output)
+    return tuple(found)
+
+
+def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
+    """Write every output; a file is replaced whole or not at all."""
+    for output in outputs:
+        text = render(report, output.format, style if output.file is None else Style(verbose=True))
+        if output.file is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            continue
+        part = output.file.with_name(output.file.name + ".part")
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(output.file)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise UsageError(f"cannot write {output.file}: {error.strerror}", "check the path and its rights") from None
+
+
+def render(report: Report, name: str, style: Style) -> str:
+    """One report in one format."""
+    module = importlib.import_module(f"argolint.reporters.{name.replace('-', '_')}")
+    return str(module.render(report, style))

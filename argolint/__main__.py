@@ -1,0 +1,5 @@
+"""`python -m argolint`."""
+
+from argolint.cli import main
+
+main()

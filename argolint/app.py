@@ -1,0 +1,476 @@
+"""One Application and its objects, as the server's answers tell it: what a rule looks at.
+
+An `App` is made from the list call alone; reading its states (managed-resources and resource-tree) gives a richer one
+through `App.with_states`. Objects are decoded when a rule asks for them, and never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from argolint import diff
+from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom
+from argolint.rule import Want
+from argolint.values import dig, items, parse_time
+
+State = str | Mapping[str, Json] | None
+"""An object as the server sends it: a JSON string (`"null"` = absent), or decoded, or not known."""
+
+BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
+"""Conditions under which the desired state is unknown: the server answers `targetState: "null"` for everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """status: Healthy, Suspended, Progressing, Missing, Degraded, Unknown; empty when Argo CD has no check for the kind."""
+
+    status: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    type: str
+    message: str
+    since: datetime | None = None
+
+    @property
+    def is_error(self) -> bool:
+        return self.type.endswith("Error")
+
+    @property
+    def symptom(self) -> Symptom:
+        return Symptom.condition(self.type, self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A Kubernetes Event, kept by the cluster for about an hour."""
+
+    type: str
+    reason: str
+    message: str
+    count: int = 1
+    first: datetime | None = None
+    last: datetime | None = None
+    object_uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """status.operationState: the last or running sync."""
+
+    phase: str
+    message: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    retry_count: int
+    raw: Object
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        """The revisions that the sync result names, else the requested ones."""
+        result = self.raw.get("syncResult") or {}
+        asked = dig(self.raw, "operation", "sync") or {}
+        several = result.get("revisions") or asked.get("revisions")
+        one = result.get("revision") or asked.get("revision")
+        return tuple(several) if several else (one,) if one else ()
+
+    @property
+    def results(self) -> tuple[Object, ...]:
+        """syncResult.resources: group, version, kind, namespace, name, status, message, hookType, hookPhase, syncPhase."""
+        return items(self.raw, "syncResult", "resources")
+
+    @property
+    def automated(self) -> bool:
+        return bool(dig(self.raw, "operation", "initiatedBy", "automated"))
+
+    @property
+    def self_heal_attempts(self) -> int:
+        return int(dig(self.raw, "operation", "sync", "autoHealAttemptsCount") or 0)
+
+    @property
+    def waiting_to_retry(self) -> bool:
+        """Running with finishedAt set means the controller waits before the next attempt (controller/appcontroller.go)."""
+        return self.phase == "Running" and self.finished_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One object of the resource tree; `parents` are uids."""
+
+    id: ResourceId
+    uid: str
+    parents: tuple[str, ...]
+    health: Health
+    created_at: datetime | None
+    images: tuple[str, ...]
+    raw: Object
+    orphaned: bool = False
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One object that the Application manages.
+
+    status          Synced, OutOfSync, Unknown or empty (hooks, skipped)
+    desired, live   decoded states; None when absent or not known (`desired_known`, `live_known` tell which)
+    normalized, predicted   what Argo CD compares: the normalised live state and the live state a sync would leave
+    """
+
+    id: ResourceId
+    status: str = ""
+    health: Health = Health()
+    hook: bool = False
+    requires_pruning: bool = False
+    sync_wave: int = 0
+    modified: bool = False
+    desired_state: State = None
+    live_state: State = None
+    normalized_state: State = None
+    predicted_state: State = None
+    desired_known: bool = False
+    live_known: bool = False
+    uid: str = ""
+    created_at: datetime | None = None
+
+    @property
+    def key(self) -> ResourceKey:
+        return self.id.key
+
+    @property
+    def kind(self) -> str:
+        return self.id.kind
+
+    @property
+    def group(self) -> str:
+        return self.id.group
+
+    @property
+    def namespace(self) -> str:
+        return self.id.namespace
+
+    @property
+    def name(self) -> str:
+        return self.id.name
+
+    @cached_property
+    def desired(self) -> Object | None:
+        return _decode(self.desired_state) if self.desired_known else None
+
+    @cached_property
+    def live(self) -> Object | None:
+        return _decode(self.live_state) if self.live_known else None
+
+    @cached_property
+    def normalized(self) -> Object | None:
+        return _decode(self.normalized_state)
+
+    @cached_property
+    def predicted(self) -> Object | None:
+        return _decode(self.predicted_state)
+
+    @property
+    def any(self) -> Object:
+        """The desired object, else the live one, else nothing."""
+        return self.desired or self.live or {}
+
+    @property
+    def missing(self) -> bool:
+        """Desired and known not to be live."""
+        return self.desired_known and self.live_known and _absent(self.live_state) and not _absent(self.desired_state)
+
+    @property
+    def extra(self) -> bool:
+        """Live, and known not to be desired."""
+        return self.desired_known and self.live_known and _absent(self.desired_state) and not _absent(self.live_state)
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """What Argo CD shows as different between this object's two present sides, sorted by pointer."""
+        if not (self.modified and self.desired_known) or _absent(self.live_state) or _absent(self.desired_state):
+            return ()
+        if self.normalized_state == self.predicted_state:
+            return ()
+        return diff.changes(self.predicted or {}, self.normalized or {}, self.live)
+
+
+@dataclass(frozen=True)
+class App:
+    """One Application as rules see it. `raw` is the Application object of the server's list."""
+
+    ref: AppRef
+    raw: Object
+    cluster: str
+    observed_at: datetime
+    resources: tuple[Resource, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    read: bool = False
+    evidence: Mapping[Want, Any] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> Object:
+        return self.raw.get("spec") or {}
+
+    @property
+    def status(self) -> Object:
+        return self.raw.get("status") or {}
+
+    @property
+    def name(self) -> str:
+        return self.ref.name
+
+    @property
+    def destination_namespace(self) -> str:
+        return dig(self.spec, "destination", "namespace") or ""
+
+    @cached_property
+    def sources(self) -> tuple[Object, ...]:
+        """sourceHydrator's dry source, else spec.sources, else spec.source: the order of Argo CD itself."""
+        dry = dig(self.spec, "sourceHydrator", "drySource")
+        if dry:
+            return (dry,)
+        several = items(self.spec, "sources")
+        return several or ((self.spec["source"],) if self.spec.get("source") else ())
+
+    @property
+    def sync_status(self) -> str:
+        return dig(self.status, "sync", "status") or ""
+
+    @cached_property
+    def revisions(self) -> tuple[str, ...]:
+        """The revisions that Argo CD compares with, one a source."""
+        sync = self.status.get("sync") or {}
+        return tuple(sync.get("revisions") or ((sync["revision"],) if sync.get("revision") else ()))
+
+    @property
+    def health(self) -> Health:
+        found = self.status.get("health") or {}
+        return Health(found.get("status", ""), found.get("message", ""))
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        return tuple(
+            Condition(c.get("type", ""), c.get("message", ""), parse_time(c.get("lastTransitionTime")))
+            for c in items(self.status, "conditions")
+        )
+
+    @property
+    def desired_known(self) -> bool:
+        """False under a condition that keeps Argo CD from rendering or comparing."""
+        return not any(c.type in BLINDING for c in self.conditions)
+
+    @cached_property
+    def operation(self) -> Operation | None:
+        raw = self.status.get("operationState")
+        if not raw:
+            return None
+        return Operation(
+            raw.get("phase", ""),
+            raw.get("message", ""),
+            parse_time(raw.get("startedAt")),
+            parse_time(raw.get("finishedAt")),
+            int(raw.get("retryCount") or 0),
+            raw,
+        )
+
+    @cached_property
+    def sync_options(self) -> frozenset[str]:
+        """Exact strings; Argo CD ignores a typo."""
+        return frozenset(items(self.spec, "syncPolicy", "syncOptions"))
+
+    @property
+    def _automated(self) -> Object | None:
+        found = dig(self.spec, "syncPolicy", "automated")
+        return found if isinstance(found, Mapping) and found.get("enabled") is not False else None
+
+    @property
+    def automated(self) -> bool:
+        return self._automated is not None
+
+    @property
+    def self_heal(self) -> bool:
+        return bool((self._automated or {}).get("selfHeal"))
+
+    @property
+    def prune(self) -> bool:
+        return bool((self._automated or {}).get("prune"))
+
+    @property
+    def compare_options(self) -> frozenset[str]:
+        text = dig(self.raw, "metadata", "annotations", "argocd.argoproj.io/compare-options") or ""
+        return frozenset(option.strip() for option in text.split(",") if option.strip())
+
+    @property
+    def instance(self) -> str:
+        """The name in tracking data: `name` in the control plane, `<namespace>_<name>` elsewhere."""
+        control_plane = self.status.get("controllerNamespace") or "argocd"
+        return self.ref.name if self.ref.namespace == control_plane else f"{self.ref.namespace}_{self.ref.name}"
+
+    def of_kind(self, kind: str, group: str | None = None) -> Iterator[Resource]:
+        """Managed objects of a kind; `group` is exact when given (core is the empty string)."""
+        return (r for r in self.resources if r.id.kind == kind and (group is None or r.id.group == group))
+
+    @cached_property
+    def _by_key(self) -> Mapping[ResourceKey, Resource]:
+        return {r.key: r for r in self.resources}
+
+    def resource(self, key: ResourceKey) -> Resource | None:
+        return self._by_key.get(key)
+
+    def find(self, group: str, kind: str, namespace: str, name: str) -> Resource | None:
+        """A managed object of this application on its own cluster."""
+        return self._by_key.get(ResourceKey(self.cluster, group, kind, namespace, name))
+
+    @cached_property
+    def _nodes_by_uid(self) -> Mapping[str, Node]:
+        return {n.uid: n for n in self.nodes if n.uid}
+
+    def node(self, resource: ResourceId) -> Node | None:
+        return next((n for n in self.nodes if n.id.key == resource.key), None)
+
+    def children(self, uid: str) -> Iterator[Node]:
+        """Direct children in the resource tree."""
+        return (n for n in self.nodes if uid and uid in n.parents)
+
+    def descendants(self, uid: str) -> Iterator[Node]:
+        for child in self.children(uid):
+            yield child
+            yield from self.descendants(child.uid)
+
+    def root(self, node: Node) -> Node:
+        """The topmost ancestor of a node: as a rule the object that the application manages."""
+        seen = {node.uid}
+        while parent := next((self._nodes_by_uid[p] for p in node.parents if p in self._nodes_by_uid), None):
+            if parent.uid in seen:
+                break
+            seen.add(parent.uid)
+            node = parent
+        return node
+
+    def events(self, resource: ResourceId, uid: str = "") -> tuple[Event, ...] | None:
+        """Events of one object, newest first; None when they were not asked for or cannot be had."""
+        found = next(
+            (v for w, v in self.evidence.items() if w.kind == "events" and w.resource == resource and w.uid == uid),
+            None,
+        )
+        return tuple(found) if found is not None else None
+
+    def with_states(self, managed: Sequence[ManagedResource] | None, tree: Object | None) -> App:
+        """This application with the states of managed-resources and the nodes of resource-tree, either of which may lack."""
+        nodes = tuple(_nodes(tree or {}, self.cluster))
+        by_key = {n.id.key: n for n in nodes}
+        states = {ResourceKey(self.cluster, m.group, m.kind, m.namespace, m.name): m for m in managed or ()}
+        listed = {r.key for r in self.resources}
+        merged = [_merge(r, states.get(r.key), by_key.get(r.key), self.desired_known) for r in self.resources]
+        for key, state in states.items():
+            if key not in listed:
+                id_ = ResourceId(key.group, key.kind, key.namespace, key.name, "", self.cluster)
+                merged.append(_merge(Resource(id_, hook=state.hook), state, by_key.get(key), self.desired_known))
+        return replace(self, resources=tuple(merged), nodes=nodes, read=True)
+
+
+class ManagedResource(msgspec.Struct, rename="camel", frozen=True):
+    """One item of managed-resources (Argo CD's ResourceDiff). States are JSON text; `"null"` is an absent object."""
+
+    kind: str
+    name: str
+    group: str = ""
+    namespace: str = ""
+    target_state: str | None = None
+    live_state: str | None = None
+    normalized_live_state: str | None = None
+    predicted_live_state: str | None = None
+    modified: bool = False
+    hook: bool = False
+
+
+def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str, observed_at: datetime) -> App:
+    """An Application of the list answer; `cluster` is the canonical URL of its destination."""
+    metadata = raw.get("metadata") or {}
+    namespace = metadata.get("namespace") or control_plane
+    ref = AppRef(namespace, metadata.get("name", ""), dig(raw, "spec", "project") or "default", server)
+    app = App(ref, raw, cluster, observed_at)
+    return replace(app, resources=tuple(_listed(r, cluster) for r in items(raw, "status", "resources")))
+
+
+def _listed(raw: Object, cluster: str) -> Resource:
+    health = raw.get("health") or {}
+    return Resource(
+        ResourceId(
+            raw.get("group", ""),
+            raw.get("kind", ""),
+            raw.get("namespace", ""),
+            raw.get("name", ""),
+            raw.get("version", ""),
+            cluster,
+        ),
+        status=raw.get("status", ""),
+        health=Health(health.get("status", ""), health.get("message", "")),
+        hook=bool(raw.get("hook")),
+        requires_pruning=bool(raw.get("requiresPruning")),
+        sync_wave=int(raw.get("syncWave") or 0),
+    )
+
+
+def _merge(resource: Resource, state: ManagedResource | None, node: Node | None, desired_known: bool) -> Resource:
+    if state is not None:
+        resource = replace(
+            resource,
+            modified=state.modified,
+            desired_state=state.target_state,
+            live_state=state.live_state,
+            normalized_state=state.normalized_live_state,
+            predicted_state=state.predicted_live_state,
+            desired_known=desired_known,
+            live_known=True,
+        )
+    if node is not None:
+        resource = replace(
+            resource,
+            id=replace(resource.id, version=resource.id.version or node.id.version),
+            health=resource.health if resource.health.status else node.health,
+            uid=node.uid,
+            created_at=node.created_at,
+        )
+    return resource
+
+
+def _nodes(tree: Object, cluster: str) -> Iterator[Node]:
+    for field_name in ("nodes", "orphanedNodes"):
+        for raw in items(tree, field_name):
+            health = raw.get("health") or {}
+            yield Node(
+                ResourceId(
+                    raw.get("group", ""),
+                    raw.get("kind", ""),
+                    raw.get("namespace", ""),
+                    raw.get("name", ""),
+                    raw.get("version", ""),
+                    cluster,
+                ),
+                raw.get("uid", ""),
+                tuple(p.get("uid", "") for p in raw.get("parentRefs") or ()),
+                Health(health.get("status", ""), health.get("message", "")),
+                parse_time(raw.get("createdAt")),
+                tuple(raw.get("images") or ()),
+                raw,
+                orphaned=field_name == "orphanedNodes",
+            )
+
+
+def _absent(state: State) -> bool:
+    return state is None or state in ("", "null")
+
+
+def _decode(state: State) -> Object | None:
+    if not isinstance(state, str):
+        return state or None
+    found = msgspec.json.decode(state) if state else None
+    return found if isinstance(found, dict) and found else None

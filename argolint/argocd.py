@@ -1,0 +1,228 @@
+"""The Argo CD REST API: one function per endpoint over any Transport. All of them are reads.
+
+Field names and shapes: pkg/apis/application/v1alpha1/types.go and server/application/application.proto of Argo CD.
+Lists may be `null`; numbers are numbers whatever swagger.json says; every field is optional (2.8 to 3.5 differ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from argolint.app import Event, ManagedResource
+from argolint.errors import ApiError, AuthError, ConnectError
+from argolint.model import AppRef, Json, Object, ResourceId
+from argolint.values import items, parse_time
+
+if TYPE_CHECKING:
+    from argolint.transport import Answer, Transport
+
+Query = Sequence[tuple[str, str]]
+
+
+def version(t: Transport) -> str:
+    """The server's version text, such as `v3.5.1+109ca7c`; empty when it tells none."""
+    return str(_object(t, "/api/version").get("Version") or "")
+
+
+def settings(t: Transport) -> Object:
+    """url, appLabelKey, trackingMethod, installationID, resourceOverrides (only when logged in), controllerNamespace."""
+    return _object(t, "/api/v1/settings")
+
+
+def userinfo(t: Transport) -> Object:
+    """loggedIn, username, iss, groups; answered 200 with loggedIn absent when the token is not accepted."""
+    return _object(t, "/api/v1/session/userinfo")
+
+
+def clusters(t: Transport) -> tuple[Object, ...]:
+    """server, name, info{connectionState, serverVersion, apiVersions, ...} of each cluster the account may see."""
+    return items(_object(t, "/api/v1/clusters"), "items")
+
+
+def projects(t: Transport) -> tuple[Object, ...]:
+    """AppProject objects."""
+    return items(_object(t, "/api/v1/projects"), "items")
+
+
+def repositories(t: Transport) -> tuple[Object, ...]:
+    """repo, type, name, project, connectionState of each repository."""
+    return items(_object(t, "/api/v1/repositories"), "items")
+
+
+def application_sets(t: Transport) -> tuple[Object, ...]:
+    """ApplicationSet objects."""
+    return items(_object(t, "/api/v1/applicationsets"), "items")
+
+
+def applications(t: Transport, query: Query = ()) -> tuple[Object, ...]:
+    """Application objects, sorted by name; there is no paging. Over the server's message limit: ApiError 429.
+
+    `query`: name, projects (repeated), selector, repo, appNamespace, fields (comma list; conditions cannot be had through it).
+    """
+    return items(_object(t, "/api/v1/applications", query), "items")
+
+
+def application(t: Transport, ref: AppRef) -> Object:
+    return _object(t, _app_path(ref), _app_query(ref))
+
+
+def managed_resources(t: Transport, ref: AppRef, only: ResourceId | None = None) -> tuple[ManagedResource, ...]:
+    """The states of an application's objects, or of one of them; hooks are not among them."""
+    query = (
+        [("group", only.group), ("kind", only.kind), ("namespace", only.namespace), ("name", only.name)] if only else []
+    )
+    answer = _get(t, f"{_app_path(ref)}/managed-resources", (*_app_query(ref), *query))
+    return tuple(_typed(answer, _ManagedResources, t).items or ())
+
+
+def resource_tree(t: Transport, ref: AppRef) -> Object:
+    """nodes, orphanedNodes, hosts."""
+    return _object(t, f"{_app_path(ref)}/resource-tree", _app_query(ref))
+
+
+def manifests(
+    t: Transport,
+    ref: AppRef,
+    *,
+    revision: str = "",
+    revisions: Sequence[tuple[int, str]] = (),
+    fresh: int = 0,
+) -> tuple[Object, ...]:
+    """Rendered manifests with hooks, duplicates and undefaulted namespaces; Secret values are masked one by one.
+
+    `revision` renders a single-source application at another ref; `revisions` are (1-based source position, ref).
+    `fresh` counts renders that go past the server's cache (`noCache`): each one replaces the cache, and self-heal may deploy it.
+    """
+    query = list(_app_query(ref))
+    if revision:
+        query.append(("revision", revision))
+    for position, ref_name in revisions:
+        query += [("revisions", ref_name), ("sourcePositions", str(position))]
+    if fresh:
+        query += [("noCache", "true"), ("render", str(fresh))]
+    found = _object(t, f"{_app_path(ref)}/manifests", query)
+    return tuple(m for text in items(found, "manifests") if isinstance(m := msgspec.json.decode(text), dict))
+
+
+def events(t: Transport, ref: AppRef, resource: ResourceId | None = None, uid: str = "") -> tuple[Event, ...]:
+    """Events of one object, or of the Application itself, newest first."""
+    query = list(_app_query(ref))
+    if resource is not None:
+        query += [("resourceNamespace", resource.namespace), ("resourceName", resource.name), ("resourceUID", uid)]
+    found = [_event(raw) for raw in items(_object(t, f"{_app_path(ref)}/events", query), "items")]
+    return tuple(
+        sorted(found, key=lambda e: (e.last.timestamp() if e.last else 0.0, e.reason, e.message), reverse=True)
+    )
+
+
+def resource(t: Transport, ref: AppRef, wanted: ResourceId) -> Object | None:
+    """One live object of the application's tree, read from the cluster; None when the tree does not hold it."""
+    query = [
+        *_app_query(ref),
+        ("namespace", wanted.namespace),
+        ("resourceName", wanted.name),
+        ("version", wanted.version),
+        ("group", wanted.group),
+        ("kind", wanted.kind),
+    ]
+    try:
+        found = _object(t, f"{_app_path(ref)}/resource", query).get("manifest")
+    except ApiError as error:
+        if error.status in (400, 404):
+            return None
+        raise
+    decoded = msgspec.json.decode(found) if isinstance(found, str) and found else None
+    return decoded if isinstance(decoded, dict) else None
+
+
+def sync_windows(t: Transport, ref: AppRef) -> Object:
+    """activeWindows, assignedWindows, canSync (which answers for a manual sync)."""
+    return _object(t, f"{_app_path(ref)}/syncwindows", _app_query(ref))
+
+
+def revision_metadata(t: Transport, ref: AppRef, revision: str) -> Object:
+    """author, date, message, tags of a Git revision."""
+    return _object(t, f"{_app_path(ref)}/revisions/{quote(revision, safe='')}/metadata", _app_query(ref))
+
+
+class _ManagedResources(msgspec.Struct):
+    items: list[ManagedResource] | None = None
+
+
+def _event(raw: Object) -> Event:
+    series = raw.get("series") or {}
+    last = (
+        raw.get("lastTimestamp") or series.get("lastObservedTime") or raw.get("eventTime") or raw.get("firstTimestamp")
+    )
+    return Event(
+        raw.get("type", ""),
+        raw.get("reason", ""),
+        raw.get("message") or raw.get("note") or "",
+        int(raw.get("count") or series.get("count") or 1),
+        parse_time(raw.get("firstTimestamp") or raw.get("eventTime")),
+        parse_time(last),
+        (raw.get("involvedObject") or {}).get("uid", ""),
+    )
+
+
+def _app_path(ref: AppRef) -> str:
+    return f"/api/v1/applications/{quote(ref.name, safe='')}"
+
+
+def _app_query(ref: AppRef) -> Query:
+    """Without `project` a missing application answers like a forbidden one (403)."""
+    return (("appNamespace", ref.namespace), ("project", ref.project))
+
+
+def _get(t: Transport, path: str, query: Query = ()) -> Answer:
+    answer = t.get(path, query)
+    if answer.status >= 400:
+        raise _refusal(t, path, answer)
+    return answer
+
+
+def _object(t: Transport, path: str, query: Query = ()) -> Object:
+    found: Json = _typed(_get(t, path, query), Any, t)
+    if not isinstance(found, dict):
+        raise ConnectError(
+            f"{t.server}{path} answered {type(found).__name__} where Argo CD answers an object", _NOT_ARGOCD
+        )
+    return found
+
+
+_NOT_ARGOCD = (
+    "check the server name, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
+)
+
+
+def _typed(answer: Answer, kind: Any, t: Transport) -> Any:
+    try:
+        return msgspec.json.decode(answer.body, type=kind)
+    except msgspec.MsgspecError as error:
+        what = "HTML" if answer.body.lstrip()[:1] == b"<" else "no readable JSON"
+        raise ConnectError(
+            f"{t.server} answered {what} ({answer.content_type or 'no content type'}): {error}", _NOT_ARGOCD
+        ) from None
+
+
+def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError:
+    try:
+        body = msgspec.json.decode(answer.body)
+        reason = str(body.get("message") or body.get("error") or "") if isinstance(body, dict) else ""
+    except msgspec.MsgspecError:
+        reason = answer.body[:200].decode("utf-8", "replace").strip()
+    if answer.status == 401:
+        return AuthError(f"{t.server} does not accept the token: {reason or 'no reason given'}", _LOGIN)
+    hint = ""
+    if answer.status == 403:
+        hint = "the account lacks a right; `argolint explain --setup` prints the policy lines it needs"
+    elif answer.status == 429:
+        hint = "the answer is over the server's message limit (ARGOCD_GRPC_MAX_SIZE_MB); pass --project to read less"
+    return ApiError(f"{path}: {answer.status} {reason}".rstrip(), hint, status=answer.status, reason=reason)
+
+
+_LOGIN = "log in anew with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one"

@@ -1,0 +1,449 @@
+"""From a transport and rules to results: read the fleet, choose what to read further, inspect, settle, join.
+
+    load_fleet → triage → [threads: load states → wants → inspect] → AppResult* → join → settle
+
+`inspect` is pure. Applications in flight are bounded, each is dropped as soon as its facts are kept, and results are
+sorted before anything looks at them, so the bytes of a report do not depend on scheduling.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+from argolint import argocd
+from argolint.app import App, Resource, app_from_list
+from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
+from argolint.fleet import Fleet, cluster_of
+from argolint.model import AppRef, Fact, Failure, Finding, Object, Severity, Source, Symptom
+from argolint.rule import Rule, Want
+from argolint.transport import Transport
+from argolint.values import dig
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A rule as the user wants it: its options and, perhaps, another severity."""
+
+    rule: Rule
+    options: Any
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to run: what to look at and what the server may be asked for."""
+
+    rules: tuple[Chosen, ...]
+    wanted: Callable[[App], bool] = lambda app: True
+    workers: int = 8
+    deep: bool = False
+    renders: bool = False
+    manifests: bool = False
+    shard: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True)
+class AppResult:
+    """What inspecting one application gave; plain data that a shard can carry."""
+
+    ref: AppRef
+    resources: int = 0
+    findings: tuple[Finding, ...] = ()
+    facts: tuple[tuple[str, Fact], ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Findings and failures of a whole run, sorted."""
+
+    findings: tuple[Finding, ...]
+    failures: tuple[Failure, ...]
+    apps: tuple[AppRef, ...]
+    resources: int
+
+
+Progress = Callable[[int, int], None]
+
+
+def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
+    """The fleet, and what of it could not be read. Raises ArgolintError when the applications cannot be listed."""
+    failures: list[Failure] = []
+
+    def optional(stage: str, call: Callable[[Transport], Any], default: Any) -> Any:
+        try:
+            return call(t)
+        except (ApiError, NotRecorded) as error:
+            failures.append(Failure(stage, error.message, error.hint))
+            return default
+
+    settings: Object = optional("settings", argocd.settings, {})
+    user: Object = optional("userinfo", argocd.userinfo, {"loggedIn": True})
+    if not user.get("loggedIn"):
+        raise AuthError(
+            f"{t.server} does not know this login: the token is missing, expired or of another server",
+            "log in anew with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one",
+        )
+    version: str = optional("version", argocd.version, "")
+    projects: tuple[Object, ...] = optional("projects", argocd.projects, ())
+    raw_apps = _list(t, projects, failures)
+    clusters = {str(c.get("server", "")).rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
+    by_name = {str(c.get("name", "")): server for server, c in clusters.items()}
+    server = str(settings.get("url") or t.server).rstrip("/")
+    control_plane = str(settings.get("controllerNamespace") or "argocd")
+    observed_at = t.now()
+    apps = sorted(
+        (
+            app_from_list(
+                raw,
+                server=server,
+                cluster=cluster_of(raw.get("spec") or {}, by_name),
+                control_plane=control_plane,
+                observed_at=observed_at,
+            )
+            for raw in raw_apps
+        ),
+        key=lambda app: app.ref,
+    )
+    fleet = Fleet(
+        server,
+        version,
+        settings,
+        tuple(apps),
+        {str(dig(p, "metadata", "name")): p for p in projects},
+        clusters,
+        optional("repositories", argocd.repositories, ()),
+        optional("applicationsets", argocd.application_sets, ()),
+    )
+    return fleet, tuple(failures)
+
+
+def _list(t: Transport, projects: Sequence[Object], failures: list[Failure]) -> Iterable[Object]:
+    """The application list; project by project when it is over the server's message limit (429)."""
+    try:
+        return argocd.applications(t)
+    except ApiError as error:
+        if error.status != 429 or not projects:
+            raise
+    found: list[Object] = []
+    for name in sorted(str(dig(p, "metadata", "name")) for p in projects):
+        try:
+            found += argocd.applications(t, [("projects", name)])
+        except ApiError as error:
+            failures.append(Failure("applications", f"project {name}: {error.message}", error.hint))
+    return found
+
+
+def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done, total: None) -> Iterator[AppResult]:
+    """One result an application of this shard, in no particular order."""
+    apps = [a for a in fleet.apps if plan.wanted(a) and _in_shard(a.ref, plan.shard)]
+    done = 0
+    ended: list[AuthError] = []
+
+    def task(app: App) -> AppResult:
+        if not ended:
+            try:
+                return examine(t, app, fleet, plan)
+            except AuthError as error:
+                ended.append(error)  # no request after this one can succeed: what was read so far is kept
+        return AppResult(app.ref, failures=(Failure("login", ended[0].message, ended[0].hint, app.ref),))
+
+    with ThreadPoolExecutor(max_workers=plan.workers, thread_name_prefix="argolint") as pool:
+        pending: set[Future[AppResult]] = set()
+        queue = iter(apps)
+        try:
+            while True:
+                for app in queue:
+                    pending.add(pool.submit(task, app))
+                    if len(pending) >= 2 * plan.workers:
+                        break
+                if not pending:
+                    return
+                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    done += 1
+                    progress(done, len(apps))
+                    yield future.result()
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
+    """crc32 of the name: stable between runs and machines, unlike hash()."""
+    index, count = shard
+    return zlib.crc32(str(ref).encode()) % count == index - 1
+
+
+def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
+    """Read what one application needs, then inspect it. Only AuthError escapes."""
+    failures: list[Failure] = []
+    if plan.deep or needs_states(app, fleet, plan.rules):
+        app = _read(t, app, failures)
+    app = _gather(t, app, fleet, plan, failures)
+    result = inspect(app, fleet, plan.rules)
+    return replace(result, failures=(*failures, *result.failures))
+
+
+def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
+    """False for an application that the list shows Synced, Healthy and quiet, and that no rule wants to read all the same."""
+    if app.sync_status != "Synced" or app.health.status != "Healthy" or app.conditions:
+        return True
+    if app.operation is not None and app.operation.phase not in ("Succeeded", ""):
+        return True
+    return any(chosen.rule.reads is not None and chosen.rule.reads(app, fleet) for chosen in rules)
+
+
+def _read(t: Transport, app: App, failures: list[Failure]) -> App:
+    managed, tree = None, None
+    try:
+        managed = argocd.managed_resources(t, app.ref)
+    except AuthError:
+        raise
+    except ArgolintError as error:
+        if not (isinstance(error, ApiError) and error.status == 500 and not app.desired_known):
+            failures.append(Failure("managed-resources", error.message, error.hint, app.ref))
+    try:
+        tree = argocd.resource_tree(t, app.ref)
+    except AuthError:
+        raise
+    except ArgolintError as error:
+        if not (isinstance(error, ApiError) and error.status == 500 and not app.desired_known):
+            failures.append(Failure("resource-tree", error.message, error.hint, app.ref))
+    return app.with_states(managed, tree)
+
+
+_ROUNDS = 3
+
+
+def _gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> App:
+    """Fetch what rules want, again until they name nothing new: an Event may point at a store that is worth a look."""
+    for _ in range(_ROUNDS):
+        wanted: dict[Want, str] = {}
+        for chosen in plan.rules:
+            if chosen.rule.wants is not None:
+                try:
+                    wanted.update(dict.fromkeys(chosen.rule.wants(app, fleet, chosen.options), chosen.rule.id))
+                except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
+                    failures.append(_crash(chosen.rule, app.ref, "wants", error))
+        new = [w for w in sorted(wanted, key=repr) if w not in app.evidence and _allowed(w, t, plan)]
+        if not new:
+            break
+        found: dict[Want, Any] = {}
+        for want in new:
+            try:
+                found[want] = _fetch(t, app, fleet, want)
+            except AuthError:
+                raise
+            except NotRecorded:
+                found[want] = None  # the finding that it would have sharpened says what the snapshot lacks
+            except ArgolintError as error:
+                found[want] = None
+                if not (
+                    isinstance(error, ApiError)
+                    and error.status in (400, 404, 500)
+                    and want.kind in ("manifests", "render", "peer", "revision")
+                ):
+                    failures.append(Failure(want.kind, error.message, error.hint, app.ref, wanted[want]))
+        app = replace(app, evidence={**app.evidence, **found})
+    return app
+
+
+def _allowed(want: Want, t: Transport, plan: Plan) -> bool:
+    """Renders cost the server and can change what it deploys: only when the user said so, or when they are recorded."""
+    if want.kind == "render":
+        return plan.renders or t.offline
+    return want.kind != "manifests" or plan.manifests or t.offline
+
+
+def _fetch(t: Transport, app: App, fleet: Fleet, want: Want) -> Any:
+    match want.kind:
+        case "events":
+            return argocd.events(t, app.ref, want.resource, want.uid)
+        case "app-events":
+            return argocd.events(t, app.ref)
+        case "live":
+            return argocd.resource(t, want.app or app.ref, want.resource) if want.resource else None
+        case "peer":
+            return _peer(t, fleet, want)
+        case "manifests":
+            return argocd.manifests(t, app.ref)
+        case "render":
+            return tuple(argocd.manifests(t, app.ref, fresh=turn) for turn in (1, 2))
+        case "sync-windows":
+            return argocd.sync_windows(t, app.ref)
+        case "revision":
+            return argocd.revision_metadata(t, app.ref, want.revision)
+
+
+def _peer(t: Transport, fleet: Fleet, want: Want) -> Resource | None:
+    other = fleet.by_ref.get(want.app) if want.app else None
+    if other is None or want.resource is None:
+        return None
+    states = argocd.managed_resources(t, other.ref, want.resource)
+    return other.with_states(states, None).resource(want.resource.key)
+
+
+def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> AppResult:
+    """Findings and facts of one application. Pure: no I/O, no clock."""
+    findings: list[Finding] = []
+    facts: list[tuple[str, Fact]] = []
+    failures: list[Failure] = []
+    for chosen in rules:
+        rule = chosen.rule
+        try:
+            if rule.check is not None:
+                findings += [_stamp(f, chosen, app) for f in rule.check(app, fleet, chosen.options)]
+            if rule.collect is not None:
+                facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
+        except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
+            failures.append(_crash(rule, app.ref, "check", error))
+    kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
+    return AppResult(app.ref, len(app.resources), tuple(kept), tuple(facts), tuple(failures))
+
+
+def _crash(rule: Rule, ref: AppRef | None, stage: str, error: Exception) -> Failure:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" ({trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno})" if trace else ""
+    return Failure(
+        stage,
+        f"rule {rule.id} failed: {type(error).__name__}: {error}{place}",
+        "this is a bug of the rule: report it, and pass --ignore " + rule.id + " meanwhile",
+        ref,
+        rule.id,
+    )
+
+
+def _stamp(finding: Finding, chosen: Chosen, app: App | None, key: str = "") -> Finding:
+    rule = chosen.rule
+    return replace(
+        finding,
+        rule=rule.id,
+        family=rule.family,
+        severity=chosen.severity or finding.severity or rule.severity,
+        source=finding.source or (source_of(app) if app else None),
+        key=key,
+    )
+
+
+def source_of(app: App) -> Source | None:
+    """Where the application's manifests come from: its only source, or the first one that renders something."""
+    for index, source in enumerate(app.sources):
+        if source.get("ref") and not source.get("path") and not source.get("chart"):
+            continue
+        revision = app.revisions[index] if index < len(app.revisions) else str(source.get("targetRevision") or "")
+        return Source(
+            str(source.get("repoURL") or ""), revision, str(source.get("path") or ""), str(source.get("chart") or "")
+        )
+    return None
+
+
+def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
+    """Bring the applications' results together: fleet-wide rules speak, and each symptom keeps its best explanation."""
+    ordered = sorted(results, key=lambda r: r.ref)
+    findings = [f for r in ordered for f in r.findings]
+    failures = [f for r in ordered for f in r.failures]
+    groups: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+    for result in ordered:
+        for rule_id, fact in result.facts:
+            groups[rule_id, fact.key].append(fact)
+    chosen_by_id = {c.rule.id: c for c in rules}
+    for (rule_id, key), facts in sorted(groups.items()):
+        chosen = chosen_by_id[rule_id]
+        try:
+            findings += [
+                _stamp(f, chosen, None, key) for f in (chosen.rule.join or _nothing)(key, facts, chosen.options)
+            ]
+        except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
+            failures.append(_crash(chosen.rule, None, "join", error))
+    kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
+    return Outcome(
+        tuple(sorted(kept, key=finding_order)),
+        tuple(
+            sorted(failures, key=lambda f: (f.app is not None, f.app or AppRef("", ""), f.stage, f.rule or "", f.error))
+        ),
+        tuple(r.ref for r in ordered),
+        sum(r.resources for r in ordered),
+    )
+
+
+def _nothing(key: str, facts: Sequence[Fact], options: Any) -> Iterable[Finding]:
+    return ()
+
+
+def finding_order(finding: Finding) -> tuple[object, ...]:
+    """Applications by name, then resources, then rules: the order of every report."""
+    at = finding.at
+    return (
+        at.app,
+        at.resource is not None,
+        at.resource.key if at.resource else ("",) * 5,
+        at.pointer,
+        finding.rule,
+        finding.cause or "",
+        finding.key,
+        finding.message,
+    )
+
+
+def settle(findings: Sequence[Finding], ranks: Mapping[str, int]) -> list[Finding]:
+    """Each symptom is answered by the rule of highest rank.
+
+    A claim is lost to a claim that covers it and comes from a rule of higher rank; among equals a Change goes to the more
+    specific pointer, then to the first rule id, while health, operations and conditions may have several answers.
+    A finding that loses all its claims is dropped, one that loses some keeps the others.
+    """
+    by_app: dict[AppRef, list[tuple[Finding, Symptom]]] = defaultdict(list)
+    for finding in findings:
+        for app in _apps_of(finding):
+            by_app[app] += [(finding, claim) for claim in finding.explains]
+    by_subject = {app: _group(claims) for app, claims in by_app.items()}
+    kept: list[Finding] = []
+    for finding in findings:
+        if not finding.explains:
+            kept.append(finding)
+            continue
+        left = tuple(
+            claim
+            for claim in finding.explains
+            if not all(
+                any(
+                    _beats(other, rival, finding, claim, ranks)
+                    for other, rival in by_subject[app][claim.kind, claim.resource]
+                )
+                for app in _apps_of(finding)
+            )
+        )
+        if left:
+            kept.append(finding if left == finding.explains else replace(finding, explains=left))
+    return kept
+
+
+def _group(claims: Sequence[tuple[Finding, Symptom]]) -> Mapping[tuple[object, object], list[tuple[Finding, Symptom]]]:
+    found: dict[tuple[object, object], list[tuple[Finding, Symptom]]] = defaultdict(list)
+    for finding, claim in claims:
+        found[claim.kind, claim.resource].append((finding, claim))
+    return found
+
+
+def _apps_of(finding: Finding) -> frozenset[AppRef]:
+    """A fleet finding answers for every application that it names."""
+    return (
+        frozenset((finding.at.app, *(r.app for r in finding.related))) if finding.key else frozenset((finding.at.app,))
+    )
+
+
+def _beats(other: Finding, rival: Symptom, finding: Finding, claim: Symptom, ranks: Mapping[str, int]) -> bool:
+    if other is finding or other.rule == finding.rule or not rival.covers(claim):
+        return False
+    mine, theirs = ranks.get(finding.rule, 0), ranks.get(other.rule, 0)
+    if mine != theirs:
+        return theirs > mine
+    return claim.kind == "change" and rival.detail == claim.detail and other.rule < finding.rule

@@ -1,0 +1,148 @@
+"""Every Application of the server at a glance: what one list call, the settings, projects and clusters tell.
+
+A Fleet is built once, is frozen, and answers look-ups: who owns an object, does it exist on this cluster, what does the
+server track and ignore.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from argolint.app import App, Resource
+from argolint.model import AppRef, Object, ResourceKey
+from argolint.values import dig, items
+
+IN_CLUSTER = "https://kubernetes.default.svc"
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """All applications (from the list: no states) and what is common to them.
+
+    server     the Argo CD's own URL (settings.url, else where we connected)
+    version    such as v3.5.1; `at_least` compares
+    settings   /api/v1/settings
+    """
+
+    server: str
+    version: str
+    settings: Object
+    apps: tuple[App, ...] = ()
+    projects: Mapping[str, Object] = field(default_factory=dict)
+    clusters: Mapping[str, Object] = field(default_factory=dict)
+    repositories: tuple[Object, ...] = ()
+    application_sets: tuple[Object, ...] = ()
+
+    @cached_property
+    def by_ref(self) -> Mapping[AppRef, App]:
+        return {app.ref: app for app in self.apps}
+
+    @cached_property
+    def _owners(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
+        found: dict[ResourceKey, list[AppRef]] = defaultdict(list)
+        for app in self.apps:
+            for resource in app.resources:
+                if not resource.hook:
+                    found[resource.key].append(app.ref)
+        return {key: tuple(sorted(set(refs))) for key, refs in found.items()}
+
+    def owners(self, key: ResourceKey) -> tuple[AppRef, ...]:
+        """The applications whose list entry names this object (hooks aside), sorted."""
+        return self._owners.get(key, ())
+
+    @cached_property
+    def _on_cluster(self) -> Mapping[tuple[str, str, str], tuple[ResourceKey, ...]]:
+        found: dict[tuple[str, str, str], list[ResourceKey]] = defaultdict(list)
+        for key in self._owners:
+            found[key.cluster, key.group, key.kind].append(key)
+        return {kind: tuple(sorted(keys)) for kind, keys in found.items()}
+
+    def of_kind(self, cluster: str, group: str, kind: str) -> tuple[ResourceKey, ...]:
+        """Every object of this kind that some application manages on this cluster, sorted."""
+        return self._on_cluster.get((cluster, group, kind), ())
+
+    def resource(self, app: AppRef, key: ResourceKey) -> Resource | None:
+        """An object as the list tells it (status, no states)."""
+        found = self.by_ref.get(app)
+        return found.resource(key) if found else None
+
+    def app(self, name: str, namespace: str = "") -> App | None:
+        """An application by name; in the control plane when no namespace is given."""
+        wanted = namespace or self.control_plane
+        return next((a for a in self._by_name.get(name, ()) if a.ref.namespace == wanted), None)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, tuple[App, ...]]:
+        found: dict[str, list[App]] = defaultdict(list)
+        for app in self.apps:
+            found[app.ref.name].append(app)
+        return {name: tuple(apps) for name, apps in found.items()}
+
+    def app_of_instance(self, instance: str) -> App | None:
+        """The application that tracking data names: `name`, `<namespace>_<name>` or `<namespace>/<name>`.
+
+        An underscore is no legal character of Kubernetes names, so it always parts namespace and name.
+        """
+        for separator in ("/", "_"):
+            namespace, found, name = instance.partition(separator)
+            if found:
+                return self.app(name, namespace)
+        return self.app(instance)
+
+    @property
+    def control_plane(self) -> str:
+        return str(self.settings.get("controllerNamespace") or "argocd")
+
+    @property
+    def tracking_method(self) -> str:
+        """label, annotation or annotation+label; servers before 3.0 answer nothing and mean label."""
+        return str(self.settings.get("trackingMethod") or "label")
+
+    @property
+    def label_key(self) -> str:
+        return str(self.settings.get("appLabelKey") or "app.kubernetes.io/instance")
+
+    @property
+    def overrides(self) -> Mapping[str, Object]:
+        """resource.customizations by `group/Kind`, `Kind` or `*/*`."""
+        return self.settings.get("resourceOverrides") or {}
+
+    def at_least(self, major: int, minor: int) -> bool:
+        """False when the server's version is older, or unknown."""
+        digits = [
+            part for part in self.version.lstrip("v").split("+")[0].split("-")[0].split(".")[:2] if part.isdigit()
+        ]
+        return len(digits) == 2 and (int(digits[0]), int(digits[1])) >= (major, minor)
+
+    @cached_property
+    def _cluster_by_name(self) -> Mapping[str, str]:
+        return {cluster.get("name", ""): server for server, cluster in self.clusters.items()}
+
+    def cluster_of(self, spec: Object) -> str:
+        """The canonical URL of an Application's destination; `name:<name>` when no such cluster is registered."""
+        return cluster_of(spec, self._cluster_by_name)
+
+    def api_versions(self, cluster: str) -> frozenset[str]:
+        """What the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`; empty when the account may not see it."""
+        return frozenset(items(self.clusters.get(cluster), "info", "apiVersions"))
+
+    def kubernetes_version(self, cluster: str) -> str:
+        return str(dig(self.clusters.get(cluster), "info", "serverVersion") or "")
+
+    def peers(self, app: App) -> Iterator[App]:
+        """The other applications of the same cluster."""
+        return (other for other in self.apps if other.cluster == app.cluster and other.ref != app.ref)
+
+
+def cluster_of(spec: Object, by_name: Mapping[str, str]) -> str:
+    """See Fleet.cluster_of; `by_name` maps cluster names to servers."""
+    destination = spec.get("destination") or {}
+    server, name = destination.get("server") or "", destination.get("name") or ""
+    if server:
+        return str(server).rstrip("/")
+    if name in by_name:
+        return by_name[name]
+    return IN_CLUSTER if name == "in-cluster" else f"name:{name}"

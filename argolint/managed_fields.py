@@ -1,0 +1,107 @@
+"""Who wrote which field of a live object, from metadata.managedFields (FieldsV1 of server-side apply)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from argolint.model import Object, Writer
+from argolint.values import parse_time, split_pointer
+
+
+def writers(live: Object, pointer: str) -> tuple[Writer, ...]:
+    """Every manager that owns the field at `pointer`, or, if nobody does, a part of it; newest first.
+
+    Lists are resolved by their merge keys (`k:{...}`), set values (`v:...`) or indexes (`i:...`) against `live` itself.
+    """
+    tokens = split_pointer(pointer)
+    entries = live.get("metadata", {}).get("managedFields") or ()
+    owned = [
+        (entry, depth) for entry in entries if (depth := _depth(entry.get("fieldsV1") or {}, live, tokens)) is not None
+    ]
+    deepest = max((depth for _, depth in owned), default=0)
+    found = [_writer(entry) for entry, depth in owned if depth == deepest]
+    return tuple(sorted(found, key=lambda w: (w.time is not None, w.time or _NEVER, w.manager), reverse=True))
+
+
+def writer(live: Object, pointer: str) -> Writer | None:
+    """The newest manager of the field at `pointer`, or None when managedFields does not know it."""
+    return next(iter(writers(live, pointer)), None)
+
+
+def managers(live: Object) -> tuple[Writer, ...]:
+    """Every manager that wrote anything to the object, oldest first."""
+    found = [_writer(entry) for entry in live.get("metadata", {}).get("managedFields") or ()]
+    return tuple(sorted(found, key=lambda w: (w.time or _NEVER, w.manager)))
+
+
+_NEVER = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
+
+
+def _writer(entry: Object) -> Writer:
+    return Writer(
+        entry.get("manager", ""),
+        entry.get("operation", ""),
+        entry.get("subresource", ""),
+        parse_time(entry.get("time")),
+    )
+
+
+def _depth(fields: Object, node: Any, tokens: tuple[str, ...]) -> int | None:
+    """How many tokens of the pointer this field set owns; None when it does not reach the last but one.
+
+    An owner of the exact field beats an owner of the map above it only when the map is owned as a leaf (`{}`).
+    """
+    depth = 0
+    for token in tokens:
+        if not fields or set(fields) == {"."}:
+            return depth if depth else None  # owned whole: atomic map or list
+        step = next((s for s in _steps(node, token) if s in fields), None)
+        if step is None:
+            return None
+        fields = fields[step] or {}
+        node = _child(node, token)
+        depth += 1
+    return depth
+
+
+def _steps(node: Any, token: str) -> Iterator[str]:
+    """The FieldsV1 keys under which `token` of `node` can stand."""
+    if not isinstance(node, list):
+        yield f"f:{token}"
+        return
+    item = _child(node, token)
+    if isinstance(item, dict):
+        for keys in _MERGE_KEYS:
+            if all(key in item for key in keys):
+                yield "k:" + json.dumps({key: item[key] for key in sorted(keys)}, separators=(",", ":"))
+    else:
+        yield "v:" + json.dumps(item)
+    yield f"i:{token}"
+
+
+def _child(node: Any, token: str) -> Any:
+    if isinstance(node, dict):
+        return node.get(token)
+    if isinstance(node, list) and token.isdigit() and int(token) < len(node):
+        return node[int(token)]
+    return None
+
+
+# The list map keys of Kubernetes' own types (x-kubernetes-list-map-keys), most specific first.
+_MERGE_KEYS = (
+    ("containerPort", "protocol"),
+    ("port", "protocol"),
+    ("topologyKey", "whenUnsatisfiable"),
+    ("name",),
+    ("mountPath",),
+    ("devicePath",),
+    ("ip",),
+    ("type",),
+    ("uid",),
+    ("key",),
+    ("port",),
+    ("key", "effect"),
+)

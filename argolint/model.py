@@ -1,0 +1,280 @@
+"""What the rest of argolint passes around: identities, differences, findings, fixes.
+
+Everything here is frozen and holds plain data. `App` and `Resource`, which wrap the server's answers, are in app.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+Json = Any
+"""A decoded JSON value; it is `Any` only at the edge where manifests are read."""
+Object = Mapping[str, Json]
+"""A decoded Kubernetes object. Never change one: it is shared."""
+
+Severity = Literal["info", "warning", "error"]
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
+Confidence = Literal["possible", "likely", "proven"]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class AppRef:
+    """One Application: `namespace` is always filled, `server` is the Argo CD's own URL."""
+
+    namespace: str
+    name: str
+    project: str = "default"
+    server: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class ResourceKey(NamedTuple):
+    """Identity of an object on its cluster, whatever API version names it. `cluster` is the canonical server URL."""
+
+    cluster: str
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class ResourceId:
+    """An object as Argo CD names it. Core group is the empty string; cluster-scoped objects have no namespace."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    version: str = ""
+    cluster: str = ""
+
+    @property
+    def key(self) -> ResourceKey:
+        return ResourceKey(self.cluster, self.group, self.kind, self.namespace, self.name)
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+class _Missing:
+    """The side of a difference that does not hold the field; unlike None, which is JSON's null."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __reduce__(self) -> str:
+        return "MISSING"
+
+
+MISSING = _Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who wrote a field of a live object, from metadata.managedFields."""
+
+    manager: str
+    operation: str = ""  # Apply or Update
+    subresource: str = ""
+    time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference that Argo CD itself sees: `live` is the normalised live value, `desired` the predicted one.
+
+    `pointer` is an RFC 6901 pointer into the normalised live object. A side without the field is MISSING.
+    `secret` says that both values are masked by the server or must be by us.
+    """
+
+    pointer: str
+    desired: Json
+    live: Json
+    writer: Writer | None = None
+    secret: bool = False
+
+
+SymptomKind = Literal["change", "missing", "extra", "sync", "health", "operation", "condition"]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Symptom:
+    """Something that Argo CD shows as wrong and that a finding must explain.
+
+    kind       resource   detail
+    change     yes        pointer of one Change
+    missing    yes        the object is desired and not live
+    extra      yes        the object is live and not desired
+    sync       no         OutOfSync or Unknown though no resource and no condition says why
+    health     yes/no     Degraded, Missing, Progressing, Unknown (no resource: the Application's own)
+    operation  no         phase of the failed or waiting operation
+    condition  no         "<type>: <message>"
+    """
+
+    kind: SymptomKind
+    resource: ResourceKey | None = None
+    detail: str = ""
+
+    @classmethod
+    def change(cls, resource: ResourceId, pointer: str = "") -> Symptom:
+        return cls("change", resource.key, pointer)
+
+    @classmethod
+    def missing(cls, resource: ResourceId) -> Symptom:
+        return cls("missing", resource.key)
+
+    @classmethod
+    def extra(cls, resource: ResourceId) -> Symptom:
+        return cls("extra", resource.key)
+
+    @classmethod
+    def health(cls, resource: ResourceId | None = None) -> Symptom:
+        return cls("health", resource.key if resource else None)
+
+    @classmethod
+    def operation(cls) -> Symptom:
+        return cls("operation")
+
+    @classmethod
+    def sync(cls) -> Symptom:
+        return cls("sync")
+
+    @classmethod
+    def condition(cls, kind: str, message: str = "") -> Symptom:
+        return cls("condition", None, f"{kind}: {message}" if message else kind)
+
+    def covers(self, other: Symptom) -> bool:
+        """True when a claim on self answers `other`: equal, or self is a prefix of it (pointer or condition type)."""
+        if self.kind != other.kind or self.resource != other.resource:
+            return False
+        if self.detail == other.detail or not self.detail:
+            return True
+        separator = "/" if self.kind == "change" else ": "
+        return self.kind in ("change", "condition") and other.detail.startswith(self.detail + separator)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a manifest comes from in Git or a chart repository, as far as known."""
+
+    repo: str = ""
+    revision: str = ""
+    path: str = ""
+    chart: str = ""
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """What a finding is about: an application, perhaps one of its resources, perhaps one field of it."""
+
+    app: AppRef
+    resource: ResourceId | None = None
+    pointer: str = ""
+
+
+Role = Literal["owner", "claimant", "cause", "symptom", "dependent", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that belongs to a finding, and what it is to it."""
+
+    app: AppRef
+    resource: ResourceId | None = None
+    pointer: str = ""
+    role: Role = "other"
+
+
+FixTarget = Literal["helm-values", "manifest", "application", "live", "operator", "argocd-settings"]
+EditKind = Literal["json-patch", "yaml", "command", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The change itself. `content`: a list of RFC 6902 operations for json-patch, else text to paste."""
+
+    kind: EditKind
+    content: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One of the ranked ways to end a fault: the root cause first, mitigation after.
+
+    `where` names the file, application or object to change; `caveat` what the fix costs or hides; `safe` means that no
+    workload restarts, nothing is deleted and nothing hidden. `verified` is set by the engine only: True when the edit was
+    replayed in memory and the fault was gone, None with `unverified` saying why it was not replayed.
+    `resource` is the manifest that a json-patch of target `manifest` edits, when it is not the finding's own.
+    """
+
+    title: str
+    target: FixTarget
+    where: str
+    edit: Edit
+    caveat: str = ""
+    safe: bool = False
+    verified: bool | None = None
+    unverified: str = ""
+    resource: ResourceId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fault, told once. A rule fills what it knows; the engine stamps `rule`, `family`, `severity`, `source`, `key`.
+
+    `explains` claims the symptoms that this finding answers. For each symptom the rule of highest rank speaks; a finding
+    all of whose claims are answered by others is dropped, one that claims nothing is a comment and stays.
+    `key` is the fact key of a fleet finding, and stands for its subject in the fingerprint.
+    """
+
+    message: str
+    at: Location
+    cause: str | None = None
+    severity: Severity | None = None
+    confidence: Confidence = "proven"
+    evidence: tuple[str, ...] = ()
+    related: tuple[Related, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    explains: tuple[Symptom, ...] = ()
+    source: Source | None = None
+    rule: str = ""
+    family: str = ""
+    key: str = ""
+    suppressed: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What one application tells a fleet-wide rule; facts of one `key` meet in the rule's `join`. `data` is plain JSON."""
+
+    key: str
+    app: AppRef
+    data: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that could not be looked at: the run goes on and is incomplete."""
+
+    stage: str
+    error: str
+    hint: str = ""
+    app: AppRef | None = None
+    rule: str | None = None

@@ -1,0 +1,273 @@
+"""The report: one versioned JSON document, decoupled from the model on purpose.
+
+Programs hold on to these names (additions bump the minor version, removals the major one); the model may change freely.
+The JSON Schema is made from these types (`argolint schema report`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from argolint import model
+from argolint.engine import Outcome
+from argolint.errors import UsageError
+from argolint.fleet import Fleet
+
+SCHEMA_VERSION = "1.0"
+DOCS = "https://argolint.dev/rules/"
+
+
+class App(msgspec.Struct, frozen=True):
+    server: str
+    namespace: str
+    name: str
+    project: str
+
+
+class Resource(msgspec.Struct, frozen=True):
+    group: str
+    version: str
+    kind: str
+    namespace: str
+    name: str
+    cluster: str
+
+
+class Related(msgspec.Struct, frozen=True):
+    app: App
+    role: Literal["owner", "claimant", "cause", "symptom", "dependent", "other"]
+    resource: Resource | None = None
+    pointer: str = ""
+
+
+class Edit(msgspec.Struct, frozen=True):
+    kind: Literal["json-patch", "yaml", "command", "text"]
+    content: Any
+
+
+class Fix(msgspec.Struct, frozen=True):
+    title: str
+    target: Literal["helm-values", "manifest", "application", "live", "operator", "argocd-settings"]
+    where: str
+    edit: Edit
+    verified: bool | None = None
+    unverified: str = ""
+    caveat: str = ""
+    safe: bool = False
+    resource: Resource | None = None
+
+
+class Source(msgspec.Struct, frozen=True):
+    repo: str
+    revision: str
+    path: str
+    chart: str = ""
+    file: str | None = None
+    line: int | None = None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    rule: str
+    family: str
+    severity: Literal["info", "warning", "error"]
+    confidence: Literal["possible", "likely", "proven"]
+    app: App
+    message: str
+    docs: str
+    fingerprint: str
+    cause: str | None = None
+    resource: Resource | None = None
+    pointer: str = ""
+    evidence: tuple[str, ...] = ()
+    related: tuple[Related, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    source: Source | None = None
+    suppressed: dict[str, str] | None = None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    stage: str
+    error: str
+    hint: str = ""
+    app: App | None = None
+    rule: str | None = None
+
+
+class Tool(msgspec.Struct, frozen=True):
+    name: str
+    version: str
+
+
+class Server(msgspec.Struct, frozen=True):
+    url: str
+    version: str
+    apps: int
+
+
+class Counts(msgspec.Struct, frozen=True):
+    error: int = 0
+    warning: int = 0
+    info: int = 0
+
+
+class Summary(msgspec.Struct, frozen=True):
+    apps: int
+    resources: int
+    findings: Counts
+    suppressed: int
+    failures: int
+
+
+class Stats(msgspec.Struct, frozen=True):
+    requests: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+class Report(msgspec.Struct, frozen=True):
+    schema_version: str
+    tool: Tool
+    started_at: str
+    complete: bool
+    servers: tuple[Server, ...]
+    summary: Summary
+    findings: tuple[Finding, ...]
+    failures: tuple[Failure, ...] = ()
+    stats: Stats = Stats()
+
+
+def build(fleet: Fleet, outcome: Outcome, *, started_at: datetime, stats: Stats, tool_version: str) -> Report:
+    """The report of a run. Findings of one fingerprint are one finding: the first in order."""
+    findings = tuple({f.fingerprint: f for f in reversed([_finding(f) for f in outcome.findings])}.values())[::-1]
+    return Report(
+        SCHEMA_VERSION,
+        Tool("argolint", tool_version),
+        started_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        not outcome.failures,
+        (Server(fleet.server, fleet.version, len(outcome.apps)),),
+        summarise(findings, len(outcome.failures), apps=len(outcome.apps), resources=outcome.resources),
+        findings,
+        tuple(_failure(f) for f in outcome.failures),
+        stats,
+    )
+
+
+def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int) -> Summary:
+    """Counts of what is not suppressed."""
+    counts = Counter(f.severity for f in findings if f.suppressed is None)
+    return Summary(
+        apps,
+        resources,
+        Counts(counts["error"], counts["warning"], counts["info"]),
+        sum(f.suppressed is not None for f in findings),
+        failures,
+    )
+
+
+def fingerprint(finding: model.Finding) -> str:
+    """Stable identity of a fault: rule and subject (a fleet finding's subject is its fact key), nothing that is reworded."""
+    at = finding.at
+    subject = (
+        (finding.key,)
+        if finding.key
+        else (
+            str(at.app),
+            *((at.resource.group, at.resource.kind, at.resource.namespace, at.resource.name) if at.resource else ()),
+            at.pointer,
+        )
+    )
+    return hashlib.sha256("\0".join((finding.rule, *subject)).encode()).hexdigest()[:32]
+
+
+def to_json(report: Report) -> bytes:
+    """The document, indented, with a final newline."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
+
+
+def from_json(text: bytes, where: str) -> Report:
+    """A saved report; UsageError says what in `where` is not one, or that it is of a newer major version."""
+    try:
+        head = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f"{where} is no JSON: {error}", "pass a report written with `argolint check -o json=FILE`"
+        ) from None
+    version = head.get("schema_version") if isinstance(head, Mapping) else None
+    if not isinstance(version, str):
+        raise UsageError(
+            f"{where} is no argolint report: it has no schema_version",
+            "pass a report written with `argolint check -o json=FILE`",
+        )
+    if version.split(".")[0] != SCHEMA_VERSION.split(".", maxsplit=1)[0]:
+        raise UsageError(
+            f"{where} has schema_version {version}, this argolint reads 1.x",
+            "upgrade argolint, or write the report anew",
+        )
+    try:
+        return msgspec.convert(head, Report)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"{where} is a damaged report: {error}", "write it anew with `argolint check -o json=FILE`"
+        ) from None
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of the document."""
+    made = msgspec.json.schema(Report)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "argolint report", **made}
+
+
+def _app(ref: model.AppRef) -> App:
+    return App(ref.server, ref.namespace, ref.name, ref.project)
+
+
+def _resource(found: model.ResourceId | None) -> Resource | None:
+    if found is None:
+        return None
+    return Resource(found.group, found.version, found.kind, found.namespace, found.name, found.cluster)
+
+
+def _finding(f: model.Finding) -> Finding:
+    return Finding(
+        rule=f.rule,
+        family=f.family,
+        severity=f.severity or "warning",
+        confidence=f.confidence,
+        app=_app(f.at.app),
+        message=f.message,
+        docs=DOCS + f.rule,
+        fingerprint=fingerprint(f),
+        cause=f.cause,
+        resource=_resource(f.at.resource),
+        pointer=f.at.pointer,
+        evidence=f.evidence,
+        related=tuple(Related(_app(r.app), r.role, _resource(r.resource), r.pointer) for r in f.related),
+        fixes=tuple(
+            Fix(
+                x.title,
+                x.target,
+                x.where,
+                Edit(x.edit.kind, x.edit.content),
+                x.verified,
+                x.unverified,
+                x.caveat,
+                x.safe,
+                _resource(x.resource),
+            )
+            for x in f.fixes
+        ),
+        source=Source(f.source.repo, f.source.revision, f.source.path, f.source.chart, f.source.file, f.source.line)
+        if f.source
+        else None,
+        suppressed=dict(f.suppressed) if f.suppressed is not None else None,
+    )
+
+
+def _failure(f: model.Failure) -> Failure:
+    return Failure(f.stage, f.error, f.hint, _app(f.app) if f.app else None, f.rule)

@@ -1,0 +1,91 @@
+"""The rule protocol: a rule is a value that holds metadata and pure functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from argolint.model import AppRef, Fact, Finding, ResourceId, Severity
+
+if TYPE_CHECKING:
+    from argolint.app import App
+    from argolint.fleet import Fleet
+
+WantKind = Literal["events", "app-events", "live", "peer", "manifests", "render", "sync-windows", "revision"]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Want:
+    """Evidence that costs another request. A rule names it, the engine fetches it, `app.evidence` then holds it.
+
+    events        Events of one object (needs its uid)                 -> tuple[Event, ...]
+    app-events    Events of the Application itself                     -> tuple[Event, ...]
+    live          the live object, from the cluster, by its owner app  -> dict
+    peer          an object that another application manages (`app`)   -> Resource
+    manifests     the plain rendered manifests, hooks included         -> tuple[dict, ...]   free in a snapshot, else opt-in
+    render        two fresh renders (noCache)                          -> tuple[tuple[dict, ...], tuple[dict, ...]]   opt-in
+    sync-windows  assigned and active windows                          -> dict
+    revision      author, date and message of `revision`               -> dict
+    """
+
+    kind: WantKind
+    resource: ResourceId | None = None
+    uid: str = ""
+    app: AppRef | None = None
+    revision: str = ""
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """For rules that have nothing to set."""
+
+
+Check = Callable[["App", "Fleet", Any], Iterable[Finding]]
+Wants = Callable[["App", "Fleet", Any], Iterable[Want]]
+Collect = Callable[["App", "Fleet", Any], Iterable[Fact]]
+Join = Callable[[str, Sequence[Fact], Any], Iterable[Finding]]
+Reads = Callable[["App", "Fleet"], bool]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A fault that can be found.
+
+    id        kebab slug = file name = suppression key = docs anchor; named for the fault
+    severity  the usual level; a finding may state another
+    doc       the module's docstring: the rule's page (first line = title)
+    check     finds the fault in one application
+    wants     evidence for `check` that costs more requests; asked again until it names nothing new (three rounds at most)
+    collect   facts of one application for a fleet-wide rule; `join` gets all facts of one key, sorted by application
+    reads     True when this rule needs the states of an application that the list shows Synced, Healthy and quiet
+    options   a frozen dataclass with defaults: what the user may set
+    causes    values of `Finding.cause`
+    rank      who speaks when two findings explain one symptom: fallbacks are negative, see `Finding.explains`
+    """
+
+    id: str
+    family: str
+    severity: Severity
+    doc: str
+    check: Check | None = None
+    wants: Wants | None = None
+    collect: Collect | None = None
+    join: Join | None = None
+    reads: Reads | None = None
+    options: type = NoOptions
+    causes: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    rank: int = 0
+    default_options: Any = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "default_options", self.options())
+        if (self.collect is None) != (self.join is None):
+            raise ValueError(f"rule {self.id}: collect and join go together")
+
+    @property
+    def title(self) -> str:
+        """The first line of the page."""
+        return inspect.cleandoc(self.doc).partition("\n")[0].rstrip(".")

@@ -1,0 +1,323 @@
+"""The fixture harness, public for plugin authors: a YAML file is a small Argo CD, and the real engine reads it.
+
+A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or `good-*.yaml` (no rule says warning or error)::
+
+    about: one sentence
+    server: {version: v3.5.1, settings: {...}, clusters: [...], projects: [...], applicationsets: [...]}   # all optional
+    taken_at: 2026-01-01T12:00:00Z                       # the only "now"
+    apps:
+    - name: web                                          # a whole Application is made around what stands here
+      metadata: {...}
+      spec: {...}
+      status: {...}
+      resources:                                         # managed objects
+      - desired: {...}                                   # left out: not desired (to be pruned)
+        live: {...}                                      # left out: not live (to be created)
+        normalized: {...}                                # left out: argolint's own emulation of the comparison
+        predicted: {...}
+        health: {status: Degraded, message: ...}
+        status: OutOfSync                                # left out: from the comparison
+      nodes: [{kind: Pod, name: web-1, uid: u1, parentRefs: [...], health: {...}}]   # more of the resource tree
+      events: {Pod/web-1: [{type: Warning, reason: ..., message: ..., lastTimestamp: ...}]}
+      manifests: [{...}]                                 # plain render
+      renders: [[{...}], [{...}]]                        # two fresh renders
+      syncwindows: {...}
+    live: [{...}]                                        # objects that only a read of the cluster shows
+    expect:                                              # bad fixtures: every finding of the rule, in order
+    - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
+       related: [db], fix: title of the first fix, verified: true}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from argolint import compare, engine, lint, report
+from argolint.app import State
+from argolint.errors import NotRecorded
+from argolint.fleet import IN_CLUSTER, cluster_of
+from argolint.ignore import IgnoreRule
+from argolint.model import Json, Object
+from argolint.rule import Rule
+from argolint.transport import Answer, Query, Stats
+from argolint.values import dig, parse_time
+
+DEFAULT_NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+"""The `taken_at` of a fixture that names none."""
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A small Argo CD read from a file."""
+
+    path: Path
+    data: Mapping[str, Json]
+
+    @property
+    def expected(self) -> Sequence[Mapping[str, Json]]:
+        return self.data.get("expect") or ()
+
+
+def load_fixture(path: Path) -> Fixture:
+    """The fixture in a file; ValueError names what it lacks."""
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(data, dict) or not data.get("apps") or not data.get("about"):
+        raise ValueError(f"{path}: a fixture needs `about` and `apps`")
+    return Fixture(path, data)
+
+
+def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
+    """The report of a whole check over the fixture, with default options."""
+    t = FixtureTransport(fixture.data)
+    plan = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in rules), workers=1)
+    part = lint.collect(t, plan)
+    outcome = lint.conclude(part, plan)
+    return report.build(part.fleet, outcome, started_at=t.now(), stats=report.Stats(), tool_version="0")
+
+
+def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[str, Json]]) -> list[str]:
+    """What differs between the rule's findings and the expected ones, in words; empty when all is as expected."""
+    mine = [f for f in found.findings if f.rule == rule_id]
+    lines = [f"failure: {f.stage}: {f.error}" for f in found.failures]
+    if len(mine) != len(expected):
+        lines.append(f"{len(mine)} findings, {len(expected)} expected")
+    for number, (finding, want) in enumerate(zip(mine, expected, strict=False)):
+        have = _told(finding)
+        lines += [
+            f"finding {number}: {key} is {have.get(key)!r}, expected {value!r}"
+            for key, value in want.items()
+            if have.get(key) != value
+        ]
+        lines += [f"finding {number}: expectation lacks {key}" for key in ("message", "app") if key not in want]
+    lines += [f"unexpected: {json.dumps(_told(f), ensure_ascii=False)}" for f in mine[len(expected) :]]
+    return lines
+
+
+def _told(f: report.Finding) -> dict[str, Json]:
+    first = f.fixes[0] if f.fixes else None
+    return {
+        "app": f.app.name,
+        "resource": f"{f.resource.kind}/{f.resource.name}" if f.resource else None,
+        "pointer": f.pointer,
+        "message": f.message,
+        "cause": f.cause,
+        "severity": f.severity,
+        "confidence": f.confidence,
+        "related": [r.app.name if r.resource is None else f"{r.resource.kind}/{r.resource.name}" for r in f.related],
+        "fix": first.title if first else None,
+        "edit": first.edit.content if first else None,
+        "verified": first.verified if first else None,
+    }
+
+
+class FixtureTransport:
+    """Answers the API's requests out of a fixture's data."""
+
+    offline = True
+    server = "https://argocd.example.com"
+
+    def __init__(self, data: Mapping[str, Json]) -> None:
+        self.stats = Stats()
+        self._data = data
+        self._server = data.get("server") or {}
+        self._apps = {app["name"]: app for app in data["apps"]}
+        self._settings = {
+            "url": self.server,
+            "trackingMethod": "annotation",
+            "controllerNamespace": "argocd",
+            "resourceOverrides": {"*/*": {"ignoreDifferences": "jsonPointers:\n- /status\n"}},
+            **(self._server.get("settings") or {}),
+        }
+        clusters = self._server.get("clusters") or [{"server": IN_CLUSTER, "name": "in-cluster"}]
+        self._clusters = {str(c["server"]): c for c in clusters}
+
+    def now(self) -> datetime:
+        return parse_time(str(self._data.get("taken_at") or "").replace(" ", "T")) or DEFAULT_NOW
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        found = self._answer(path.split("/")[2:], dict(query))
+        body = json.dumps(found, default=str).encode()
+        self.stats.count(len(body))
+        return Answer(200, "application/json", body)
+
+    def _answer(self, path: Sequence[str], query: Mapping[str, str]) -> Json:
+        match path:
+            case ["version"]:
+                return {"Version": self._server.get("version") or "v3.5.1"}
+            case ["v1", "settings"]:
+                return self._settings
+            case ["v1", "session", "userinfo"]:
+                return {"loggedIn": True, "username": "argolint"}
+            case ["v1", "clusters"]:
+                return {"items": list(self._clusters.values())}
+            case ["v1", ("projects" | "repositories" | "applicationsets") as name]:
+                return {"items": self._server.get(name) or []}
+            case ["v1", "applications"]:
+                return {"items": [self._application(a) for a in self._apps.values()]}
+            case ["v1", "applications", name, what]:
+                return self._about(self._apps[name], what, query)
+            case _:
+                raise NotRecorded(f"the fixture has no answer for {'/'.join(path)}")
+
+    def _about(self, app: Mapping[str, Json], what: str, query: Mapping[str, str]) -> Json:
+        match what:
+            case "managed-resources":
+                return {"items": [self._managed(app, r) for r in app.get("resources") or ()]}
+            case "resource-tree":
+                return {
+                    "nodes": [*self._tree(app), *(app.get("nodes") or ())],
+                    "orphanedNodes": app.get("orphanedNodes") or [],
+                }
+            case "events" if "resourceName" in query:
+                return {"items": _of_name(app.get("events"), query["resourceName"])}
+            case "resource":
+                return {"manifest": json.dumps(self._live(app, query), default=str)}
+            case "manifests":
+                given = (
+                    app["renders"][int(query["render"]) - 1]
+                    if query.get("noCache") and app.get("renders")
+                    else app.get("manifests")
+                )
+                if given is None or (query.get("noCache") and not app.get("renders")):
+                    raise NotRecorded("the fixture holds no such render")
+                return {"manifests": [json.dumps(m, default=str) for m in given]}
+            case "syncwindows" if "syncwindows" in app:
+                return app["syncwindows"]
+            case _:
+                raise NotRecorded(f"the fixture has no {what} of {app['name']}")
+
+    def _application(self, app: Mapping[str, Json]) -> Json:
+        spec = _over(
+            {
+                "project": "default",
+                "destination": {"server": IN_CLUSTER, "namespace": "default"},
+                "source": {
+                    "repoURL": "https://git.example.com/apps.git",
+                    "path": app["name"],
+                    "targetRevision": "main",
+                },
+            },
+            app.get("spec") or {},
+        )
+        if app.get("spec", {}).get("sources"):
+            spec.pop("source", None)
+        managed = [(r, self._managed(app, r)) for r in app.get("resources") or ()]
+        resources = [
+            {
+                "group": m.get("group", ""),
+                "version": str(_any(r).get("apiVersion", "")).rpartition("/")[2],
+                "kind": m["kind"],
+                "namespace": m.get("namespace", ""),
+                "name": m["name"],
+                "status": r.get("status")
+                or ("OutOfSync" if m.get("modified") or "null" in (m["liveState"], m["targetState"]) else "Synced"),
+                **({"requiresPruning": True} if m["targetState"] == "null" else {}),
+            }
+            for r, m in managed
+        ]
+        out = any(r["status"] == "OutOfSync" for r in resources)
+        status = _over(
+            {
+                "sync": {
+                    "status": "OutOfSync" if out else "Synced",
+                    "revision": "1f0e3dad99908345f7439f8ffabdffc4c1a0b0d5",
+                },
+                "health": {"status": "Healthy"},
+                "resources": resources,
+            },
+            app.get("status") or {},
+        )
+        metadata = _over({"name": app["name"], "namespace": "argocd"}, app.get("metadata") or {})
+        return {"metadata": metadata, "spec": spec, "status": status}
+
+    def _managed(self, app: Mapping[str, Json], r: Mapping[str, Json]) -> dict[str, Json]:
+        desired, live = r.get("desired"), r.get("live")
+        group, _, _ = str(_any(r)["apiVersion"]).rpartition("/")
+        metadata = _any(r)["metadata"]
+        states: dict[str, State] = {"targetState": desired, "liveState": live}
+        modified = False
+        if desired is not None and live is not None:
+            spec = app.get("spec") or {}
+            raw = {"metadata": {**(app.get("metadata") or {}), "name": app["name"]}, "spec": spec}
+            made = compare.compare(
+                live,
+                desired,
+                ignore=(*IgnoreRule.from_application(raw), *IgnoreRule.from_settings(self._settings)),
+                strategy=compare.strategy_of(raw, desired, live),
+            )
+            states |= {
+                "normalizedLiveState": r.get("normalized", made.normalized),
+                "predictedLiveState": r.get("predicted", made.predicted),
+            }
+            modified = states["normalizedLiveState"] != states["predictedLiveState"]
+        else:
+            states |= {"normalizedLiveState": live, "predictedLiveState": desired}
+            modified = live is None
+        return {
+            "group": group,
+            "kind": _any(r)["kind"],
+            "namespace": metadata.get("namespace", ""),
+            "name": metadata["name"],
+            **{key: json.dumps(value, default=str) for key, value in states.items()},
+            **({"modified": True} if modified else {}),
+        }
+
+    def _tree(self, app: Mapping[str, Json]) -> list[Json]:
+        nodes = []
+        for r in app.get("resources") or ():
+            m = self._managed(app, r)
+            uid = (
+                dig(r.get("live"), "metadata", "uid")
+                or hashlib.sha256(f"{m['kind']}/{m['name']}".encode()).hexdigest()[:12]
+            )
+            nodes.append(
+                {
+                    **{k: m[k] for k in ("group", "kind", "namespace", "name")},
+                    "version": str(_any(r).get("apiVersion", "")).rpartition("/")[2],
+                    **({"uid": uid} if r.get("live") else {}),
+                    **({"createdAt": dig(r.get("live"), "metadata", "creationTimestamp")} if r.get("live") else {}),
+                    "health": r.get("health") or ({} if r.get("live") else {"status": "Missing"}),
+                }
+            )
+        return nodes
+
+    def _live(self, app: Mapping[str, Json], query: Mapping[str, str]) -> Json:
+        cluster = cluster_of(app.get("spec") or {}, {})
+        for obj in self._data.get("live") or ():
+            metadata = obj["metadata"]
+            same = (obj["kind"], metadata["name"], metadata.get("namespace", "")) == (
+                query["kind"],
+                query["resourceName"],
+                query["namespace"],
+            )
+            if same and obj.get("cluster", cluster) == cluster:
+                return obj
+        raise NotRecorded(f"the fixture has no live {query['kind']} {query['resourceName']}")
+
+
+def _any(r: Mapping[str, Json]) -> Object:
+    found: Any = r.get("desired") or r.get("live")
+    if not found:
+        raise ValueError("a resource of a fixture needs `desired` or `live`")
+    return found  # type: ignore[no-any-return]
+
+
+def _of_name(events: Json, name: str) -> list[Json]:
+    return [e for key, found in (events or {}).items() if key.rpartition("/")[2] == name for e in found]
+
+
+def _over(base: dict[str, Json], given: Mapping[str, Json]) -> dict[str, Json]:
+    """`given` laid over `base`, maps merged."""
+    merged = dict(base)
+    for key, value in given.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _over(merged[key], value) if both else value
+    return merged

@@ -1,0 +1,57 @@
+"""What answers a GET: a live Argo CD (`http`), a snapshot of one (`snapshot`), or a recorder around either (`record`)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+Query = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One HTTP answer, whatever its status; `body` is already inflated."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+class Stats:
+    """Requests sent, retries included, and bytes of inflated bodies received. Safe to share among threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.requests = 0
+        self.bytes = 0
+
+    def count(self, body_bytes: int) -> None:
+        """Count one request and the size of its answer, 0 if there was none."""
+        with self._lock:
+            self.requests += 1
+            self.bytes += body_bytes
+
+
+class Transport(Protocol):
+    """Reads of one Argo CD. Safe to share among threads.
+
+    `server` is the address that was connected to, scheme included; `offline` says that answers cost the server nothing.
+    """
+
+    server: str
+    offline: bool
+    stats: Stats
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        """The answer to GET `path`; `anonymous` withholds the token.
+
+        Never raises for an HTTP status; an ArgolintError says that there is no answer at all.
+        """
+        ...
+
+    def now(self) -> datetime:
+        """The one "now" of a check, aware UTC: the clock that the answers' timestamps follow."""
+        ...

@@ -1,0 +1,155 @@
+"""Small total functions over decoded JSON: pointers, times, metadata, printable values."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from argolint.model import MISSING, Json, Object
+
+
+def split_pointer(pointer: str) -> tuple[str, ...]:
+    """The tokens of an RFC 6901 pointer, unescaped; the empty pointer has none."""
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+
+
+def join_pointer(*tokens: str | int) -> str:
+    """The RFC 6901 pointer of these tokens, escaped."""
+    return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
+
+
+def get(node: Json, pointer: str, default: Json = MISSING) -> Json:
+    """The value at an RFC 6901 pointer, or `default`."""
+    for token in split_pointer(pointer):
+        if isinstance(node, Mapping) and token in node:
+            node = node[token]
+        elif isinstance(node, list) and token.isdigit() and int(token) < len(node):
+            node = node[int(token)]
+        else:
+            return default
+    return node
+
+
+def dig(node: Json, *path: str) -> Json:
+    """The value under these keys, or None where a map is missing or is no map."""
+    for key in path:
+        if not isinstance(node, Mapping):
+            return None
+        node = node.get(key)
+    return node
+
+
+def items(node: Json, *path: str) -> tuple[Json, ...]:
+    """The list under these keys as a tuple; empty when it is missing, null or no list."""
+    found = dig(node, *path)
+    return tuple(found) if isinstance(found, list) else ()
+
+
+def leaves(node: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
+    """Every scalar and empty container with its pointer."""
+    if isinstance(node, Mapping) and node:
+        for key, child in node.items():
+            yield from leaves(child, pointer + join_pointer(key))
+    elif isinstance(node, list) and node:
+        for index, child in enumerate(node):
+            yield from leaves(child, f"{pointer}/{index}")
+    else:
+        yield pointer, node
+
+
+def annotations_of(obj: Object | None) -> Mapping[str, str]:
+    """metadata.annotations, never None."""
+    return dig(obj, "metadata", "annotations") or {}
+
+
+def labels_of(obj: Object | None) -> Mapping[str, str]:
+    """metadata.labels, never None."""
+    return dig(obj, "metadata", "labels") or {}
+
+
+def containers(obj: Object | None) -> Iterator[tuple[str, Object]]:
+    """Each container (init containers first) of a workload, Pod, CronJob or pod template, with its pointer."""
+    for base in ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"):
+        spec = get(obj, base, None)
+        if isinstance(spec, Mapping) and isinstance(spec.get("containers"), list):
+            for field in ("initContainers", "containers"):
+                for index, container in enumerate(spec.get(field) or ()):
+                    yield f"{base}/{field}/{index}", container
+            return
+
+
+def condition(obj: Object | None, kind: str) -> Object | None:
+    """The first status condition of that type."""
+    return next(
+        (c for c in items(obj, "status", "conditions") if isinstance(c, Mapping) and c.get("type") == kind), None
+    )
+
+
+def owner_references(obj: Object | None) -> tuple[Object, ...]:
+    """metadata.ownerReferences."""
+    return items(obj, "metadata", "ownerReferences")
+
+
+_FRACTION = re.compile(r"\.\d+")
+
+
+def parse_time(text: Any) -> datetime | None:
+    """An RFC 3339 time as aware UTC; None when it is missing or is no time."""
+    if not isinstance(text, str):
+        return None
+    try:
+        found = datetime.fromisoformat(_FRACTION.sub("", text))
+    except ValueError:
+        return None
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+_DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_duration(text: Any) -> timedelta | None:
+    """A Go duration (`1h30m`, `90s`, `0`, `-1s`); None for anything else, so for `1d` too (Go's time.ParseDuration)."""
+    if not isinstance(text, str) or not text:
+        return None
+    sign, body = (-1, text[1:]) if text[0] == "-" else (1, text.removeprefix("+"))
+    if body == "0":
+        return timedelta()
+    parts = _DURATION_PART.findall(body)
+    if not parts or "".join(number + unit for number, unit in parts) != body:
+        return None
+    return sign * timedelta(seconds=sum(float(number) * _UNIT_S[unit] for number, unit in parts))
+
+
+def age_text(age: timedelta) -> str:
+    """A span for people: `45 s`, `12 min`, `3 h`, `5 days`."""
+    seconds = int(age.total_seconds())
+    for bound, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
+        if seconds < bound:
+            return f"{seconds // unit} {name}"
+    return f"{seconds // 86400} days"
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_SECRET_NAME = re.compile(
+    r"(?i)(passw(or)?d|passphrase|secret[_-]?key|api[_-]?key|private[_-]?key|access[_-]?key|token|credential)"
+)
+
+
+def plain(text: str) -> str:
+    """Text without control characters: a manifest must not write to the terminal."""
+    return _CONTROL.sub(lambda m: " " if m.group() in "\n\t\r" else f"\\x{ord(m.group()):02x}", text)
+
+
+def show(value: Json, pointer: str = "", limit: int = 60) -> str:
+    """A value for a message: JSON, cut at `limit` characters; masked when the field's name says that it is a secret."""
+    if value is MISSING:
+        return "absent"
+    last = split_pointer(pointer)[-1:] if pointer else ()
+    if last and isinstance(value, str) and _SECRET_NAME.search(last[0]):
+        return "(masked)"
+    text = plain(json.dumps(value, ensure_ascii=False, sort_keys=True))
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,43 @@
+"""Every rule against its fixtures: bad ones get exactly the findings they expect, good ones get none from any rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from argolint import testing
+from argolint.plugins import load_rules
+
+FIXTURES = Path(__file__).parent / "rules"
+RULES = load_rules()
+
+
+def _files(pattern: str) -> list[Path]:
+    return sorted(FIXTURES.glob(f"*/{pattern}"))
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+@pytest.mark.parametrize("path", _files("bad-*.yaml"), ids=_name)
+def test_bad_fixture_gets_exactly_the_findings_it_expects(path: Path) -> None:
+    fixture = testing.load_fixture(path)
+    assert fixture.expected, "a bad fixture names its findings"
+    assert testing.mismatches(testing.check(fixture, list(RULES.values())), path.parent.name, fixture.expected) == []
+
+
+@pytest.mark.parametrize("path", _files("good-*.yaml"), ids=_name)
+def test_good_fixture_is_silent_under_every_rule(path: Path) -> None:
+    found = testing.check(testing.load_fixture(path), list(RULES.values()))
+    assert [(f.rule, f.message) for f in found.findings if f.severity != "info"] == []
+    assert [f.error for f in found.failures] == []
+
+
+def test_every_rule_has_a_bad_and_a_good_fixture_and_no_fixture_lacks_a_rule() -> None:
+    bad = {path.parent.name for path in _files("bad-*.yaml")}
+    good = {path.parent.name for path in _files("good-*.yaml")}
+    assert set(RULES) - bad == set()
+    assert set(RULES) - good == set()
+    assert (bad | good) - set(RULES) == set()
