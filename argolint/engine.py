@@ -19,7 +19,8 @@ from argolint import argocd
 from argolint.app import App, Resource, app_from_list
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.fleet import Fleet, cluster_of
-from argolint.model import AppRef, Fact, Failure, Finding, Object, Severity, Source, Symptom
+from argolint.model import AppRef, Fact, Failure, Finding, Note, Object, Severity, Source, Symptom
+from argolint.notes import notes
 from argolint.rule import Rule, Want
 from argolint.transport import Transport
 from argolint.values import dig
@@ -56,6 +57,7 @@ class AppResult:
     findings: tuple[Finding, ...] = ()
     facts: tuple[tuple[str, Fact], ...] = ()
     failures: tuple[Failure, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Outcome:
     failures: tuple[Failure, ...]
     apps: tuple[AppRef, ...]
     resources: int
+    notes: tuple[Note, ...] = ()
 
 
 Progress = Callable[[int, int], None]
@@ -304,7 +307,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> AppResult:
         except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(_crash(rule, app.ref, "check", error))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
-    return AppResult(app.ref, len(app.resources), tuple(kept), tuple(facts), tuple(failures))
+    return AppResult(app.ref, len(app.resources), tuple(kept), tuple(facts), tuple(failures), tuple(notes(app)))
 
 
 def _crash(rule: Rule, ref: AppRef | None, stage: str, error: Exception) -> Failure:
@@ -371,6 +374,7 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
         ),
         tuple(r.ref for r in ordered),
         sum(r.resources for r in ordered),
+        tuple(sorted((n for r in ordered for n in r.notes), key=lambda n: (n.app, str(n.resource), n.rule))),
     )
 
 

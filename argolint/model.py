@@ -278,3 +278,13 @@ class Failure:
     hint: str = ""
     app: AppRef | None = None
     rule: str | None = None
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Note:
+    """A suppression annotation found on an application (`resource` is None) or on one of its objects."""
+
+    app: AppRef
+    resource: ResourceId | None
+    rule: str
+    reason: str

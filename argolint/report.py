@@ -6,10 +6,8 @@ The JSON Schema is made from these types (`argolint schema report`).
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
@@ -17,7 +15,7 @@ import msgspec
 from argolint import model
 from argolint.engine import Outcome
 from argolint.errors import UsageError
-from argolint.fleet import Fleet
+from argolint.fingerprint import fingerprint
 
 SCHEMA_VERSION = "1.0"
 DOCS = "https://argolint.dev/rules/"
@@ -142,15 +140,15 @@ class Report(msgspec.Struct, frozen=True):
     stats: Stats = Stats()
 
 
-def build(fleet: Fleet, outcome: Outcome, *, started_at: datetime, stats: Stats, tool_version: str) -> Report:
+def build(outcome: Outcome, *, server: str, version: str, started_at: str, stats: Stats, tool_version: str) -> Report:
     """The report of a run. Findings of one fingerprint are one finding: the first in order."""
     findings = tuple({f.fingerprint: f for f in reversed([_finding(f) for f in outcome.findings])}.values())[::-1]
     return Report(
         SCHEMA_VERSION,
         Tool("argolint", tool_version),
-        started_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        started_at,
         not outcome.failures,
-        (Server(fleet.server, fleet.version, len(outcome.apps)),),
+        (Server(server, version, len(outcome.apps)),),
         summarise(findings, len(outcome.failures), apps=len(outcome.apps), resources=outcome.resources),
         findings,
         tuple(_failure(f) for f in outcome.failures),
@@ -170,24 +168,14 @@ def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resource
     )
 
 
-def fingerprint(finding: model.Finding) -> str:
-    """Stable identity of a fault: rule and subject (a fleet finding's subject is its fact key), nothing that is reworded."""
-    at = finding.at
-    subject = (
-        (finding.key,)
-        if finding.key
-        else (
-            str(at.app),
-            *((at.resource.group, at.resource.kind, at.resource.namespace, at.resource.name) if at.resource else ()),
-            at.pointer,
-        )
-    )
-    return hashlib.sha256("\0".join((finding.rule, *subject)).encode()).hexdigest()[:32]
-
-
 def to_json(report: Report) -> bytes:
     """The document, indented, with a final newline."""
     return msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
+
+
+def plain_data(value: Any) -> Any:
+    """Findings and the like as maps and lists."""
+    return msgspec.to_builtins(value)
 
 
 def from_json(text: bytes, where: str) -> Report:

@@ -40,7 +40,7 @@ from typing import Any
 
 import yaml
 
-from argolint import compare, engine, lint, report
+from argolint import compare, config, engine, lint, report, suppress
 from argolint.app import State
 from argolint.errors import NotRecorded
 from argolint.fleet import IN_CLUSTER, cluster_of
@@ -79,8 +79,16 @@ def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
     t = FixtureTransport(fixture.data)
     plan = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in rules), workers=1)
     part = lint.collect(t, plan)
-    outcome = lint.conclude(part, plan)
-    return report.build(part.fleet, outcome, started_at=t.now(), stats=report.Stats(), tool_version="0")
+    ids = frozenset(r.id for r in rules)
+    outcome = lint.conclude(part, plan.rules, suppress.Wishes(config.Loaded(config.Config()), None, ids, ids, t.now()))
+    return report.build(
+        outcome,
+        server=part.server,
+        version=part.version,
+        started_at=part.started_at,
+        stats=report.Stats(),
+        tool_version="0",
+    )
 
 
 def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[str, Json]]) -> list[str]:

@@ -14,6 +14,10 @@ from argolint.errors import ArgolintError
 # name: (module, what it does). The short texts stand here so that `argolint --help` imports no command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("argolint.cli.check", "Lint applications."),
+    "merge": ("argolint.cli.merge", "Join shards into one report."),
+    "baseline": ("argolint.cli.baseline", "Accept today's findings."),
+    "compare": ("argolint.cli.compare", "Two reports: new, gone, unchanged."),
+    "config": ("argolint.cli.config", "Print what is in force and from where."),
     "rules": ("argolint.cli.rules", "List the rules."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),
     "schema": ("argolint.cli.schema", "Print a JSON Schema."),

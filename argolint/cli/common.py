@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
-from argolint import __version__, reporters
+from argolint import __version__, config, lint, report, reporters, suppress
 from argolint.app import App
 from argolint.engine import Chosen, Plan
 from argolint.errors import UsageError
-from argolint.model import SEVERITIES
+from argolint.model import SEVERITIES, AppRef
 from argolint.report import Report
 from argolint.rule import Rule
 from argolint.transport import Transport
+from argolint.values import parse_time
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,10 +59,25 @@ selection_options = options(
 
 rule_options = options(
     click.option(
-        "--select", multiple=True, metavar="WHAT", help="Only these rules: ids, families or severities (comma list)."
+        "--config-file",
+        metavar="FILE",
+        envvar="ARGOLINT_CONFIG_FILE",
+        help="argolint's own configuration [default: .argolint.yaml].",
+    ),
+    click.option("--baseline", metavar="FILE", envvar="ARGOLINT_BASELINE", help="Findings accepted before: hide them."),
+    click.option(
+        "--select",
+        multiple=True,
+        envvar="ARGOLINT_SELECT",
+        metavar="WHAT",
+        help="Only these rules: ids, families or severities (comma list).",
     ),
     click.option(
-        "--ignore", multiple=True, metavar="WHAT", help="Not these rules: ids, families or severities (comma list)."
+        "--ignore",
+        multiple=True,
+        envvar="ARGOLINT_IGNORE",
+        metavar="WHAT",
+        help="Not these rules: ids, families or severities (comma list).",
     ),
 )
 
@@ -78,6 +96,7 @@ fail_options = options(
     click.option(
         "--fail-on",
         type=click.Choice([*reversed(SEVERITIES), "never"]),
+        envvar="ARGOLINT_FAIL_ON",
         default=None,
         help="Exit 1 when a finding is at least this severe [default: error].",
     ),
@@ -122,7 +141,7 @@ class Selection:
 
     def takes(self, app: App) -> bool:
         return (
-            (not self.names or any(self._named(app, n) for n in self.names))
+            (not self.names or self.names_ref(app.ref))
             and (not self.projects or any(fnmatchcase(app.ref.project, p) for p in self.projects))
             and (not self.app_namespace or app.ref.namespace == self.app_namespace)
             and (not self.cluster or self._on_cluster(app))
@@ -130,10 +149,12 @@ class Selection:
             and (not self.selector or matches_selector(self.selector, app.raw.get("metadata", {}).get("labels") or {}))
         )
 
-    @staticmethod
-    def _named(app: App, name: str) -> bool:
-        namespace, slash, bare = name.rpartition("/")
-        return fnmatchcase(app.ref.name, bare) and (not slash or fnmatchcase(app.ref.namespace, namespace))
+    def names_ref(self, ref: AppRef) -> bool:
+        """True when one of the names, `NAME` or `NAMESPACE/NAME` with globs, is this application's."""
+        parts = (name.rpartition("/") for name in self.names)
+        return any(
+            fnmatchcase(ref.name, bare) and (not slash or fnmatchcase(ref.namespace, ns)) for ns, slash, bare in parts
+        )
 
     def _on_cluster(self, app: App) -> bool:
         destination = app.spec.get("destination") or {}
@@ -186,8 +207,11 @@ class Clock:
         return round(time.monotonic() - self._start, 3)
 
 
-TOOL_VERSION = __version__
-
+look_options = options(
+    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True),
+    click.option("-q", "--quiet", is_flag=True, help="Only the summary line; no progress."),
+    click.option("-v", "--verbose", is_flag=True, help="Evidence, every fix, related objects."),
+)
 
 output_options = options(
     click.option(
@@ -195,13 +219,26 @@ output_options = options(
         "--output",
         "outputs",
         multiple=True,
+        envvar="ARGOLINT_OUTPUT",
         metavar="FORMAT[=FILE]",
         help="Report format, to a file if named; repeatable [default: text].",
     ),
-    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True),
-    click.option("-q", "--quiet", is_flag=True, help="Only the summary line."),
-    click.option("-v", "--verbose", is_flag=True, help="Evidence, every fix, related objects."),
+    look_options,
 )
+
+
+NO_SELECTION: Mapping[str, Any] = {
+    "projects": (),
+    "selector": None,
+    "app_namespace": None,
+    "cluster": None,
+    "repo": None,
+    "workers": 1,
+    "deep": False,
+    "manifests": False,
+    "shard": None,
+}
+NO_FAILING: Mapping[str, Any] = {"fail_on": None, "allow_incomplete": False}
 
 
 def open_transport(given: Mapping[str, Any]) -> Transport:
@@ -211,39 +248,131 @@ def open_transport(given: Mapping[str, Any]) -> Transport:
     return SnapshotTransport([Path(p) for p in given["snapshots"]])
 
 
-def make_plan(given: Mapping[str, Any], names: Sequence[str]) -> Plan:
-    """What to look at and how, from the options."""
-    from argolint.plugins import load_rules
+@dataclass(frozen=True)
+class Run:
+    """Everything a check needs, from the options, the environment and the configuration; checked before any request."""
 
-    rules = chosen_rules(load_rules(), given["select"], given["ignore"])
+    plan: Plan
+    wishes: suppress.Wishes
+    outputs: tuple[reporters.Output, ...]
+    style: reporters.Style
+    fail_on: str
+    allow_incomplete: bool
+    selection: Selection
+
+
+def prepare(given: Mapping[str, Any], names: Sequence[str] = ()) -> Run:
+    """Read the configuration and choose rules and outputs. UsageError tells the first thing that is wrong."""
+    from argolint.plugins import load_rules, providers
+
+    loaded = config.load(Path(given["config_file"]) if given.get("config_file") else None)
+    known = load_rules()
+    config.check_rules(loaded, known, providers())
+    wanted = loaded.config
+    rules = chosen_rules(known, given["select"] or wanted.select, given["ignore"] or wanted.deselect)
+    chosen = []
+    for rule in rules:
+        own = wanted.rules.get(rule.id, config.RuleSettings())
+        chosen.append(Chosen(rule, config.rule_options(rule, own.options, str(loaded.file)), own.severity))
     selection = Selection(
         tuple(names), given["projects"], given["selector"], given["app_namespace"], given["cluster"], given["repo"]
     )
-    return Plan(
-        tuple(Chosen(rule, rule.default_options) for rule in rules),
+    baseline = given.get("baseline") or wanted.baseline
+    wishes = suppress.Wishes(
+        loaded,
+        suppress.read_baseline(Path(baseline)) if baseline else None,
+        frozenset(r.id for r in rules),
+        frozenset(known),
+        whole=selection == Selection() and len(rules) == len(known),
+    )
+    plan = Plan(
+        tuple(chosen),
         selection.takes,
         workers=given["workers"],
         deep=given["deep"],
         manifests=given["manifests"],
         shard=parse_shard(given["shard"]),
     )
+    return Run(
+        plan,
+        wishes,
+        reporters.parse_outputs(given["outputs"] or wanted.output),
+        reporters.Style.from_options(given),
+        given["fail_on"] or wanted.fail_on or "error",
+        given["allow_incomplete"],
+        selection,
+    )
+
+
+def collect(run: Run, given: Mapping[str, Any]) -> lint.Part:
+    """Read and examine; the stats say what it cost."""
+    clock = Clock()
+    t = open_transport(given)
+    part = lint.collect(t, run.plan, progress(given))
+    return msgspec.structs.replace(part, stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds))
+
+
+def progress(given: Mapping[str, Any]) -> Callable[[int, int], None]:
+    """A counter on a terminal's standard error; silent where it is piped, or with -q."""
+    if given["quiet"] or not sys.stderr.isatty():
+        return lambda done, total: None
+
+    def tell(done: int, total: int) -> None:
+        end = "\r\033[K" if done == total else ""
+        sys.stderr.write(f"\rlooking at applications: {done}/{total}{end}")
+        sys.stderr.flush()
+
+    return tell
+
+
+def conclude(part: lint.Part, run: Run) -> Report:
+    """The report of a run or of merged shards."""
+    if run.wishes.baseline is not None and run.wishes.baseline.server != part.server:
+        raise UsageError(
+            f"{run.wishes.baseline.file} is a baseline of {run.wishes.baseline.server}, and this is {part.server}",
+            "write one for this server: `argolint baseline -o FILE`",
+        )
+    wishes = replace(run.wishes, now=parse_time(part.started_at))
+    outcome = lint.conclude(part, run.plan.rules, wishes)
+    return report.build(
+        outcome,
+        server=part.server,
+        version=part.version,
+        started_at=part.started_at,
+        stats=part.stats,
+        tool_version=__version__,
+    )
 
 
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
     """Run a check and write its outputs; returns the exit code."""
-    from argolint import lint, report
+    run = prepare(given, names)
+    part = collect(run, given)
+    if run.plan.shard != (1, 1):
+        return write_shard(part, run)
+    missing = sorted(
+        n for n in names if not set("*?[") & set(n) and not any(Selection((n,)).names_ref(r.ref) for r in part.results)
+    )
+    if missing:
+        raise UsageError(
+            f"there is no application {missing[0]!r} on {part.server}, or the account may not see it",
+            "`argocd app list` shows what it may see",
+        )
+    return publish(conclude(part, run), run)
 
-    outputs = reporters.parse_outputs(given["outputs"])
-    clock = Clock()
-    t = open_transport(given)
-    plan = make_plan(given, names)
-    started_at = t.now()
-    part = lint.collect(t, plan)
-    outcome = lint.conclude(part, plan)
-    stats = report.Stats(t.stats.requests, t.stats.bytes, clock.seconds)
-    made = report.build(part.fleet, outcome, started_at=started_at, stats=stats, tool_version=TOOL_VERSION)
-    reporters.write(made, outputs, reporters.Style.from_options(given))
-    return exit_code(made, given["fail_on"] or "error", allow_incomplete=given["allow_incomplete"])
+
+def write_shard(part: lint.Part, run: Run) -> int:
+    """A shard is data for `merge`: it goes where `-o json` says."""
+    if len(run.outputs) != 1 or run.outputs[0].format != "json":
+        raise UsageError("--shard writes a shard for `argolint merge`, not a report", "add -o json=FILE")
+    reporters.put(run.outputs[0].file, lint.to_json(part).decode())
+    return 3 if part.failures and not run.allow_incomplete else 0
+
+
+def publish(made: Report, run: Run) -> int:
+    """Write the report where it is wanted, and decide the exit code."""
+    reporters.write(made, run.outputs, run.style)
+    return exit_code(made, run.fail_on, allow_incomplete=run.allow_incomplete)
 
 
 def exit_code(made: Report, fail_on: str, *, allow_incomplete: bool) -> int:

@@ -62,20 +62,24 @@ def parse_outputs(texts: Sequence[str]) -> tuple[Output, ...]:
 
 
 def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
-    """Write every output; a file is replaced whole or not at all."""
+    """Write every output."""
     for output in outputs:
-        text = render(report, output.format, style if output.file is None else Style(verbose=True))
-        if output.file is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-            continue
-        part = output.file.with_name(output.file.name + ".part")
-        try:
-            part.write_text(text, encoding="utf-8")
-            part.replace(output.file)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise UsageError(f"cannot write {output.file}: {error.strerror}", "check the path and its rights") from None
+        put(output.file, render(report, output.format, style if output.file is None else Style(verbose=True)))
+
+
+def put(file: Path | None, text: str) -> None:
+    """Text to standard output, or to a file that is replaced whole or not at all."""
+    if file is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    part = file.with_name(file.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"cannot write {file}: {error.strerror}", "check the path and its rights") from None
 
 
 def render(report: Report, name: str, style: Style) -> str:

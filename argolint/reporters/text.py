@@ -1,17 +1,171 @@
-"""For people."""
+"""For people in a terminal: grouped by application, worst first, each finding with the first thing to paste."""
 
 from __future__ import annotations
 
-from argolint.report import Report
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import click
+
+from argolint.report import Counts, Failure, Finding, Fix, Report, Resource
 from argolint.reporters import Style
+from argolint.reporters.edits import as_text
+from argolint.values import plain
+
+_ORDER = {"error": 0, "warning": 1, "info": 2}
+_COLOR = {"error": "red", "warning": "yellow", "info": "cyan"}
+_PASTE_LINES = 12
 
 
 def render(report: Report, style: Style) -> str:
-    """A line a finding."""
-    return (
-        "".join(
-            f"{f.severity} {f.app.namespace}/{f.app.name} {f.rule}[{f.cause}] {f.resource.kind + '/' + f.resource.name if f.resource else ''} {f.pointer} {f.message}\n"
-            for f in report.findings
-        )
-        + f"{report.summary} {report.failures}\n"
+    """The findings (unless quiet), what could not be looked at, and one summary line."""
+    lines: list[str] = []
+    if not style.quiet:
+        shown = [f for f in report.findings if f.suppressed is None]
+        for app, findings in _by_app(shown):
+            lines += [*_application(app, findings, style), ""]
+    for failure in report.failures:
+        lines += _failure(failure, style)
+    if report.failures:
+        lines.append("")
+    lines.append(_summary(report, style))
+    return "\n".join(lines) + "\n"
+
+
+def _by_app(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
+    """Applications with the most severe findings first, then by how many, then by name."""
+    groups = [
+        (name, sorted(group, key=lambda f: _ORDER[f.severity]))
+        for name, group in groupby(findings, key=lambda f: f"{f.app.namespace}/{f.app.name}")
+    ]
+    return sorted(
+        groups, key=lambda g: (_ORDER[g[1][0].severity], -sum(f.severity == g[1][0].severity for f in g[1]), g[0])
     )
+
+
+def _application(name: str, findings: Sequence[Finding], style: Style) -> Iterator[str]:
+    counts = ", ".join(
+        f"{n} {word}{'s' if n > 1 and word != 'info' else ''}"
+        for word in _ORDER
+        if (n := sum(f.severity == word for f in findings))
+    )
+    yield f"{_paint(plain(name), style, bold=True)}  {_paint(counts, style, dim=True)}"
+    for finding in findings:
+        yield from _finding(finding, style)
+
+
+def _finding(f: Finding, style: Style) -> Iterator[str]:
+    rule = f.rule + (f"/{f.cause}" if f.cause else "")
+    subject = " ".join(filter(None, (_named(f.resource) if f.resource else "", f.pointer)))
+    yield from _wrapped(
+        f"{_paint(f'{f.severity:7}', style, fg=_COLOR[f.severity])}  {_paint(rule, style, bold=True)}  {plain(subject)}".rstrip(),
+        style,
+        indent="  ",
+        hang="             ",
+        extra=_invisible(style),
+    )
+    unsure = "" if f.confidence == "proven" else f" ({f.confidence})"
+    yield from _wrapped(plain(f.message) + unsure, style, indent="           ")
+    if style.verbose:
+        for line in f.evidence:
+            yield from _wrapped(plain(line), style, indent="           · ", hang="             ")
+        for related in f.related:
+            where = " ".join(filter(None, (_named(related.resource) if related.resource else "", related.pointer)))
+            yield from _wrapped(
+                f"{related.role}: {plain(related.app.namespace)}/{plain(related.app.name)} {plain(where)}".rstrip(),
+                style,
+                indent="           · ",
+                hang="             ",
+            )
+    for number, fix in enumerate(f.fixes if style.verbose else f.fixes[:1], 1):
+        yield from _fix(fix, number, len(f.fixes), style)
+
+
+def _fix(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
+    which = f"fix {number}: " if style.verbose and of > 1 else "fix: "
+    checked = _paint(" ✓ verified", style, fg="green") if fix.verified else ""
+    where = f" [{plain(fix.where)}]" if fix.where else ""
+    yield from _wrapped(
+        _paint(which, style, fg="green") + plain(fix.title) + where + checked,
+        style,
+        indent="           ",
+        hang="             ",
+        extra=_invisible(style) * 2,
+    )
+    paste = as_text(fix.edit).splitlines()
+    limit = len(paste) if style.verbose else _PASTE_LINES
+    for line in paste[:limit]:
+        yield "               " + plain(line)
+    if len(paste) > limit:
+        yield _paint(f"               … {len(paste) - limit} more lines with -v or -o json", style, dim=True)
+    if fix.caveat and style.verbose:
+        yield from _wrapped("caveat: " + plain(fix.caveat), style, indent="             ", hang="               ")
+    if fix.unverified and style.verbose and fix.verified is None:
+        yield from _wrapped(
+            "not verified: " + plain(fix.unverified), style, indent="             ", hang="               "
+        )
+
+
+def _failure(failure: Failure, style: Style) -> Iterator[str]:
+    who = f"{plain(failure.app.namespace)}/{plain(failure.app.name)}: " if failure.app else ""
+    yield from _wrapped(
+        f"{_paint('not looked at', style, fg='magenta')}  {who}{failure.stage}: {plain(failure.error)}",
+        style,
+        hang="  ",
+        extra=_invisible(style),
+    )
+    if failure.hint:
+        yield from _wrapped(f"→ {plain(failure.hint)}", style, indent="  ", hang="    ")
+
+
+def _summary(report: Report, style: Style) -> str:
+    s, stats = report.summary, report.stats
+    told = _counted(s.findings) or "nothing found"
+    bad = "red" if s.findings.error else "yellow" if s.findings.warning else "green"
+    parts = [
+        f"{_number(s.apps, 'application')}, {_number(s.resources, 'resource')}: {_paint(told, style, fg=bad, bold=True)}"
+        + (f" ({s.suppressed} suppressed)" if s.suppressed else "")
+    ]
+    if not report.complete:
+        parts.append(_paint(f"incomplete: {_number(len(report.failures), 'look')} failed", style, fg="magenta"))
+    parts.append(f"{_number(stats.requests, 'request')}, {stats.bytes / 1e6:.1f} MB, {stats.seconds:.1f} s")
+    return " · ".join(parts)
+
+
+def _counted(counts: Counts) -> str:
+    words = ((counts.error, "error"), (counts.warning, "warning"))
+    told = [_number(n, word) for n, word in words if n]
+    return ", ".join([*told, *([f"{counts.info} info"] if counts.info else [])])
+
+
+def _number(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def _named(resource: Resource) -> str:
+    return (
+        f"{resource.kind} {resource.namespace}/{resource.name}"
+        if resource.namespace
+        else f"{resource.kind} {resource.name}"
+    )
+
+
+def _paint(text: str, style: Style, *, fg: str | None = None, bold: bool = False, dim: bool = False) -> str:
+    return click.style(text, fg=fg, bold=bold or None, dim=dim or None) if style.color and text else text
+
+
+def _invisible(style: Style) -> int:
+    """Room for the colour codes of a painted line, which take none on the screen."""
+    return 18 if style.color else 0
+
+
+def _wrapped(text: str, style: Style, indent: str = "", hang: str | None = None, extra: int = 0) -> list[str]:
+    return textwrap.wrap(
+        text,
+        max(40, style.width) + extra,
+        initial_indent=indent,
+        subsequent_indent=indent if hang is None else hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [indent]

@@ -1,0 +1,53 @@
+"""`argolint baseline`: accept today's findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from argolint import report, reporters, suppress
+from argolint.cli import common
+from argolint.errors import UsageError
+
+
+@click.command()
+@click.option("-o", "--output", "file", required=True, type=click.Path(path_type=Path), help="The baseline file.")
+@click.option("--report", "saved", type=click.Path(path_type=Path), help="Take the findings of a saved JSON report.")
+@click.option("--prune", is_flag=True, help="Only drop from FILE what is gone; accept nothing new.")
+@common.source_options
+@common.selection_options
+@common.rule_options
+@common.run_options
+@common.look_options
+def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
+    """Write the fingerprints of today's findings, so that `--baseline FILE` hides them and new ones stand out."""
+    old = suppress.read_baseline(file) if prune else None
+    if saved is not None:
+        try:
+            made = report.from_json(saved.read_bytes(), str(saved))
+        except OSError as error:
+            raise UsageError(
+                f"cannot read {saved}: {error.strerror}", "write it with `argolint check -o json=FILE`"
+            ) from None
+    else:
+        run = common.prepare({**common.NO_FAILING, **given, "baseline": None, "outputs": ()})
+        made = common.conclude(common.collect(run, given), run)
+    if not made.complete:
+        raise UsageError(
+            f"{len(made.failures)} applications or rules could not be looked at, so the baseline would lack their findings",
+            made.failures[0].error,
+        )
+    fresh = suppress.baseline_of(made)
+    if old is not None:
+        if old.server != fresh.server:
+            raise UsageError(f"{file} is a baseline of {old.server}, and this is {fresh.server}", "name the right file")
+        gone = {a.fingerprint for a in suppress.stale(old, [a.fingerprint for a in fresh.findings])}
+        fresh = msgspec.structs.replace(old, findings=tuple(a for a in old.findings if a.fingerprint not in gone))
+        click.echo(f"{file}: {len(gone)} entries dropped, {len(fresh.findings)} kept", err=True)
+    else:
+        click.echo(f"{file}: {len(fresh.findings)} findings accepted", err=True)
+    reporters.put(file, suppress.baseline_text(fresh))
+    return 0

@@ -1,0 +1,32 @@
+"""`argolint merge`: shards into one report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from argolint import lint
+from argolint.cli import common
+from argolint.errors import UsageError
+
+
+@click.command()
+@click.argument("shards", nargs=-1, required=True, metavar="SHARD...", type=click.Path(path_type=Path))
+@common.rule_options
+@common.fail_options
+@common.output_options
+def command(shards: tuple[Path, ...], **given: Any) -> int:
+    """Join the shards of one run (`argolint check --shard I/N -o json=FILE`) into the report a plain run would give."""
+    parts = []
+    for shard in shards:
+        try:
+            parts.append((str(shard), lint.from_json(shard.read_bytes(), str(shard))))
+        except OSError as error:
+            raise UsageError(
+                f"cannot read {shard}: {error.strerror}", "write it with `argolint check --shard I/N -o json=FILE`"
+            ) from None
+    part = lint.merge(parts)
+    run = common.prepare({**common.NO_SELECTION, **given, "select": given["select"] or part.rules})
+    return common.publish(common.conclude(part, run), run)

@@ -1,0 +1,22 @@
+"""The stable identity of a fault, which baselines hold on to."""
+
+from __future__ import annotations
+
+import hashlib
+
+from argolint.model import Finding
+
+
+def fingerprint(finding: Finding) -> str:
+    """Stable identity of a fault: rule and subject (a fleet finding's subject is its fact key), nothing that is reworded."""
+    at = finding.at
+    subject = (
+        (finding.key,)
+        if finding.key
+        else (
+            str(at.app),
+            *((at.resource.group, at.resource.kind, at.resource.namespace, at.resource.name) if at.resource else ()),
+            at.pointer,
+        )
+    )
+    return hashlib.sha256("\0".join((finding.rule, *subject)).encode()).hexdigest()[:32]

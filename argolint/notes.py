@@ -1,0 +1,25 @@
+"""Suppression annotations: `argolint.dev/ignore.<rule>: <reason>` on an Application or on one of its objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint.app import App
+from argolint.model import Note
+from argolint.values import annotations_of
+
+PREFIX = "argolint.dev/ignore."
+
+
+def notes(app: App) -> Iterator[Note]:
+    """The annotations of an application and its objects, live or desired; objects without one are not decoded."""
+    for name, value in sorted(annotations_of(app.raw).items()):
+        if name.startswith(PREFIX):
+            yield Note(app.ref, None, name.removeprefix(PREFIX), str(value))
+    for resource in app.resources:
+        if not any(PREFIX in s for s in (resource.desired_state, resource.live_state) if isinstance(s, str)):
+            continue
+        found = {**annotations_of(resource.live), **annotations_of(resource.desired)}
+        for name, value in sorted(found.items()):
+            if name.startswith(PREFIX):
+                yield Note(app.ref, resource.id, name.removeprefix(PREFIX), str(value))
