@@ -44,7 +44,6 @@ from argolint import compare, config, engine, lint, report, suppress
 from argolint.app import State
 from argolint.errors import NotRecorded
 from argolint.fleet import IN_CLUSTER, cluster_of
-from argolint.ignore import IgnoreRule
 from argolint.model import Json, Object
 from argolint.rule import Rule
 from argolint.transport import Answer, Query, Stats
@@ -255,12 +254,8 @@ class FixtureTransport:
         if desired is not None and live is not None:
             spec = app.get("spec") or {}
             raw = {"metadata": {**(app.get("metadata") or {}), "name": app["name"]}, "spec": spec}
-            made = compare.compare(
-                live,
-                desired,
-                ignore=(*IgnoreRule.from_application(raw), *IgnoreRule.from_settings(self._settings)),
-                strategy=compare.strategy_of(raw, desired, live),
-            )
+            rules = compare.rules_of(raw, self._settings)
+            made = compare.compare(live, desired, rules, compare.strategy_of(raw, desired))
             states |= {
                 "normalizedLiveState": r.get("normalized", made.normalized),
                 "predictedLiveState": r.get("predicted", made.predicted),

@@ -1,0 +1,322 @@
+"""ignoreDifferences: which fields of which objects Argo CD leaves out of its comparison.
+
+Sources: util/argo/normalizers/diff_normalizer.go and knowntypes_normalizer.go, util/argo/managedfields/managed_fields.go,
+util/glob/glob.go. Two entries' effects do not mix: pointers and jq paths remove fields from each side alone, trusted field
+managers remove only what both sides hold with different values.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from argolint.model import Json, Object
+from argolint.scheme import as_known_type, group_of
+from argolint.values import join_pointer
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRule:
+    """One ignoreDifferences entry. No `group` is the core group; an empty name or namespace matches every one."""
+
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    json_pointers: tuple[str, ...] = ()
+    jq_paths: tuple[str, ...] = ()
+    managers: tuple[str, ...] = ()
+    """managedFieldsManagers: writers whose fields are theirs."""
+    origin: str = ""
+    """Where it stands: a pointer into the Application, or the key of the server's resourceOverrides."""
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """What Argo CD cannot parse of it: one sentence each. Argo CD then compares nothing of the whole application."""
+        return tuple(f"{path}: {problem}" for path in self.jq_paths if (problem := _program(path)[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTypes:
+    """knownTypeFields of one group and kind: fields of a custom resource that print like a built-in type."""
+
+    group: str
+    kind: str
+    fields: tuple[tuple[str, str], ...]
+    """(dotted field path, type such as `core/v1/PodSpec`)"""
+
+
+ROLLOUT = KnownTypes("argoproj.io", "Rollout", (("spec.template.spec", "core/v1/PodSpec"),))
+"""The one that Argo CD brings along (knowntypes_normalizer.go, ensureDefaultCRDsConfigured)."""
+
+
+def application_rules(application: Object) -> tuple[IgnoreRule, ...]:
+    """The entries of an Application's spec.ignoreDifferences, in order; malformed ones are left out."""
+    entries = (application.get("spec") or {}).get("ignoreDifferences") or ()
+    return tuple(
+        _rule(entry, str(entry.get("group") or ""), str(entry.get("kind") or ""), f"/spec/ignoreDifferences/{index}")
+        for index, entry in enumerate(entries)
+        if isinstance(entry, Mapping)
+    )
+
+
+def server_rules(settings: Object) -> tuple[IgnoreRule, ...]:
+    """The ignore rules that every application gets: `ignoreDifferences` (YAML text) of settings.resourceOverrides."""
+    return tuple(_server_rules(settings.get("resourceOverrides") or {}))
+
+
+def _server_rules(overrides: Mapping[str, Json]) -> Iterator[IgnoreRule]:
+    for key, override in sorted(overrides.items()):
+        entry = yaml.safe_load((override or {}).get("ignoreDifferences") or "")
+        rule = _rule(entry, *_group_kind(key), key) if isinstance(entry, Mapping) else IgnoreRule()
+        if rule.json_pointers or rule.jq_paths or rule.managers:
+            yield rule
+
+
+def known_types(settings: Object) -> tuple[KnownTypes, ...]:
+    """The server's knownTypeFields, and Argo CD's own for Rollout unless the server names others."""
+    named = tuple(
+        KnownTypes(
+            *_group_kind(key), tuple((f.get("field", ""), f.get("type", "")) for f in override["knownTypeFields"])
+        )
+        for key, override in sorted((settings.get("resourceOverrides") or {}).items())
+        if override and override.get("knownTypeFields")
+    )
+    return named if any((k.group, k.kind) == (ROLLOUT.group, ROLLOUT.kind) for k in named) else (*named, ROLLOUT)
+
+
+def _group_kind(key: str) -> tuple[str, str]:
+    group, _, kind = key.rpartition("/")
+    return group, kind
+
+
+def _rule(entry: Object, group: str, kind: str, origin: str) -> IgnoreRule:
+    def texts(field: str) -> tuple[str, ...]:
+        return tuple(text for text in entry.get(field) or () if isinstance(text, str))
+
+    return IgnoreRule(
+        group,
+        kind,
+        str(entry.get("name") or ""),
+        str(entry.get("namespace") or ""),
+        texts("jsonPointers"),
+        texts("jqPathExpressions"),
+        texts("managedFieldsManagers"),
+        origin,
+    )
+
+
+def matches(rule: IgnoreRule, group: str, kind: str, namespace: str, name: str) -> bool:
+    """True when the entry speaks of this object: group and kind are globs, name and namespace exact."""
+    return (
+        glob_match(rule.group, group)
+        and glob_match(rule.kind, kind)
+        and rule.name in ("", name)
+        and rule.namespace in ("", namespace)
+    )
+
+
+def matches_object(rule: IgnoreRule, obj: Object) -> bool:
+    """`matches` for a decoded object."""
+    metadata = obj.get("metadata") or {}
+    return matches(
+        rule, group_of(obj), str(obj.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+    )
+
+
+@lru_cache(maxsize=1024)
+def _glob(pattern: str) -> re.Pattern[str] | None:
+    """gobwas/glob without separators: `*`, `**`, `?`, `[a-z]`, `[!a]`, `{a,b}` and `\\`; None when it does not compile."""
+    parts: list[str] = []
+    depth = 0
+    for mark in re.findall(r"\\.|\[!?[^\]]+\]|.", pattern, re.DOTALL):
+        if mark in "*?":
+            parts.append(".*" if mark == "*" else ".")
+        elif mark.startswith("[") and len(mark) > 1:
+            negated = mark.startswith("[!")
+            parts.append(f"[{'^' * negated}{mark[1 + negated : -1].translate(_IN_CLASS)}]")
+        elif mark == "{" or (mark in "}," and depth):
+            depth += {"{": 1, "}": -1, ",": 0}[mark]
+            parts.append({"{": "(?:", "}": ")", ",": "|"}[mark])
+        else:
+            parts.append(re.escape(mark[1:] if len(mark) > 1 else mark))
+    try:
+        return re.compile("".join(parts), re.DOTALL)
+    except re.error:
+        return None
+
+
+_IN_CLASS = str.maketrans({"\\": r"\\", "^": r"\^", "[": r"\["})
+
+
+def glob_match(pattern: str, text: str) -> bool:
+    """Argo CD's glob over the whole text; an empty pattern matches only the empty text."""
+    compiled = _glob(pattern)
+    return compiled is not None and compiled.fullmatch(text) is not None
+
+
+def normalize(obj: Object, rules: Iterable[IgnoreRule], types: Iterable[KnownTypes] = ()) -> Object:
+    """The object without the fields that these rules ignore, known type fields printed as their type prints them."""
+    for rule in rules:
+        if (rule.json_pointers or rule.jq_paths) and matches_object(rule, obj):
+            for pointer in rule.json_pointers:
+                obj = _without(obj, pointer.split("/")[1:])
+            for path in rule.jq_paths:
+                obj = _without_jq(obj, path)
+    for known in types:
+        if (known.group, known.kind) == (group_of(obj), obj.get("kind")):
+            for field, kind in known.fields:
+                obj = _retyped(obj, field.split("."), kind)
+    return obj
+
+
+def _without(node: Json, tokens: list[str]) -> Json:
+    """The node without what the (still escaped) tokens name; a path that does not exist changes nothing.
+
+    Like evanphx/json-patch, what stands before the first slash is not looked at.
+    """
+    if not tokens:
+        return node
+    token = tokens[0].replace("~1", "/").replace("~0", "~")
+    if isinstance(node, Mapping) and token in node:
+        if len(tokens) == 1:
+            return {key: value for key, value in node.items() if key != token}
+        return {**node, token: _without(node[token], tokens[1:])}
+    if isinstance(node, list) and token.isdigit() and int(token) < len(node):
+        index = int(token)
+        item = [] if len(tokens) == 1 else [_without(node[index], tokens[1:])]
+        return [*node[:index], *item, *node[index + 1 :]]
+    return node
+
+
+_UNBOUNDED = re.compile(
+    r"\b(?:def|repeat|while|until|range|limit|foreach|reduce|infinite|inputs?|input_line_number)\b|recurse\s*\("
+)
+"""What may run for ever or read elsewhere. Argo CD stops a program after one second and skips the rule; so do we, unrun."""
+
+
+@lru_cache(maxsize=512)
+def _program(path: str) -> tuple[Any, str]:
+    """The compiled deletion of a jq path, or None and why jq cannot parse it."""
+    import jq  # a C extension that most runs never need
+
+    try:
+        return jq.compile(f"del({path})"), ""
+    except ValueError as problem:
+        return None, " ".join(str(problem).removeprefix("jq: ").split())
+
+
+def _without_jq(obj: Object, path: str) -> Object:
+    """`del(path)` of the object; a rule that fails while running, or gives not exactly one object, is skipped."""
+    program, _ = _program(path)
+    if program is None or _UNBOUNDED.search(path):
+        return obj
+    try:
+        results = program.input_text(json.dumps(obj)).all()
+    except ValueError:
+        return obj
+    return results[0] if len(results) == 1 and isinstance(results[0], dict) else obj
+
+
+def _retyped(node: Json, path: list[str], kind: str) -> Json:
+    if isinstance(node, list):
+        return [_retyped(item, path, kind) for item in node]
+    if not path:
+        return as_known_type(node, kind)
+    if isinstance(node, Mapping) and path[0] in node:
+        return {**node, path[0]: _retyped(node[path[0]], path[1:], kind)}
+    return node
+
+
+def trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple[Object, Object]:
+    """Both objects without the fields that a trusted manager owns and that the two hold with different values."""
+    managers = {m for rule in rules if rule.managers and matches_object(rule, desired) for m in rule.managers}
+    left, right = live, desired
+    for entry in (live.get("metadata") or {}).get("managedFields") or () if managers else ():
+        if entry.get("manager") in managers:
+            for tokens in _disputed(entry.get("fieldsV1") or {}, live, desired):
+                left, right = _without(left, list(tokens[0])), _without(right, list(tokens[1]))
+    return left, right
+
+
+_Paths = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def _disputed(fields: Object, live: Json, desired: Json, at: _Paths = ((), ())) -> Iterator[_Paths]:
+    """The escaped tokens, on each side, of the owned leaves that both sides hold with different values."""
+    for step, below in fields.items():
+        if step == ".":
+            continue
+        places = (locate(live, step), locate(desired, step))
+        if places[0] is None or places[1] is None:
+            continue
+        here = (live[places[0]], desired[places[1]])
+        paths = tuple((*side, join_pointer(place)[1:]) for side, place in zip(at, places, strict=True))
+        if below:
+            yield from _disputed(below, *here, (paths[0], paths[1]))
+        elif here[0] != here[1]:
+            yield paths[0], paths[1]
+
+
+def locate(node: Json, step: str) -> Any:
+    """The key or index that a FieldsV1 step (`f:name`, `k:{"name":"web"}`, `v:"x"`, `i:0`) names in node, or None."""
+    kind, _, text = step.partition(":")
+    if kind == "f":
+        return text if isinstance(node, Mapping) and text in node else None
+    if not isinstance(node, list):
+        return None
+    if kind == "i":
+        return int(text) if int(text) < len(node) else None
+    wanted = json.loads(text)
+    for index, item in enumerate(node):
+        if kind == "v" and item == wanted:
+            return index
+        if kind == "k" and isinstance(item, Mapping) and all(_key(item, k) == v for k, v in wanted.items()):
+            return index
+    return None
+
+
+def _key(item: Object, field: str) -> Json:
+    """A merge key's value; `protocol` is the one that the schema defaults (TCP)."""
+    return item.get(field, "TCP" if field == "protocol" else None)
+
+
+def removed(rule: IgnoreRule, obj: Object) -> tuple[str, ...]:
+    """The pointers into `obj` of what the rule's pointers and jq paths take out of it, topmost only; sorted."""
+    return tuple(sorted(_missing(obj, normalize(obj, (rule,)))))
+
+
+def _missing(before: Json, after: Json, at: str = "") -> Iterator[str]:
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key, value in before.items():
+            if key not in after:
+                yield at + join_pointer(key)
+            else:
+                yield from _missing(value, after[key], at + join_pointer(key))
+    elif isinstance(before, list) and isinstance(after, list):
+        remaining = iter(after)
+        candidate = next(remaining, None)
+        for index, item in enumerate(before):
+            if candidate is not None and not list(_changed(item, candidate)):
+                yield from _missing(item, candidate, f"{at}/{index}")
+                candidate = next(remaining, None)
+            else:
+                yield f"{at}/{index}"
+
+
+def _changed(before: Json, after: Json) -> Iterator[None]:
+    """Something of `after` that `before` does not hold: then the one is not what is left of the other."""
+    if isinstance(before, Mapping) and isinstance(after, Mapping):
+        for key, value in after.items():
+            yield from _changed(before.get(key), value)
+    elif isinstance(before, list) and isinstance(after, list):
+        if len(after) > len(before):
+            yield None
+    elif before != after:
+        yield None

@@ -1,0 +1,335 @@
+"""What Kubernetes' own Go types do to a manifest: print it canonically, fill defaults, merge lists by key.
+
+Argo CD reads every built-in kind into its Go struct and prints it again before it compares (gitops-engine pkg/diff/diff.go,
+`remarshal`), runs the scheme's defaulters on both sides (`generateSchemeDefaultPatch`) and merges by the struct tags.
+The tables below are those types' relevant facts: k8s.io/api `types.go` tags, kubernetes `pkg/apis/*/v1/defaults.go`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from argolint.model import Json, Object
+from argolint.values import parse_duration
+
+GROUPS = frozenset({
+    "", "admissionregistration.k8s.io", "apps", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
+    "batch", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "extensions",
+    "flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io", "policy",
+    "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io",
+})  # fmt: skip
+"""The groups of client-go's scheme. CustomResourceDefinition and APIService are not in it: to Argo CD they are custom."""
+
+MERGE_KEYS = {
+    "containers": "name", "initContainers": "name", "ephemeralContainers": "name", "env": "name", "volumes": "name",
+    "imagePullSecrets": "name", "secrets": "name", "schedulingGates": "name", "resourceClaims": "name", "webhooks": "name",
+    "matchConditions": "name", "variables": "name", "drivers": "name", "volumeMounts": "mountPath",
+    "volumeDevices": "devicePath", "hostAliases": "ip", "topologySpreadConstraints": "topologyKey",
+    "ownerReferences": "uid", "conditions": "type", "addresses": "type",
+}  # fmt: skip
+"""patchMergeKey by field name; `ports` depends on its parent, see `merge_key`. Every other list is replaced whole."""
+
+MERGED_SCALARS = frozenset({"finalizers", "podCIDRs"})
+RETAIN_KEYS = frozenset({"strategy", "volumes", "resourceClaims"})
+"""patchStrategy retainKeys: a change drops live's other keys, so that a new union member ousts the old one."""
+
+_STRING_MAPS = frozenset({
+    "annotations", "binaryData", "capacity", "data", "default", "defaultRequest", "hard", "labels", "limits",
+    "matchLabels", "max", "maxLimitRequestRatio", "min", "nodeSelector", "options", "overhead", "parameters",
+    "requests", "stringData", "volumeAttributes",
+})  # fmt: skip
+_QUANTITY_MAPS = frozenset({
+    "capacity", "default", "defaultRequest", "hard", "limits", "max", "maxLimitRequestRatio", "min", "overhead",
+    "requests",
+})  # fmt: skip
+_QUANTITIES = frozenset({"sizeLimit", "averageValue", "divisor"})
+_BY_VALUE = frozenset({
+    "chapAuthDiscovery", "chapAuthSession", "failureThreshold", "globalDefault", "healthCheckNodePort", "hostIPC",
+    "hostNetwork", "hostPID", "hostPort", "initialDelaySeconds", "minReadySeconds", "nodePort", "paused",
+    "periodSeconds", "publishNotReadyAddresses", "readOnly", "sslEnabled", "stdin", "stdinOnce", "successThreshold",
+    "timeoutSeconds", "tty", "unschedulable",
+})  # fmt: skip
+"""Numbers and flags held by value with `omitempty`: 0 and false are not printed. Pointers (`replicas: 0`) are."""
+_KEPT_EMPTY = frozenset({
+    "ingressClassName", "key", "name", "runtimeClassName", "storageClassName", "timeZone", "topologyKey",
+})  # fmt: skip
+"""Strings behind a pointer or without `omitempty`: the empty string is printed."""
+
+
+def group_of(obj: Object) -> str:
+    """The API group; the core group is the empty string."""
+    version = obj.get("apiVersion") or ""
+    return version.rpartition("/")[0] if isinstance(version, str) else ""
+
+
+def builtin(obj: Object) -> bool:
+    """True for kinds that Argo CD knows as Go types; everything else is merged as plain JSON."""
+    return group_of(obj) in GROUPS
+
+
+def merge_key(parent: str, field: str) -> str | None:
+    """The key by which a built-in list under `parent` merges, or None when it is replaced whole."""
+    if field == "ports":
+        return {"containers": "containerPort", "initContainers": "containerPort", "spec": "port"}.get(parent)
+    return MERGE_KEYS.get(field)
+
+
+def canonical(obj: Object) -> Object:
+    """A built-in object as its Go type prints it: canonical quantities, no null or empty `omitempty` field.
+
+    `status` is left alone: Argo CD ignores it, or it comes from the API server, canonical already.
+    """
+    if not builtin(obj):
+        return obj
+    status = {"status": obj["status"]} if "status" in obj else {}
+    return {**_canonical_map({key: value for key, value in obj.items() if key != "status"}), **status}
+
+
+def _canonical_map(node: Mapping[str, Json]) -> dict[str, Json]:
+    found = {key: _canonical(key, value) for key, value in node.items()}
+    return {key: value for key, value in found.items() if not _omitted(key, value)}
+
+
+def _canonical(field: str, value: Json) -> Json:
+    if isinstance(value, Mapping):
+        if field in _QUANTITY_MAPS:
+            return {name: quantity(amount) for name, amount in value.items()}
+        return value if field in _STRING_MAPS else _canonical_map(value)
+    if isinstance(value, list):
+        return [_canonical_map(item) if isinstance(item, Mapping) else item for item in value]
+    return quantity(value) if field in _QUANTITIES else value
+
+
+def _omitted(field: str, value: Json) -> bool:
+    if value is None:
+        return field != "rules"
+    if value == "" and isinstance(value, str):
+        return field not in _KEPT_EMPTY
+    if isinstance(value, bool | int) and not value:
+        return field in _BY_VALUE
+    return (value == [] and field != "rules") or (value == {} and field in _STRING_MAPS)
+
+
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d+))")
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_DECIMAL = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_DECIMAL_POWER = {suffix: power for power, suffix in _DECIMAL.items()}
+
+
+def quantity(value: Json) -> Json:
+    """A resource quantity in canonical form (`1000m` is `1`, `0.5Gi` is `512Mi`); anything else comes back unchanged.
+
+    Source: k8s.io/apimachinery pkg/api/resource/quantity.go, CanonicalizeBytes.
+    """
+    match = (
+        _QUANTITY.fullmatch(str(value))
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
+        else None
+    )
+    if match is None:
+        return value
+    number, binary, decimal, exponent = match.groups()
+    if binary:
+        amount = Fraction(number) * 1024 ** _BINARY.index(binary)
+        if amount.denominator == 1 and abs(amount) >= 1024:
+            power = 0
+            while power < len(_BINARY) - 1 and amount % 1024 == 0:
+                amount, power = amount / 1024, power + 1
+            return f"{int(amount)}{_BINARY[power]}"
+    else:
+        amount = Fraction(number) * Fraction(10) ** (int(exponent) if exponent else _DECIMAL_POWER[decimal])
+    if not amount:
+        return "0"
+    power = 18
+    while power > -9 and (amount / Fraction(10) ** power).denominator != 1:
+        power -= 3
+    mantissa = round(amount / Fraction(10) ** power)
+    return f"{mantissa}{f'e{power}' if exponent and power else _DECIMAL[power]}"
+
+
+def duration(value: Json) -> Json:
+    """A duration as Go prints it (`8760h` is `8760h0m0s`); anything else comes back unchanged."""
+    span = parse_duration(value)
+    if span is None or span.total_seconds() < 1:
+        return "0s" if span is not None and not span else value
+    minutes, seconds = divmod(span.total_seconds(), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    tail = f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"
+    return f"{hours}h{minutes}m{tail}" if hours else f"{minutes}m{tail}" if minutes else tail
+
+
+KNOWN_TYPES: Mapping[str, Callable[[Json], Json]] = {
+    "core/Quantity": quantity,
+    "core/v1/Quantity": quantity,
+    "meta/v1/Duration": duration,
+    "core/v1/ResourceList": lambda value: _canonical("limits", value),
+}
+"""How `knownTypeFields` types print a field; every other type is a struct and prints as `_canonical_map` does."""
+
+
+def as_known_type(value: Json, kind: str) -> Json:
+    """A custom resource's field as the built-in type `kind` (`core/v1/PodSpec`) prints it."""
+    if kind in KNOWN_TYPES:
+        return KNOWN_TYPES[kind](value)
+    return _canonical_map(value) if isinstance(value, Mapping) else value
+
+
+_HTTP = {"path": "/", "scheme": "HTTP"}
+_PROBE = {
+    "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3,
+    "httpGet": _HTTP, "grpc": {"service": ""},
+}  # fmt: skip
+_FIELD_REF = {"fieldRef": {"apiVersion": "v1"}}
+_CONTAINER: dict[str, Any] = {
+    "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+    "ports": [{"protocol": "TCP"}], "env": [{"valueFrom": _FIELD_REF}],
+    "livenessProbe": _PROBE, "readinessProbe": _PROBE, "startupProbe": _PROBE,
+    "lifecycle": {"postStart": {"httpGet": _HTTP}, "preStop": {"httpGet": _HTTP}},
+    "imagePullPolicy": lambda c: "Always" if _tag(c.get("image")) == "latest" else "IfNotPresent",
+}  # fmt: skip
+_CLAIM = {"spec": {"volumeMode": "Filesystem"}, "status": lambda c: {"phase": "Pending", **(c.get("status") or {})}}
+_VOLUME: dict[str, Any] = {
+    "configMap": {"defaultMode": 420}, "secret": {"defaultMode": 420},
+    "downwardAPI": {"defaultMode": 420, "items": [_FIELD_REF]}, "hostPath": {"type": ""},
+    "projected": {
+        "defaultMode": 420,
+        "sources": [{"serviceAccountToken": {"expirationSeconds": 3600}, "downwardAPI": {"items": [_FIELD_REF]}}],
+    },
+    "ephemeral": {"volumeClaimTemplate": _CLAIM},
+}  # fmt: skip
+_POD: dict[str, Any] = {
+    "restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "terminationGracePeriodSeconds": 30, "securityContext": {},
+    "schedulerName": "default-scheduler", "containers": [_CONTAINER], "initContainers": [_CONTAINER], "volumes": [_VOLUME],
+}  # fmt: skip
+_TEMPLATE = {"spec": _POD}
+_RBAC = "rbac.authorization.k8s.io"
+_BINDING = {
+    "roleRef": {"apiGroup": _RBAC},
+    "subjects": [{"apiGroup": lambda s: _RBAC if s.get("kind") in ("User", "Group") else None}],
+}
+_WEBHOOK: dict[str, Any] = {
+    "failurePolicy": "Fail", "matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {},
+    "timeoutSeconds": 10, "rules": [{"scope": "*"}], "clientConfig": {"service": {"port": 443}},
+}  # fmt: skip
+_PEERS = [{"ports": [{"protocol": "TCP"}]}]
+
+DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("", "Pod"): {"spec": {**_POD, "enableServiceLinks": True}},
+    ("", "Secret"): {"type": "Opaque"},
+    ("", "Service"): {
+        "spec": {
+            "type": "ClusterIP", "sessionAffinity": "None",
+            "internalTrafficPolicy": lambda s: None if s.get("type") == "ExternalName" else "Cluster",
+            "externalTrafficPolicy": lambda s: "Cluster" if s.get("type") in ("NodePort", "LoadBalancer") else None,
+            "allocateLoadBalancerNodePorts": lambda s: True if s.get("type") == "LoadBalancer" else None,
+            "ports": [{"protocol": "TCP", "targetPort": lambda p: p.get("port")}],
+        }
+    },
+    ("", "PersistentVolume"): {"spec": {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}},
+    ("", "PersistentVolumeClaim"): _CLAIM,
+    ("apps", "Deployment"): {
+        "spec": {
+            "replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600, "template": _TEMPLATE,
+            "strategy": lambda s: _rolling(s.get("strategy"), {"maxSurge": "25%", "maxUnavailable": "25%"}),
+        }
+    },
+    ("apps", "DaemonSet"): {
+        "spec": {
+            "revisionHistoryLimit": 10, "template": _TEMPLATE,
+            "updateStrategy": lambda s: _rolling(s.get("updateStrategy"), {"maxSurge": 0, "maxUnavailable": 1}),
+        }
+    },
+    ("apps", "StatefulSet"): {
+        "spec": {
+            "replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady", "template": _TEMPLATE,
+            "persistentVolumeClaimRetentionPolicy": lambda s: {
+                "whenDeleted": "Retain", "whenScaled": "Retain", **(s.get("persistentVolumeClaimRetentionPolicy") or {})
+            },
+            "updateStrategy": lambda s: _rolling(s.get("updateStrategy"), {"partition": 0}, only_new=True),
+            "volumeClaimTemplates": [_CLAIM],
+        }
+    },
+    ("apps", "ReplicaSet"): {"spec": {"replicas": 1, "template": _TEMPLATE}},
+    ("batch", "Job"): {
+        "spec": {
+            "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False, "template": _TEMPLATE,
+            "completions": lambda s: 1 if s.get("parallelism") is None else None, "parallelism": 1,
+        }
+    },
+    ("batch", "CronJob"): {
+        "spec": {
+            "concurrencyPolicy": "Allow", "suspend": False, "successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1,
+            "jobTemplate": {"spec": {"template": _TEMPLATE}},
+        }
+    },
+    ("autoscaling", "HorizontalPodAutoscaler"): {"spec": {"minReplicas": 1}},
+    ("networking.k8s.io", "NetworkPolicy"): {
+        "spec": {
+            "ingress": _PEERS, "egress": _PEERS,
+            "policyTypes": lambda s: ["Ingress", "Egress"] if s.get("egress") else ["Ingress"],
+        }
+    },
+    ("networking.k8s.io", "IngressClass"): {"spec": {"parameters": {"scope": "Cluster"}}},
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): {"webhooks": [_WEBHOOK]},
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): {
+        "webhooks": [{**_WEBHOOK, "reinvocationPolicy": "Never"}]
+    },
+    (_RBAC, "RoleBinding"): _BINDING,
+    (_RBAC, "ClusterRoleBinding"): _BINDING,
+    ("storage.k8s.io", "StorageClass"): {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+    ("storage.k8s.io", "CSIDriver"): {
+        "spec": {
+            "attachRequired": True, "podInfoOnMount": False, "storageCapacity": False, "requiresRepublish": False,
+            "fsGroupPolicy": "ReadWriteOnceWithFSType", "volumeLifecycleModes": lambda _: ["Persistent"],
+        }
+    },
+    ("scheduling.k8s.io", "PriorityClass"): {"preemptionPolicy": "PreemptLowerPriority"},
+    ("discovery.k8s.io", "EndpointSlice"): {"ports": [{"name": "", "protocol": "TCP"}]},
+}  # fmt: skip
+"""Scheme defaults by group and kind. A map fills a map that exists, a one-element list stands for every item, a function
+gets the map it fills; None is no default."""
+
+
+_STRUCTS = frozenset({"strategy", "updateStrategy", "persistentVolumeClaimRetentionPolicy", "status"})
+"""Fields held by value: their function completes them even where they stand."""
+
+
+def defaulted(obj: Object) -> Object:
+    """The object with the defaults that the API server fills in wherever a field is missing."""
+    table = DEFAULTS.get((group_of(obj), str(obj.get("kind")))) if builtin(obj) else None
+    return _fill(obj, table) if table else obj
+
+
+def _fill(node: Mapping[str, Json], table: Mapping[str, Any]) -> dict[str, Json]:
+    found = dict(node)
+    for field, default in table.items():
+        value = found.get(field)
+        if isinstance(default, Mapping) and default:
+            if isinstance(value, Mapping):
+                found[field] = _fill(value, default)
+        elif isinstance(default, list):
+            if isinstance(value, list):
+                found[field] = [_fill(item, default[0]) if isinstance(item, Mapping) else item for item in value]
+        elif value in (None, "") or field in _STRUCTS:
+            computed = default(found) if callable(default) else default
+            if computed is not None:
+                found[field] = computed
+    return found
+
+
+def _rolling(strategy: Json, bounds: Mapping[str, Json], *, only_new: bool = False) -> dict[str, Json]:
+    """A strategy with its type and bounds; `only_new`: a named type without bounds stays without (StatefulSet)."""
+    given = strategy if isinstance(strategy, Mapping) else {}
+    found = {"type": "RollingUpdate", **given}
+    if found["type"] == "RollingUpdate" and not (only_new and "type" in given and "rollingUpdate" not in given):
+        found["rollingUpdate"] = {**bounds, **(found.get("rollingUpdate") or {})}
+    return found
+
+
+def _tag(image: Json) -> str:
+    """The tag of an image reference as kubernetes' ParseImageName sees it: `latest` when neither tag nor digest."""
+    name = str(image or "").rpartition("/")[2]
+    return name.partition(":")[2] or ("" if "@" in name else "latest")
