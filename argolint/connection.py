@@ -58,7 +58,7 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How to reach a server. `url` is scheme, host and root path without a final slash; no token is anonymous access."""
+    """How to reach a server. `url` is scheme, host and root path, no final slash; no token is anonymous access."""
 
     url: str
     token: str = field(default="", repr=False)

@@ -41,10 +41,13 @@ class HttpTransport:
 
     offline = False
 
-    def __init__(self, connection: Connection, *, workers: int = 8, retry_s: float = 0.3) -> None:
+    def __init__(
+        self, connection: Connection, *, workers: int = 8, retry_s: float = 0.3, max_bytes: int = MAX_BODY_BYTES
+    ) -> None:
         self.server = connection.url
         self.stats = Stats()
         self._retry_s = retry_s
+        self._max_bytes = max_bytes
         self._patience = 2 * workers  # requests in a row without any answer, after which the server counts as gone
         self._lost = 0
         self._lock = threading.Lock()
@@ -91,7 +94,7 @@ class HttpTransport:
                 timeout=TIMEOUTS_S,
                 allow_redirects=False,
             ) as response:
-                body = _body(response)
+                body = _body(response, self._max_bytes)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             self.stats.count(0)
             raise _no_answer(self.server, error) from None
@@ -211,20 +214,16 @@ def _tls(connection: Connection) -> ssl.SSLContext:
     return context
 
 
-def _body(response: requests.Response) -> bytes:
+def _body(response: requests.Response, limit: int) -> bytes:
     """The inflated body: read raw and inflated once, which costs half of what requests does chunk by chunk."""
     parts, total = [], 0
     while chunk := response.raw.read(_CHUNK_BYTES, decode_content=False):
         parts.append(chunk)
         total += len(chunk)
-        if total > MAX_BODY_BYTES:
-            raise EOFError(f"it is larger than {MAX_BODY_BYTES >> 20} MB")
+        if total > limit:
+            raise EOFError(f"it is larger than {limit >> 20} MB")
     body = b"".join(parts)
-    return (
-        inflate(body, MAX_BODY_BYTES)
-        if response.headers.get("Content-Encoding", "").lower() == "gzip" and body
-        else body
-    )
+    return inflate(body, limit) if response.headers.get("Content-Encoding", "").lower() == "gzip" and body else body
 
 
 def _no_answer(server: str, error: BaseException) -> _NoAnswerError:
