@@ -158,28 +158,36 @@ def _prefix(members: Iterable[str]) -> str:
     return found.removesuffix("snapshot.json")
 
 
+class TooLargeError(EOFError):
+    """A file or an answer is larger than it may be."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"it is larger than {limit >> 20} MB")
+
+
+def inflate(data: bytes, limit: int) -> bytes:
+    """The bytes of a gzip file. Raises EOFError if it is cut, TooLargeError over `limit` bytes, zlib.error."""
+    parts: list[bytes] = []
+    left = limit
+    while data or not parts:  # a gzip file may be several, one after the other
+        unpacker = zlib.decompressobj(31)
+        parts.append(unpacker.decompress(data, left + 1))
+        left -= len(parts[-1])
+        if left < 0:
+            raise TooLargeError(limit)
+        if not unpacker.eof:
+            raise EOFError("it ends too early")
+        data = unpacker.unused_data
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def _bounded(file: IO[bytes], name: str) -> bytes:
     data = file.read(MAX_FILE_BYTES + 1)
     if name.endswith(".gz"):
         return inflate(data, MAX_FILE_BYTES)
     if len(data) > MAX_FILE_BYTES:
-        raise EOFError(f"it is larger than {MAX_FILE_BYTES >> 20} MB")
+        raise TooLargeError(MAX_FILE_BYTES)
     return data
-
-
-def inflate(data: bytes, limit: int) -> bytes:
-    """The bytes of a gzip file. Raises EOFError if it is cut or inflates to more than `limit` bytes, zlib.error."""
-    parts: list[bytes] = []
-    while data:  # a gzip file may be several, one after the other
-        unpacker = zlib.decompressobj(31)
-        parts.append(unpacker.decompress(data, limit))
-        limit -= len(parts[-1])
-        if not unpacker.eof:
-            raise EOFError(
-                "it ends too early" if not unpacker.unconsumed_tail else "it inflates to more than is allowed"
-            )
-        data = unpacker.unused_data
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _copy_bounded(source: IO[bytes] | gzip.GzipFile, target: IO[bytes], path: Path) -> None:

@@ -7,14 +7,11 @@ server of that login alone, unless --argocd-context names the login.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -22,8 +19,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from argolint.errors import AuthError, UsageError
+from argolint.errors import UsageError
 from argolint.login import Login, read_logins
+from argolint.token import FLAG, VARIABLE, check_token
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,12 +29,10 @@ R = TypeVar("R")
 _NO_SERVER = (
     "pass --server HOST[:PORT], set ARGOCD_SERVER, log in with `argocd login`, or read a snapshot with --snapshot"
 )
-_LOGIN = "log in with `argocd login HOST`, or pass --auth-token or ARGOCD_AUTH_TOKEN"
 _INSTEAD = (
     "argolint reads Argo CD's HTTP API: run `kubectl -n argocd port-forward svc/argocd-server 8080:443`, then pass "
     "--server localhost:8080 --insecure and a token, or log in to the server's own address with `argocd login HOST`"
 )
-_CLOCK_SKEW = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +106,7 @@ def connect(flags: Flags, environ: Mapping[str, str], home: Path, now: datetime)
     address = _address(server or login.server)
     token, source = _token(flags, environ, login)
     if token:
-        _check_token(token, source, login, now)
+        check_token(token, source, login, now)
     plaintext = flags.plaintext or login.plaintext or address.scheme == "http"
     root = (flags.grpc_web_root_path or address.path or login.root_path).strip("/")
     return Connection(
@@ -214,52 +210,10 @@ def _address(server: str) -> _Address:
 def _token(flags: Flags, environ: Mapping[str, str], login: Login) -> tuple[str, str]:
     """(token, where it comes from)."""
     if token := flags.auth_token.strip():
-        return token, "--auth-token"
+        return token, FLAG
     if token := environ.get("ARGOCD_AUTH_TOKEN", "").strip():
-        return token, "ARGOCD_AUTH_TOKEN"
+        return token, VARIABLE
     return login.token.strip(), f"the login `{login.context}`"
-
-
-def _check_token(token: str, source: str, login: Login, now: datetime) -> None:
-    """Refuses what the server would refuse, in clearer words; the server would take some of it for no token at all."""
-    if re.search(r"\s", token):
-        raise AuthError(
-            f"the token of {source} holds a line break or a blank",
-            "pass the token as one line, without quotes or a second one",
-        )
-    if token.count(".") != 2 or not re.fullmatch(r"[A-Za-z0-9_=-]+\.[A-Za-z0-9_=-]+\.[A-Za-z0-9_=-]*", token):
-        hint = "an Argo CD token is a JWT, three parts joined by dots; `argocd account generate-token` makes one"
-        raise AuthError(f"the token of {source} is not an Argo CD token", hint)
-    expiry = _expiry(token)
-    if expiry is None or expiry > now - _CLOCK_SKEW:
-        return
-    when = expiry.strftime("%Y-%m-%d %H:%M UTC")
-    if source in ("--auth-token", "ARGOCD_AUTH_TOKEN"):
-        raise AuthError(
-            f"the token of {source} expired on {when}", "make a new one with `argocd account generate-token`"
-        )
-    kind = "SSO session" if login.refresh_token or _claims(token).get("iss") != "argocd" else "session"
-    raise AuthError(
-        f"the {kind} of {source} expired on {when}", f"run `argocd relogin --argocd-context {login.context}`"
-    )
-
-
-def _expiry(token: str) -> datetime | None:
-    exp = _claims(token).get("exp")
-    try:
-        return datetime.fromtimestamp(exp, UTC) if isinstance(exp, int | float) else None
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _claims(token: str) -> dict[str, Any]:
-    """The token's payload, read without verifying it; that is the server's part."""
-    payload = token.split(".")[1]
-    try:
-        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-    except (binascii.Error, ValueError):
-        return {}
-    return claims if isinstance(claims, dict) else {}
 
 
 def _header(text: str) -> tuple[str, str]:

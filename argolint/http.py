@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import random
 import ssl
-import tempfile
 import threading
 import time
 import zlib
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.cookiejar import DefaultCookiePolicy
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,9 +22,10 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
-from argolint.archive import inflate
+from argolint.archive import TooLargeError, inflate
 from argolint.connection import Connection
-from argolint.errors import ConnectError, UsageError
+from argolint.errors import ConnectError
+from argolint.tls import client_context
 from argolint.transport import Answer, Query, Stats
 
 TIMEOUTS_S = (30.0, 120.0)  # to connect, and between two bytes: managed-resources may wait for a refresh of the app
@@ -98,6 +97,12 @@ class HttpTransport:
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             self.stats.count(0)
             raise _no_answer(self.server, error) from None
+        except TooLargeError as error:
+            self.stats.count(0)
+            message = f"the answer of {self.server} to {path} cannot be read: {error}"
+            raise _NoAnswerError(
+                message, "have the server's administrator look at what it answers", final=True
+            ) from None
         except (EOFError, zlib.error) as error:
             self.stats.count(0)
             raise _NoAnswerError(
@@ -173,7 +178,7 @@ class _Adapter(HTTPAdapter):
 
 def _session(connection: Connection, workers: int) -> requests.Session:
     session = requests.Session()
-    adapter = _Adapter(_tls(connection), workers)
+    adapter = _Adapter(client_context(connection), workers)
     session.mount("https://", adapter)
     session.mount("http://", adapter)
     session.verify = not connection.insecure
@@ -188,32 +193,6 @@ def _session(connection: Connection, workers: int) -> requests.Session:
     return session
 
 
-def _tls(connection: Connection) -> ssl.SSLContext:
-    """Trusts the system's authorities and --server-crt beside them, as Argo CD's own CLI does."""
-    context = ssl.create_default_context()
-    try:
-        if connection.ca_pem:
-            context.load_verify_locations(cadata=connection.ca_pem)
-        if connection.client_pem:
-            with tempfile.TemporaryDirectory(
-                prefix="argolint-"
-            ) as folder:  # the ssl module reads key pairs from files alone
-                pair = Path(folder, "client.pem")
-                pair.touch(mode=0o600)
-                pair.write_text(connection.client_pem)
-                context.load_cert_chain(pair)
-    except (ssl.SSLError, ValueError) as error:
-        reason = getattr(error, "reason", None) or "not PEM"
-        raise UsageError(
-            f"a TLS certificate or key cannot be used: {reason}",
-            "--server-crt, --client-crt and --client-crt-key take PEM files",
-        ) from None
-    if connection.insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
 def _body(response: requests.Response, limit: int) -> bytes:
     """The inflated body: read raw and inflated once, which costs half of what requests does chunk by chunk."""
     parts, total = [], 0
@@ -221,7 +200,7 @@ def _body(response: requests.Response, limit: int) -> bytes:
         parts.append(chunk)
         total += len(chunk)
         if total > limit:
-            raise EOFError(f"it is larger than {limit >> 20} MB")
+            raise TooLargeError(limit)
     body = b"".join(parts)
     return inflate(body, limit) if response.headers.get("Content-Encoding", "").lower() == "gzip" and body else body
 
@@ -271,7 +250,7 @@ def _root(error: BaseException) -> BaseException:
 
 def _redirected(server: str, location: str) -> ConnectError:
     target = urlsplit(location)
-    if target.scheme == "https" and server.startswith("http:"):
+    if target.scheme == "https" and server.startswith("http:") and target.hostname == urlsplit(server).hostname:
         return ConnectError(f"{server} redirects to https", "drop --plaintext (and http:// of --server)")
     where = f" to {target.scheme}://{target.hostname}" if target.hostname else ""
     return ConnectError(f"{server} redirects{where}; the token was not sent there", _WRONG_ADDRESS)

@@ -194,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
             body = msgspec.json.encode({"token": token})
             self._send(Answer(200, "application/json", body), {"Set-Cookie": f"argocd.token={token}; path=/; HttpOnly"})
 
-    def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002  # the recording's clock, not ours
+    def date_time_string(self, timestamp: float | None = None) -> str:  # the recording's clock, not ours
         return format_datetime(self.server.replay.transport.now(), usegmt=True)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the parameter's name is inherited

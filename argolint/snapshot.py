@@ -1,8 +1,4 @@
-"""Snapshots: what a server once answered, read from a directory, a .tar.gz or a .zip (docs: contracts, section 3).
-
-    snapshot.json    {"format": 1, "taken_at": "2026-11-20T23:45:05Z", "server": "https://...", "version": "v3.5.1"}
-    requests.jsonl   one line a request: {path, query, anonymous, status, content_type, seconds, body}
-    bodies/...       the answers; a name that ends in .gz is gzipped
+"""Snapshots: what a server once answered, read from a directory, a .tar.gz or a .zip.
 
 Only the index is read when a snapshot is opened; a body is read when it is asked for.
 """
@@ -10,40 +6,18 @@ Only the index is read when a snapshot is opened; a body is read when it is aske
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
 import msgspec
 
-from argolint.archive import Files, open_files
+from argolint.archive import open_files
 from argolint.errors import NotRecorded, SnapshotError
 from argolint.narrow import APPLICATIONS, narrow, split
+from argolint.snapshot_index import Recorded, key, named_application, read_header, read_index, scoped_key
 from argolint.transport import Answer, Query, Stats
-
-FORMAT = 1
-
-
-class Header(msgspec.Struct, frozen=True):
-    """snapshot.json; `taken_at` is the only "now" of a check on the snapshot."""
-
-    format: int
-    taken_at: datetime
-    server: str
-    version: str = ""
-
-
-class Line(msgspec.Struct, frozen=True):
-    """One line of requests.jsonl; `body` is a path within the snapshot."""
-
-    path: str
-    query: tuple[tuple[str, str], ...]
-    anonymous: bool
-    status: int
-    content_type: str
-    seconds: float
-    body: str
 
 
 class SnapshotTransport:
@@ -82,21 +56,12 @@ class SnapshotTransport:
         )
 
 
-class _Recorded(msgspec.Struct, frozen=True, gc=False):
-    """Where an answer stands; `project` is set where the request was about one application, else empty."""
-
-    status: int
-    content_type: str
-    body: str
-    project: str
-
-
 class _Layer:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files = open_files(path)
-        self.header = _header(path, self._files)
-        self._index = _index(path, self._files)
+        self.header = read_header(path, self._files)
+        self._index = read_index(path, self._files)
         self._control_plane = self._find_control_plane()
 
     def answer(self, path: str, query: Query, anonymous: bool) -> Answer | None:
@@ -125,7 +90,7 @@ class _Layer:
         Without `project` missing and forbidden are both 403; with it, 404 for missing or another project's
         (server/application/application.go, getApplicationEnforceRBAC).
         """
-        name, namespace, project = _application(path, query, self._control_plane)
+        name, namespace, project = named_application(path, query, self._control_plane)
         if not name or anonymous:
             return None
         listed = self._project_of
@@ -135,15 +100,15 @@ class _Layer:
             return _error(403, 7, "permission denied")
         return _error(404, 5, f'applications.argoproj.io "{name}" not found')
 
-    def _direct(self, path: str, query: Query, anonymous: bool) -> _Recorded | None:
-        name, namespace, project = _application(path, query, self._control_plane)
+    def _direct(self, path: str, query: Query, anonymous: bool) -> Recorded | None:
+        name, namespace, project = named_application(path, query, self._control_plane)
         if name:
-            found = self._index.get(_scoped_key(path, query, namespace))
+            found = self._index.get(scoped_key(path, query, namespace))
             if found is not None and not anonymous and project in ("", found.project):
                 return found
-        return self._index.get(_key(path, query, anonymous))
+        return self._index.get(key(path, query, anonymous))
 
-    def _read(self, found: _Recorded) -> Answer:
+    def _read(self, found: Recorded) -> Answer:
         try:
             return Answer(found.status, found.content_type, self._files.read(found.body))
         except FileNotFoundError:
@@ -154,7 +119,7 @@ class _Layer:
 
     def _find_control_plane(self) -> str:
         """The namespace meant by an absent `appNamespace`; settings tell it to those who are logged in."""
-        if found := self._index.get(_key("/api/v1/settings", (), anonymous=False)):
+        if found := self._index.get(key("/api/v1/settings", (), anonymous=False)):
             try:
                 return msgspec.json.decode(self._read(found).body, type=_Settings).controllerNamespace
             except msgspec.MsgspecError:
@@ -164,7 +129,7 @@ class _Layer:
     @cached_property
     def _project_of(self) -> dict[tuple[str, str], str] | None:
         """(namespace, name) -> project of every application, or None when the whole list was not recorded."""
-        found = self._index.get(_key(APPLICATIONS, (), anonymous=False))
+        found = self._index.get(key(APPLICATIONS, (), anonymous=False))
         if found is None or found.status != 200:
             return None
         try:
@@ -194,80 +159,6 @@ class _App(msgspec.Struct):
 
 class _List(msgspec.Struct):
     items: list[_App] | None = None
-
-
-def _header(path: Path, files: Files) -> Header:
-    try:
-        header = msgspec.json.decode(files.read("snapshot.json"), type=Header)
-    except FileNotFoundError:
-        inside = [name.removesuffix("/snapshot.json") for name in files.names() if name.endswith("/snapshot.json")]
-        hint = (
-            f"it holds {', '.join(inside)}; name one of them"
-            if inside
-            else "name what `argolint snapshot -o PATH` wrote"
-        )
-        raise SnapshotError(f"{path} is not a snapshot: it has no snapshot.json", hint) from None
-    except msgspec.MsgspecError as error:
-        raise SnapshotError(f"{path}: snapshot.json cannot be read: {error}", "take the snapshot again") from None
-    if header.format != FORMAT:
-        raise SnapshotError(
-            f"{path} has snapshot format {header.format}, and this argolint reads {FORMAT}",
-            "use the argolint that wrote it, or a newer one",
-        )
-    taken_at = header.taken_at if header.taken_at.tzinfo else header.taken_at.replace(tzinfo=UTC)
-    return msgspec.structs.replace(header, taken_at=taken_at.astimezone(UTC))
-
-
-def _index(path: Path, files: Files) -> dict[str, _Recorded]:
-    try:
-        lines = files.read("requests.jsonl").splitlines()
-    except FileNotFoundError:
-        raise SnapshotError(
-            f"{path} is incomplete: it has no requests.jsonl", "copy the whole snapshot, or take it again"
-        ) from None
-    decoder = msgspec.json.Decoder(Line)
-    index: dict[str, _Recorded] = {}
-    content_types: dict[str, str] = {}
-    for number, text in enumerate(lines, start=1):
-        if not text.strip():
-            continue
-        try:
-            line = decoder.decode(text)
-        except msgspec.MsgspecError as error:
-            raise SnapshotError(
-                f"{path}: line {number} of requests.jsonl is cut or damaged: {error}",
-                "copy the whole snapshot, or take it again",
-            ) from None
-        name, namespace, project = _application(line.path, line.query, "")
-        scoped = name and namespace and project and not line.anonymous
-        key = _scoped_key(line.path, line.query, namespace) if scoped else _key(line.path, line.query, line.anonymous)
-        content_type = content_types.setdefault(line.content_type, line.content_type)
-        index.setdefault(key, _Recorded(line.status, content_type, line.body, project if scoped else ""))
-    return index
-
-
-def _application(path: str, query: Query, control_plane: str) -> tuple[str, str, str]:
-    """(name, namespace, project) that a request about one application names; empty strings for any other request."""
-    if not path.startswith(APPLICATIONS + "/"):
-        return "", "", ""
-    namespace, project = control_plane, ""
-    for parameter, value in query:
-        if parameter == "appNamespace":
-            namespace = value or control_plane
-        elif parameter == "project":
-            project = value
-    return path.removeprefix(APPLICATIONS + "/").split("/", 1)[0], namespace, project
-
-
-def _scoped_key(path: str, query: Query, namespace: str) -> str:
-    """A request about one application, whatever project it names: that decides whether it is answered, not how."""
-    rest = [p for p in query if p[0] not in ("appNamespace", "project")]
-    return f"{namespace} {_key(path, rest, anonymous=False)}"
-
-
-def _key(path: str, query: Iterable[tuple[str, str]], anonymous: bool) -> str:
-    """Parameters are a set: order and repetition do not count."""
-    return "\0".join(("-" if anonymous else "+", unquote(path), *(f"{k}={v}" for k, v in sorted(set(query)))))
 
 
 def _same_render(query: Query) -> Iterable[Query]:
