@@ -1,4 +1,4 @@
-"""What answers a GET: a live Argo CD (`http`), a snapshot of one (`snapshot`), or a recorder around either (`record`)."""
+"""What answers a GET: a live Argo CD (`http`), a snapshot of one (`snapshot`), or a recorder around one (`record`)."""
 
 from __future__ import annotations
 
