@@ -58,26 +58,26 @@ _HINT = "name what `argolint snapshot -o PATH` wrote"
 
 class _Directory:
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self._path = root
         self._real_root = os.path.realpath(root) + os.sep
 
     def names(self) -> Iterable[str]:
         return sorted(
-            [p.name for p in self._root.iterdir()]
-            + [str(p.relative_to(self._root)) for p in self._root.glob("*/snapshot.json")]
+            [p.name for p in self._path.iterdir()]
+            + [str(p.relative_to(self._path)) for p in self._path.glob("*/snapshot.json")]
         )
 
     def read(self, name: str) -> bytes:
-        path = os.path.realpath(self._root / _inside(name))
+        path = os.path.realpath(self._path / _inside(name, self._path))
         if not path.startswith(self._real_root):  # a link that leads out of the snapshot
-            raise SnapshotError(f"the snapshot {self._root} names a file outside of itself: {name}", _HINT)
+            raise SnapshotError(f"the snapshot {self._path} names a file outside of itself: {name}", _HINT)
         try:
             with open(path, "rb") as file:  # noqa: PTH123  # one open a request: Path's detour is measurable
                 return _bounded(file, name)
         except (FileNotFoundError, IsADirectoryError):
             raise FileNotFoundError(name) from None
         except (OSError, EOFError, zlib.error) as error:
-            raise _damaged(self._root, name, error) from None
+            raise _damaged(self._path, name, error) from None
 
 
 class _Tar:
@@ -102,7 +102,7 @@ class _Tar:
 
     def read(self, name: str) -> bytes:
         try:
-            offset, size = self._members[self._prefix + _inside(name)]
+            offset, size = self._members[self._prefix + _inside(name, self._path)]
         except KeyError:
             raise FileNotFoundError(name) from None
         with self._lock:
@@ -129,7 +129,7 @@ class _Zip:
 
     def read(self, name: str) -> bytes:
         try:
-            member = self._members[self._prefix + _inside(name)]
+            member = self._members[self._prefix + _inside(name, self._path)]
         except KeyError:
             raise FileNotFoundError(name) from None
         try:
@@ -139,10 +139,10 @@ class _Zip:
             raise _damaged(self._path, name, error) from None
 
 
-def _inside(name: str) -> str:
+def _inside(name: str, snapshot: Path) -> str:
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\\" in name or ":" in parts[0]:
-        raise SnapshotError(f"the snapshot names a file outside of itself: {name}", _HINT)
+        raise SnapshotError(f"the snapshot {snapshot} names a file outside of itself: {name}", _HINT)
     return "/".join(parts)
 
 

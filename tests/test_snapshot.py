@@ -1,0 +1,305 @@
+"""Snapshots answer what was recorded and what follows from it, and say plainly what they lack."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint.errors import NotRecorded, SnapshotError, UsageError
+from argolint.snapshot import SnapshotTransport
+from tests.conftest import recording
+from tests.small import ANSWERS, OF_WEB, WEB, Query, Recorded, write_snapshot
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> SnapshotTransport:
+    return SnapshotTransport([write_snapshot(tmp_path / "small")])
+
+
+def answered(transport: SnapshotTransport, path: str, query: Query = (), *, anonymous: bool = False) -> Any:
+    answer = transport.get(path, query, anonymous=anonymous)
+    assert answer.status == 200
+    return json.loads(answer.body)
+
+
+def names(found: Any) -> list[str]:
+    return [item["metadata"]["name"] for item in found["items"] or []]
+
+
+def test_every_recorded_request_is_answered_as_recorded_whatever_the_order_of_its_parameters() -> None:
+    folder = recording("harbourline/3-after-commits")
+    transport = SnapshotTransport([folder])
+    lines = [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
+    statuses = [
+        transport.get(r["path"], [(k, v) for k, v in reversed(r["query"])], anonymous=r["anonymous"]).status
+        for r in lines
+    ]
+    assert statuses == [r["status"] for r in lines]
+    assert transport.stats.requests == len(lines)
+
+
+def test_now_and_server_are_those_of_the_snapshot(small: SnapshotTransport) -> None:
+    assert small.now() == datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+    assert (small.server, small.offline) == ("https://cd.example.com", True)
+
+
+def test_the_fields_projection_made_from_the_full_list_is_the_one_the_server_made() -> None:
+    folder = recording("harbourline/3-after-commits")
+    line = next(x for x in (folder / "requests.jsonl").read_text().splitlines() if '"fields"' in x)
+    ((name, fields),) = json.loads(line)["query"]
+    transport = SnapshotTransport([folder])
+    recorded = answered(transport, "/api/v1/applications", [(name, fields)])
+    reworded = answered(transport, "/api/v1/applications", [(name, fields + ",items.status.conditions")])
+    assert reworded == recorded, "conditions cannot be had through fields, as on the real server"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ([("projects", "shop")], ["web"]),
+        ([("projects", "shop"), ("projects", "ops")], ["web", "worker"]),
+        ([("projects", "absent")], []),
+        ([("appNamespace", "team-b")], ["worker"]),
+        ([("name", "web")], ["web"]),
+        ([("repo", "https://git.example.com/ops.git")], ["worker"]),
+        ([("selector", "team=a")], ["web"]),
+        ([("selector", "team in (a, b),tier")], ["web"]),
+        ([("selector", "team notin (a)")], ["worker"]),
+        ([("selector", "!tier")], ["worker"]),
+        ([("selector", "team!=b,tier==front")], ["web"]),
+    ],
+)
+def test_a_filtered_list_is_cut_out_of_the_full_one(
+    small: SnapshotTransport, query: Query, expected: list[str]
+) -> None:
+    assert names(answered(small, "/api/v1/applications", query)) == expected
+
+
+def test_an_empty_list_has_null_items_as_the_servers_has(small: SnapshotTransport) -> None:
+    assert answered(small, "/api/v1/applications", [("name", "absent")])["items"] is None
+
+
+def test_a_selector_that_cannot_be_read_is_named(small: SnapshotTransport) -> None:
+    with pytest.raises(UsageError, match=r"`team in a` is no label requirement"):
+        small.get("/api/v1/applications", [("selector", "team in a")])
+
+
+def test_managed_resources_are_filtered_and_an_empty_filter_filters_nothing(small: SnapshotTransport) -> None:
+    query = (*OF_WEB, ("group", ""), ("kind", "Service"), ("namespace", "web"), ("name", "web"))
+    found = answered(small, f"{WEB}/managed-resources", query)
+    assert [(i["kind"], i["name"]) for i in found["items"]] == [("Service", "web")]
+
+
+def test_managed_resources_are_projected_and_excluded_by_fields(small: SnapshotTransport) -> None:
+    only = answered(small, f"{WEB}/managed-resources", (*OF_WEB, ("fields", "items.kind,items.name")))
+    assert only == {"items": [{"kind": "Deployment", "name": "web"}, {"kind": "Service", "name": "web"}]}
+    without = answered(small, f"{WEB}/managed-resources", (*OF_WEB, ("fields", "-items.liveState,items.targetState")))
+    assert without["items"][1] == {"kind": "Service", "namespace": "web", "name": "web"}
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "message"),
+    [
+        (WEB, [("project", "ops")], 404, 'applications.argoproj.io "web" not found'),
+        ("/api/v1/applications/gone", [("project", "shop")], 404, 'applications.argoproj.io "gone" not found'),
+        ("/api/v1/applications/gone", [], 403, "permission denied"),
+        (f"{WEB}/managed-resources", [("appNamespace", "team-b"), ("project", "shop")], 404, '"web" not found'),
+    ],
+)
+def test_an_application_that_is_not_there_is_refused_as_by_the_server(
+    small: SnapshotTransport, path: str, query: Query, status: int, message: str
+) -> None:
+    answer = small.get(path, query)
+    assert answer.status == status
+    assert message in json.loads(answer.body)["message"]
+
+
+def test_an_absent_app_namespace_means_the_control_plane_and_no_project_is_no_obstacle(
+    small: SnapshotTransport,
+) -> None:
+    assert answered(small, WEB)["metadata"]["name"] == "web"
+    assert answered(small, WEB, [("project", "shop")])["metadata"]["name"] == "web"
+
+
+def test_two_renders_stay_two_and_the_first_goes_without_a_number_too(small: SnapshotTransport) -> None:
+    def render(*turn: tuple[str, str]) -> Any:
+        return answered(small, f"{WEB}/manifests", (*OF_WEB, ("noCache", "true"), *turn))["manifests"]
+
+    assert render() == render(("render", "1")) == ['{"first":1}']
+    assert render(("render", "2")) == ['{"second":2}']
+
+
+def test_one_recorded_render_is_never_handed_out_as_two(tmp_path: Path) -> None:
+    fresh = (*OF_WEB, ("noCache", "true"))
+    once = [*ANSWERS[:-2], (f"{WEB}/manifests", fresh, False, 200, {"manifests": []})]
+    transport = SnapshotTransport([write_snapshot(tmp_path / "once", once)])
+    assert transport.get(f"{WEB}/manifests", (*fresh, ("render", "1"))).status == 200
+    with pytest.raises(NotRecorded):
+        transport.get(f"{WEB}/manifests", (*fresh, ("render", "2")))
+
+
+def test_what_was_not_recorded_is_told_from_what_the_server_refused(small: SnapshotTransport) -> None:
+    with pytest.raises(
+        NotRecorded, match=r"lacks the answer to /api/v1/applications/web/events\?appNamespace=argocd"
+    ) as e:
+        small.get(f"{WEB}/events", OF_WEB)
+    assert "--snapshot" in e.value.hint
+
+
+def test_an_anonymous_request_is_never_answered_with_a_logged_in_answer(small: SnapshotTransport) -> None:
+    assert answered(small, "/api/v1/settings", anonymous=True) == {"url": "https://cd.example.com"}
+    with pytest.raises(NotRecorded):
+        small.get(WEB, OF_WEB, anonymous=True)
+
+
+def test_a_later_snapshot_fills_in_what_the_earlier_one_lacks_and_overrides_nothing(tmp_path: Path) -> None:
+    events: Recorded = (f"{WEB}/events", OF_WEB, False, 200, {"items": []})
+    other_version = ("/api/version", (), False, 200, {"Version": "v9"})
+    base = write_snapshot(tmp_path / "base")
+    layered = SnapshotTransport([base, write_snapshot(tmp_path / "more", [other_version, events])])
+    assert answered(layered, f"{WEB}/events", OF_WEB) == {"items": []}
+    assert answered(layered, "/api/version")["Version"] == "v3.1.0"
+
+
+def _tar(folder: Path, target: Path) -> Path:
+    with tarfile.open(target, "w:gz") as archive:
+        archive.add(folder, arcname=folder.name)
+    return target
+
+
+def _zip(folder: Path, target: Path) -> Path:
+    return Path(shutil.make_archive(str(target.with_suffix("")), "zip", folder))
+
+
+@pytest.mark.parametrize(("pack", "name"), [(_tar, "s.tar.gz"), (_zip, "s.zip")])
+def test_an_archive_answers_as_its_directory(tmp_path: Path, pack: Callable[[Path, Path], Path], name: str) -> None:
+    folder = write_snapshot(tmp_path / "small")
+    directory, packed = SnapshotTransport([folder]), SnapshotTransport([pack(folder, tmp_path / name)])
+    for path, query, anonymous, _, _ in ANSWERS:
+        assert packed.get(path, query, anonymous=anonymous) == directory.get(path, query, anonymous=anonymous)
+    assert packed.now() == directory.now()
+
+
+def _read_all(path: Path) -> None:
+    transport = SnapshotTransport([path])
+    for wanted, query, anonymous, _, _ in ANSWERS:
+        transport.get(wanted, query, anonymous=anonymous)
+
+
+def _cut_last_line(folder: Path) -> None:
+    index = folder / "requests.jsonl"
+    index.write_bytes(index.read_bytes()[:-40])
+
+
+def _lose_a_body(folder: Path) -> None:
+    (folder / "bodies" / "8.json").unlink()
+
+
+def _cut_a_body(folder: Path) -> None:
+    body = folder / "bodies" / "9.json.gz"
+    body.write_bytes(body.read_bytes()[:-20])
+
+
+def _lead_out(folder: Path) -> None:
+    index = folder / "requests.jsonl"
+    index.write_text(index.read_text().replace("bodies/8.json", "../secret.json"))
+    (folder.parent / "secret.json").write_text("{}")
+
+
+def _link_out(folder: Path) -> None:
+    (folder.parent / "secret.json").write_text("{}")
+    (folder / "bodies" / "8.json").unlink()
+    (folder / "bodies" / "8.json").symlink_to(folder.parent / "secret.json")
+
+
+def _other_format(folder: Path) -> None:
+    (folder / "snapshot.json").write_text('{"format": 2, "taken_at": "2026-03-01T12:00:00Z", "server": "x"}')
+
+
+def _no_time(folder: Path) -> None:
+    (folder / "snapshot.json").write_text('{"format": 1, "server": "x"}')
+
+
+def _no_index(folder: Path) -> None:
+    (folder / "requests.jsonl").unlink()
+
+
+def _no_header(folder: Path) -> None:
+    (folder / "snapshot.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_cut_last_line, "line 12 of requests.jsonl is cut or damaged"),
+        (_lose_a_body, "is incomplete: bodies/8.json is missing"),
+        (_cut_a_body, "bodies/9.json.gz is truncated or damaged: it ends too early"),
+        (_lead_out, "names a file outside of itself: ../secret.json"),
+        (_link_out, "names a file outside of itself: bodies/8.json"),
+        (_other_format, "has snapshot format 2, and this argolint reads 1"),
+        (_no_time, "snapshot.json cannot be read: Object missing required field `taken_at`"),
+        (_no_index, "is incomplete: it has no requests.jsonl"),
+        (_no_header, "is not a snapshot: it has no snapshot.json"),
+    ],
+)
+def test_a_damaged_snapshot_is_named_with_the_place(
+    tmp_path: Path, damage: Callable[[Path], None], message: str
+) -> None:
+    folder = write_snapshot(tmp_path / "small")
+    damage(folder)
+    with pytest.raises(SnapshotError) as caught:
+        _read_all(folder)
+    assert message in caught.value.message
+    assert str(folder) in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_directory_of_snapshots_tells_which_ones_it_holds(tmp_path: Path) -> None:
+    write_snapshot(tmp_path / "monday")
+    write_snapshot(tmp_path / "tuesday")
+    with pytest.raises(SnapshotError) as caught:
+        SnapshotTransport([tmp_path])
+    assert caught.value.hint == "it holds monday, tuesday; name one of them"
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("not a snapshot")
+    cut = _tar(write_snapshot(tmp_path / "small"), tmp_path / "cut.tar.gz")
+    cut.write_bytes(cut.read_bytes()[:200])
+    broken = tmp_path / "broken.zip"
+    broken.write_bytes(b"PK\x03\x04 and no more")
+    for path, message in (
+        (tmp_path / "absent", "there is no snapshot at"),
+        (text, "neither a directory nor a .tar.gz or .zip"),
+        (cut, "is truncated or damaged"),
+        (broken, "is truncated or damaged"),
+    ):
+        with pytest.raises(SnapshotError) as caught:
+            SnapshotTransport([path])
+        assert message in caught.value.message
+        assert str(path) in caught.value.message
+        assert caught.value.hint
+
+
+def test_an_archive_member_that_leads_out_of_it_is_out_of_reach(tmp_path: Path) -> None:
+    folder = write_snapshot(tmp_path / "small")
+    outside = tmp_path / "secret.json"
+    outside.write_text('{"secret": true}')
+    index = folder / "requests.jsonl"
+    index.write_text(index.read_text().replace("bodies/8.json", "../secret.json"))
+    packed = tmp_path / "s.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for file in folder.rglob("*.*"):
+            archive.write(file, Path("s", file.relative_to(folder)))
+        archive.write(outside, "secret.json")
+    with pytest.raises(SnapshotError, match="names a file outside of itself"):
+        _read_all(packed)
