@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,13 +17,15 @@ import msgspec
 
 from argolint import __version__, config, lint, report, reporters, suppress
 from argolint.app import App
+from argolint.connection import connection_options
 from argolint.engine import Chosen, Plan
 from argolint.errors import UsageError
 from argolint.model import SEVERITIES, AppRef
+from argolint.narrow import label_selector
 from argolint.report import Report
 from argolint.rule import Rule
 from argolint.transport import Transport
-from argolint.values import parse_time
+from argolint.values import labels_of, parse_time
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +42,7 @@ def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 
 source_options = options(
+    connection_options,
     click.option(
         "--snapshot",
         "snapshots",
@@ -146,7 +151,7 @@ class Selection:
             and (not self.app_namespace or app.ref.namespace == self.app_namespace)
             and (not self.cluster or self._on_cluster(app))
             and (not self.repo or any(_same_repo(self.repo, str(s.get("repoURL") or "")) for s in app.sources))
-            and (not self.selector or matches_selector(self.selector, app.raw.get("metadata", {}).get("labels") or {}))
+            and (not self.selector or label_selector(self.selector)(labels_of(app.raw)))
         )
 
     def names_ref(self, ref: AppRef) -> bool:
@@ -166,24 +171,6 @@ def _same_repo(one: str, other: str) -> bool:
         return url.rstrip("/").removesuffix(".git").lower()
 
     return bare(one) == bare(other)
-
-
-def matches_selector(selector: str, labels: Mapping[str, str]) -> bool:
-    """Kubernetes' equality selectors: a=b, a==b, a!=b, a, !a, joined by commas."""
-    for term in filter(None, (t.strip() for t in selector.split(","))):
-        if "!=" in term:
-            key, _, value = term.partition("!=")
-            fits = labels.get(key.strip()) != value.strip()
-        elif "=" in term:
-            key, _, value = term.partition("=")
-            fits = labels.get(key.strip()) == value.lstrip("=").strip()
-        elif term.startswith("!"):
-            fits = term[1:].strip() not in labels
-        else:
-            fits = term in labels
-        if not fits:
-            return False
-    return True
 
 
 def parse_shard(text: str | None) -> tuple[int, int]:
@@ -241,11 +228,19 @@ NO_SELECTION: Mapping[str, Any] = {
 NO_FAILING: Mapping[str, Any] = {"fail_on": None, "allow_incomplete": False}
 
 
-def open_transport(given: Mapping[str, Any]) -> Transport:
-    """The snapshot or server that the options name."""
-    from argolint.snapshot import SnapshotTransport
+def open_transport(given: Mapping[str, Any], wanted: config.Config) -> Transport:
+    """The snapshot or the server that options, environment, configuration and login file name, in this order."""
+    if given["snapshots"]:
+        from argolint.snapshot import SnapshotTransport
 
-    return SnapshotTransport([Path(p) for p in given["snapshots"]])
+        return SnapshotTransport([Path(p) for p in given["snapshots"]])
+    from argolint.connection import connect
+    from argolint.http import HttpTransport
+
+    flags = given["connection"]
+    if not (flags.server or flags.argocd_context or os.environ.get("ARGOCD_SERVER")):
+        flags = replace(flags, server=wanted.server or "", argocd_context=wanted.argocd_context or "")
+    return HttpTransport(connect(flags, os.environ, Path.home(), datetime.now(UTC)), workers=given["workers"])
 
 
 @dataclass(frozen=True)
@@ -307,7 +302,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = ()) -> Run:
 def collect(run: Run, given: Mapping[str, Any]) -> lint.Part:
     """Read and examine; the stats say what it cost."""
     clock = Clock()
-    t = open_transport(given)
+    t = open_transport(given, run.wishes.loaded.config)
     part = lint.collect(t, run.plan, progress(given))
     return msgspec.structs.replace(part, stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds))
 
