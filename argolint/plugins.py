@@ -16,7 +16,7 @@ from argolint.errors import ArgolintError
 from argolint.rule import Rule
 
 GROUP = "argolint.rules"
-BUILTIN = "argolint_rules"
+BUILTIN = ("argolint_rules", "argolint.suppress")
 
 
 class PluginError(ArgolintError):
@@ -45,9 +45,8 @@ def providers() -> tuple[str, ...]:
 def _entry_points() -> tuple[tuple[str, str], ...]:
     """(distribution, module) of each entry point; the built-in rules even where argolint runs from a source tree."""
     found = sorted((e.dist.name if e.dist else e.name, e.value) for e in entry_points(group=GROUP))
-    if all(module != BUILTIN for _, module in found):
-        found.insert(0, ("argolint", BUILTIN))
-    return tuple(found)
+    installed = {module for _, module in found}
+    return (*(("argolint", module) for module in BUILTIN if module not in installed), *found)
 
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:
