@@ -1,4 +1,4 @@
-"""What a rule author imports; everything else may change.
+"""What a rule author imports; everything else may change, `argolint.values`, `argolint.knowledge` and `argolint.testing` aside.
 
 A rule is a module with a docstring (its page) and one value::
 
@@ -9,30 +9,72 @@ A rule is a module with a docstring (its page) and one value::
     RULE = Rule(id="my-fault", family="drift", severity="warning", doc=__doc__, check=check)
 """
 
-from argolint.app import App, Condition, Event, Health, Node, Operation, Resource
-from argolint.fleet import Fleet
-from argolint.model import (
-    MISSING,
-    AppRef,
-    Change,
-    Edit,
-    Fact,
-    Finding,
-    Fix,
-    Json,
-    Location,
-    Object,
-    Related,
-    ResourceId,
-    ResourceKey,
-    Severity,
-    Source,
-    Symptom,
-    Writer,
-)
-from argolint.rule import NoOptions, Rule, Want
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argolint.app import App, Condition, Event, Health, Node, Operation, Resource
+    from argolint.fleet import Fleet
+    from argolint.model import (
+        MISSING,
+        AppRef,
+        Change,
+        Edit,
+        Fact,
+        Finding,
+        Fix,
+        Json,
+        Location,
+        Object,
+        Related,
+        ResourceId,
+        ResourceKey,
+        Severity,
+        Source,
+        Symptom,
+        Writer,
+    )
+    from argolint.rule import NoOptions, Rule, Want
 
 __version__ = "0.1.0"
+
+# Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
+_HOME = {
+    "argolint.app": ("App", "Condition", "Event", "Health", "Node", "Operation", "Resource"),
+    "argolint.fleet": ("Fleet",),
+    "argolint.model": (
+        "MISSING",
+        "AppRef",
+        "Change",
+        "Edit",
+        "Fact",
+        "Finding",
+        "Fix",
+        "Json",
+        "Location",
+        "Object",
+        "Related",
+        "ResourceId",
+        "ResourceKey",
+        "Severity",
+        "Source",
+        "Symptom",
+        "Writer",
+    ),
+    "argolint.rule": ("NoOptions", "Rule", "Want"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'argolint' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
 
 __all__ = [
     "MISSING",

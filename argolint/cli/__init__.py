@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from argolint import __version__
 from argolint.errors import ArgolintError
 
 # name: (module, what it does). The short texts stand here so that `argolint --help` imports no command.
@@ -50,7 +51,7 @@ class _Lazy(click.Group):
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(package_name="argolint", message="%(prog)s %(version)s")
+@click.version_option(__version__, prog_name="argolint", message="%(prog)s %(version)s")
 def cli() -> None:
     """The linter for what Argo CD does rather than for what Git says.
 

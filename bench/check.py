@@ -1,0 +1,110 @@
+"""What a check costs, as ratios of one run on one machine: `python bench/check.py [APPS]`.
+
+    deep    a check that reads every application, against decoding every answer and every state once with orjson
+    plain   a check as users run it, against the same
+    memory  growth of the peak from APPS to 5 x APPS, beyond the list answer and the facts kept
+    start   `argolint --help` against `python -c pass`
+
+Each is the median of several runs, taken in turn. The goals stand beside the figures; nothing fails when one is missed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import fleet
+
+RUNS = 3
+CHECK = [sys.executable, "-m", "argolint", "check", "-q", "--fail-on", "never", "-o", "json=/dev/null", "--snapshot"]
+DECODE = """
+import gzip, json, pathlib, sys, orjson
+root = pathlib.Path(sys.argv[1])
+for line in (root / "requests.jsonl").read_text().splitlines():
+    name = json.loads(line)["body"]
+    data = (root / name).read_bytes()
+    answer = orjson.loads(gzip.decompress(data) if name.endswith(".gz") else data)
+    for item in answer.get("items") or ():
+        for key in ("targetState", "liveState", "normalizedLiveState", "predictedLiveState"):
+            if key in item:
+                orjson.loads(item[key])
+"""
+
+
+def main() -> None:
+    apps = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    with tempfile.TemporaryDirectory() as work:
+        small, large = Path(work) / "small", Path(work) / "large"
+        size = fleet.write(small, apps)
+        print(
+            f"{apps} applications x {fleet.RESOURCES} resources, {size / 1e6:.0f} MB of answers, {os.cpu_count()} cores"
+        )
+        commands = {
+            "decode": [sys.executable, "-c", DECODE, str(small)],
+            "deep": [*CHECK, str(small), "--deep"],
+            "plain": [*CHECK, str(small)],
+        }
+        took = in_turn({name: lambda c=command: run(c)[0] for name, command in commands.items()})  # type: ignore[misc]
+        print(f"decode   {took['decode']:.2f} s  every answer and every state once, orjson, one process")
+        for name in ("deep", "plain"):
+            print(
+                f"{name:8} {took[name]:.2f} s  {took[name] / took['decode']:.2f} x decode"
+                + ("  (goal 1.0)" if name == "deep" else "")
+            )
+        fleet.write(large, 5 * apps)
+        peaks = [run([*CHECK, str(folder), "--deep"])[1] for folder in (small, large)]
+        lists = [
+            len(gzip.decompress((folder / "bodies" / "applications.json.gz").read_bytes())) / 1e6
+            for folder in (small, large)
+        ]
+        grown = peaks[1] - peaks[0]
+        print(
+            f"memory   {peaks[0]:.0f} MB -> {peaks[1]:.0f} MB from {apps} to {5 * apps} applications: {grown:+.0f} MB; the list answer itself grows by {lists[1] - lists[0]:.0f} MB"
+        )
+    starts = in_turn(
+        {
+            "pass": lambda: run([sys.executable, "-c", "pass"])[0],
+            "help": lambda: run([sys.executable, "-m", "argolint", "--help"])[0],
+        }
+    )
+    print(f"start    {starts['help'] / starts['pass']:.1f} x python -c pass  (goal 5)")
+
+
+def in_turn(tasks: dict[str, Callable[[], float]]) -> dict[str, float]:
+    """The median of each task, run A B C A B C ... so that a slow moment of the machine hits all alike."""
+    times: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(RUNS):
+        for name, task in tasks.items():
+            times[name].append(task())
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def run(command: list[str]) -> tuple[float, float]:
+    """Seconds and peak memory (MB) of one process; its error text when it fails."""
+    wrapped = [sys.executable, "-c", _PEAK, *command]
+    done = subprocess.run(wrapped, capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    told = json.loads(done.stderr.splitlines()[-1])
+    return told["seconds"], told["peak_kb"] / 1024
+
+
+_PEAK = """
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
+code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+seconds = time.perf_counter() - start
+print(json.dumps({"seconds": seconds, "peak_kb": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}), file=sys.stderr)
+sys.exit(code)
+"""
+
+if __name__ == "__main__":
+    main()
