@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,3 +26,27 @@ def recording(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"recording {name} is not beside this checkout")
     return path
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+def run_argolint(*args: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Ran:
+    """Run the command as a user does, in a scrubbed environment."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_", "NO_COLOR", "COLUMNS"))}
+    done = subprocess.run(
+        [sys.executable, "-m", "argolint", *map(str, args)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=cwd,
+        env={**clean, "HOME": str(cwd or ROOT / "no-home"), **(env or {})},
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)

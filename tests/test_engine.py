@@ -1,0 +1,243 @@
+"""The engine: what it reads, how rules that crash are told, and that the same input gives the same report."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from argolint import (
+    App,
+    AppRef,
+    Fact,
+    Finding,
+    Fleet,
+    Location,
+    Related,
+    ResourceId,
+    Rule,
+    Symptom,
+    Want,
+    config,
+    engine,
+    lint,
+    suppress,
+)
+from argolint.engine import Chosen, Plan
+from argolint.plugins import load_rules
+from argolint.snapshot import SnapshotTransport
+from argolint.testing import Fixture, FixtureTransport, check
+from argolint.transport import Answer, Query
+from tests.conftest import recording
+
+WEB = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"replicas": 1},
+}
+
+
+def fixture(*apps: Mapping[str, Any]) -> Fixture:
+    return Fixture(Path("inline"), {"about": "made in a test", "apps": list(apps)})
+
+
+def rule(id_: str, **functions: Any) -> Rule:
+    return Rule(id=id_, family="drift", severity="warning", doc="A test rule", **functions)
+
+
+def speak(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    yield Finding(f"{app.name} was seen", Location(app.ref))
+
+
+def crash(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    raise KeyError("spec")
+
+
+def test_a_crashing_rule_is_a_failure_that_names_it_and_the_other_rules_go_on() -> None:
+    report = check(fixture({"name": "a"}, {"name": "b"}), [rule("crashes", check=crash), rule("speaks", check=speak)])
+    assert [(f.app.name, f.message) for f in report.findings] == [("a", "a was seen"), ("b", "b was seen")]
+    assert [(f.app.name if f.app else "", f.rule, f.stage) for f in report.failures] == [
+        ("a", "crashes", "check"),
+        ("b", "crashes", "check"),
+    ]
+    assert report.failures[0].error.startswith("rule crashes failed: KeyError: 'spec'")
+    assert not report.complete
+
+
+def test_a_crash_in_wants_or_join_is_a_failure_too() -> None:
+    def facts(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
+        yield Fact("all", app.ref)
+
+    def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
+        raise ValueError("no")
+
+    def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+        raise TypeError("no")
+
+    report = check(fixture({"name": "a"}), [rule("joins", collect=facts, join=join), rule("wants", wants=wants)])
+    assert [(f.rule, f.stage) for f in report.failures] == [("joins", "join"), ("wants", "wants")]
+
+
+class Counting(FixtureTransport):
+    """Remembers what was asked for."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        super().__init__(data)
+        self.paths: list[str] = []
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        self.paths.append(path)
+        return super().get(path, query, anonymous=anonymous)
+
+
+def test_a_healthy_in_sync_application_without_delicate_kinds_costs_no_request_beyond_the_list() -> None:
+    data = fixture(*({"name": f"app-{n}", "resources": [{"desired": WEB, "live": WEB}]} for n in range(3))).data
+    t = Counting(data)
+    rules = tuple(Chosen(r, r.default_options) for r in load_rules().values() if not r.join)
+    lint.collect(t, Plan(rules))
+    assert [p for p in t.paths if p.startswith("/api/v1/applications/")] == []
+    assert t.paths.count("/api/v1/applications") == 1
+
+
+def test_evidence_is_fetched_once_and_what_cannot_be_had_is_none() -> None:
+    want = Want("events", ResourceId("apps", "Deployment", "default", "web", "v1"), "u1")
+    seen: list[Any] = []
+
+    def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+        yield want
+        yield Want("sync-windows")
+
+    def look(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+        seen.append((app.evidence[want][0].message, app.evidence[Want("sync-windows")]))
+        yield from ()
+
+    events = {
+        "Deployment/web": [
+            {
+                "type": "Warning",
+                "reason": "Failed",
+                "message": "told by an Event",
+                "lastTimestamp": "2026-01-01T11:00:00Z",
+            }
+        ]
+    }
+    report = check(fixture({"name": "a", "events": events}), [rule("looks", wants=wants, check=look)])
+    assert seen == [("told by an Event", None)]
+    assert report.complete
+
+
+def test_renders_are_not_asked_of_a_live_server_unless_allowed() -> None:
+    def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+        yield Want("render")
+        yield Want("manifests")
+
+    t = Counting(fixture({"name": "a", "manifests": [], "renders": [[], []]}).data)
+    t.offline = False
+    chosen = (Chosen(rule("renders", wants=wants), None),)
+    lint.collect(t, Plan(chosen))
+    assert [p for p in t.paths if p.endswith("/manifests")] == []
+    lint.collect(t, Plan(chosen, renders=True, manifests=True))
+    assert len([p for p in t.paths if p.endswith("/manifests")]) == 3
+
+
+REF = AppRef("argocd", "a")
+OTHER = AppRef("argocd", "b")
+OBJECT = ResourceId("apps", "Deployment", "default", "web")
+
+
+def finding(
+    rule_id: str, *explains: Symptom, app: AppRef = REF, key: str = "", related: tuple[Related, ...] = ()
+) -> Finding:
+    return Finding(rule_id, Location(app, OBJECT), explains=explains, rule=rule_id, key=key, related=related)
+
+
+def told(findings: Sequence[Finding], **ranks: int) -> list[str]:
+    return [f.rule for f in engine.settle(findings, ranks)]
+
+
+def test_the_rule_of_higher_rank_explains_a_change_and_the_other_is_dropped() -> None:
+    change = Symptom.change(OBJECT, "/spec/replicas")
+    assert told([finding("low", change), finding("high", change)], low=0, high=10) == ["high"]
+
+
+def test_among_equals_a_change_goes_to_the_more_specific_pointer_then_to_the_first_rule() -> None:
+    wide, narrow = Symptom.change(OBJECT, "/spec"), Symptom.change(OBJECT, "/spec/replicas")
+    assert told([finding("a", narrow), finding("b", narrow)]) == ["a"]
+    assert told([finding("wide", wide), finding("narrow", narrow)]) == ["wide", "narrow"]
+
+
+def test_a_finding_that_loses_some_claims_keeps_the_others() -> None:
+    one, two = Symptom.change(OBJECT, "/spec/a"), Symptom.change(OBJECT, "/spec/b")
+    kept = engine.settle([finding("low", one, two), finding("high", one)], {"high": 10})
+    assert [(f.rule, f.explains) for f in kept] == [("low", (two,)), ("high", (one,))]
+
+
+def test_a_comment_without_claims_always_stays_and_health_may_have_two_answers() -> None:
+    sick = Symptom.health(OBJECT)
+    assert told([finding("comment"), finding("a", sick), finding("b", sick), finding("last", sick)], last=-100) == [
+        "comment",
+        "a",
+        "b",
+    ]
+
+
+def test_a_condition_is_claimed_by_its_type_or_by_its_whole_text() -> None:
+    whole, by_type = Symptom.condition("SyncError", "Failed last sync"), Symptom.condition("SyncError")
+    assert told([finding("root", by_type), finding("rest", whole)], root=10) == ["root"]
+    assert told([finding("root", Symptom.condition("SharedResourceWarning")), finding("rest", whole)], root=10) == [
+        "root",
+        "rest",
+    ]
+
+
+def test_a_fleet_finding_answers_in_every_application_that_it_names() -> None:
+    change = Symptom.change(OBJECT, "/metadata/annotations/x")
+    shared = finding("shared", change, key="k", related=(Related(OTHER),))
+    assert told([shared, finding("rest", change), finding("rest", change, app=OTHER)], shared=20) == ["shared"]
+    assert told([replace(shared, related=()), finding("rest", change, app=OTHER)], shared=20) == ["shared", "rest"]
+
+
+def _run(path: Path, workers: int = 8, shards: int = 1) -> bytes:
+    chosen = tuple(Chosen(r, r.default_options) for r in load_rules().values())
+    parts = []
+    for index in range(1, shards + 1):
+        part = lint.collect(SnapshotTransport([path]), Plan(chosen, workers=workers, shard=(index, shards)))
+        parts.append((str(index), lint.from_json(lint.to_json(part), "memory") if shards > 1 else part))
+    part = lint.merge(parts)
+    ids = frozenset(r.rule.id for r in chosen)
+    outcome = lint.conclude(part, chosen, suppress.Wishes(config.Loaded(config.Config()), None, ids, ids))
+    return msgspec.json.encode(outcome)
+
+
+@pytest.mark.parametrize("phase", ["harbourline/2-after-mutate", "harbourline-2.14/2-after-mutate"])
+def test_one_thread_or_eight_one_shard_or_three_give_the_same_report(phase: str) -> None:
+    path = recording(phase)
+    plain = _run(path)
+    assert plain.count(b'"message"') > 20
+    assert _run(path, workers=1) == plain
+    assert _run(path, shards=3) == plain
+
+
+def test_results_in_any_order_give_the_same_outcome() -> None:
+    path = recording("harbourline/2-after-mutate")
+    chosen = tuple(Chosen(r, r.default_options) for r in load_rules().values())
+    part = lint.collect(SnapshotTransport([path]), Plan(chosen))
+    shuffled = random.Random(7).sample(part.results, len(part.results))
+    assert engine.join(shuffled, chosen) == engine.join(part.results, chosen)
+
+
+def test_shards_of_different_runs_are_refused() -> None:
+    part = lint.Part("1.0", (1, 2), "https://one", "", "2026-01-01T00:00:00Z", (), (), ())
+    other = msgspec.structs.replace(part, shard=(2, 2), server="https://two")
+    with pytest.raises(Exception, match="differ in their server"):
+        lint.merge([("a", part), ("b", other)])
+    with pytest.raises(Exception, match="shard 2 of 2 is missing"):
+        lint.merge([("a", part)])
+    with pytest.raises(Exception, match="shard 2 of 2 is missing"):
+        lint.merge([("a", part), ("b", part)])
