@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -19,7 +19,7 @@ from argolint.config import Ignore, Loaded
 from argolint.engine import Outcome, finding_order
 from argolint.errors import UsageError
 from argolint.fingerprint import fingerprint
-from argolint.model import AppRef, Finding, Location, Note, Source
+from argolint.model import AppRef, Finding, Location, Note, Severity, Source
 from argolint.notes import PREFIX
 from argolint.report import Report
 from argolint.rule import Rule
@@ -70,6 +70,7 @@ class Wishes:
     known_rules: frozenset[str] = frozenset()
     now: datetime | None = None
     whole: bool = True
+    severities: Mapping[str, Severity] = field(default_factory=dict)
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -100,7 +101,7 @@ def apply(outcome: Outcome, wishes: Wishes) -> Outcome:
     used: set[object] = set()
     findings = [_one(f, outcome.notes, wishes, used) for f in outcome.findings]
     more = [
-        replace(f, rule=rule.id, family=rule.family, severity=rule.severity)
+        replace(f, rule=rule.id, family=rule.family, severity=wishes.severities.get(rule.id, rule.severity))
         for rule, f in _complaints(outcome, wishes, used)
         if rule.id in wishes.rules
     ]

@@ -279,6 +279,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = ()) -> Run:
         frozenset(r.id for r in rules),
         frozenset(known),
         whole=selection == Selection() and len(rules) == len(known),
+        severities={c.rule.id: c.severity for c in chosen if c.severity},
     )
     plan = Plan(
         tuple(chosen),

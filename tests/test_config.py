@@ -1,0 +1,133 @@
+"""The configuration file: strict, and every error names file, line, key and the nearest match."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from argolint import config, strict_yaml
+from argolint.errors import UsageError
+from tests.conftest import recording, run_argolint
+
+GOOD = """\
+server: argocd.example.com
+select: [drift, error]
+fail-on: warning
+rules:
+  unexplained-drift: {severity: info}
+ignore:
+- rule: unexplained-drift
+  app: team-*
+  reason: the team knows
+  expires: 2027-01-01
+"""
+
+
+def refused(text: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        config.parse(text, Path("x.yaml"))
+    return f"{caught.value.message} | {caught.value.hint}"
+
+
+def test_a_good_file_is_read_whole() -> None:
+    loaded = config.parse(GOOD, Path("x.yaml"))
+    assert loaded.config.server == "argocd.example.com"
+    assert loaded.config.rules["unexplained-drift"].severity == "info"
+    assert str(loaded.config.ignore[0].expires) == "2027-01-01"
+    assert loaded.ignore_lines == (7,)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("fail_on: error", "x.yaml:1: unknown key 'fail_on'; did you mean 'fail-on'?"),
+        ("select: drift", "x.yaml:1: select: Expected `array`, got `str`"),
+        (
+            "select: [drift]\nrules:\n  a:\n    severty: info",
+            "x.yaml:4: unknown key 'severty'; did you mean 'severity'?",
+        ),
+        (
+            "ignore:\n- {rule: a, reason: b}\n- {rule: a, reason: b, ap: c}",
+            "x.yaml:3: unknown key 'ap'; did you mean 'app'?",
+        ),
+        ("ignore:\n- rule: a\n", "x.yaml:2: ignore.0: Object missing required field `reason`"),
+        ("ignore:\n- {rule: a, reason: ' '}", "x.yaml:2: ignore entry for a has an empty reason"),
+        (
+            "ignore:\n- {rule: a, reason: b,\n   expires: next year}",
+            "x.yaml:3: ignore.0.expires: Invalid RFC3339 encoded date",
+        ),
+        ("fail-on: loud", "x.yaml:1: fail-on: Invalid enum value 'loud'"),
+        ("fail-on: error\nfail-on: info", "x.yaml:2: key 'fail-on' stands twice (first on line 1)"),
+        ("rules:\n\tx: y", "x.yaml:2: found character '\\t' that cannot start any token | indent with spaces"),
+        ("- a\n- b", "x.yaml:1: the file: Expected `object`, got `array`"),
+        ("server: [", "x.yaml:1: expected the node content"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line_and_the_nearest_match(text: str, told: str) -> None:
+    assert told in refused(text)
+
+
+def test_an_alias_bomb_is_refused_before_it_expands() -> None:
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"{new}: &{new} [{', '.join(['*' + old] * 10)}]\n" for old, new in zip("abcdefg", "bcdefgh", strict=True)
+    )
+    assert "expands to more than" in refused(bomb)
+
+
+def test_deep_nesting_is_refused() -> None:
+    assert "x.yaml" in refused("[" * 5000 + "]" * 5000)
+
+
+def test_a_line_is_the_nearest_one_above_when_the_value_is_missing() -> None:
+    assert strict_yaml.parse("a:\n  b: 1\n", "x").line(("a", "c")) == 1
+
+
+def test_the_schema_accepts_what_the_reader_accepts_and_refuses_a_typo() -> None:
+    data = yaml.safe_load(GOOD)
+    data["ignore"][0]["expires"] = "2027-01-01"
+    jsonschema.validate(data, config.schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"fail_on": "error"}, config.schema())
+
+
+def test_an_unknown_rule_or_option_or_plugin_stops_the_run(tmp_path: Path) -> None:
+    for text, told in (
+        ("rules: {unexplained-drft: {}}", "there is no rule 'unexplained-drft'; did you mean 'unexplained-drift'?"),
+        ("rules: {unexplained-drift: {options: {loud: true}}}", "rule unexplained-drift has no option 'loud'"),
+        ("require-plugins: [team-rules]", "required plugin team-rules is not installed"),
+        ("select: [drif]", "'drif' is no rule, family or severity; did you mean 'drift'?"),
+    ):
+        (tmp_path / ".argolint.yaml").write_text(text)
+        ran = run_argolint("config", cwd=tmp_path)
+        assert (ran.code, ran.out) == (2, "")
+        assert told in ran.err
+
+
+def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path: Path) -> None:
+    (tmp_path / ".argolint.yaml").write_text(GOOD)
+    told = [
+        next(line for line in ran.out.splitlines() if line.startswith("fail-on"))
+        for ran in (
+            run_argolint("config", cwd=tmp_path),
+            run_argolint("config", cwd=tmp_path, env={"ARGOLINT_FAIL_ON": "info"}),
+            run_argolint("config", "--fail-on", "never", cwd=tmp_path, env={"ARGOLINT_FAIL_ON": "info"}),
+        )
+    ]
+    assert told == [
+        "fail-on          warning  (.argolint.yaml)",
+        "fail-on          info  (environment)",
+        "fail-on          never  (flag)",
+    ]
+
+
+def test_a_severity_of_the_configuration_is_the_findings_severity(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("select: [unexplained-drift]\nrules: {unexplained-drift: {severity: error}}\n")
+    ran = run_argolint(
+        "check", "--config-file", tmp_path / "c.yaml", "--snapshot", recording("harbourline/2-after-mutate"), "-q"
+    )
+    assert ran.code == 1
+    assert " errors" in ran.out
+    assert "warning" not in ran.out
