@@ -15,6 +15,8 @@ from argolint.errors import ArgolintError
 # name: (module, what it does). The short texts stand here so that `argolint --help` imports no command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("argolint.cli.check", "Lint applications."),
+    "demo": ("argolint.cli.demo", "Check a recorded Argo CD; no server needed."),
+    "snapshot": ("argolint.cli.snapshot", "Save what a check reads, for offline use."),
     "merge": ("argolint.cli.merge", "Join shards into one report."),
     "baseline": ("argolint.cli.baseline", "Accept today's findings."),
     "compare": ("argolint.cli.compare", "Two reports: new, gone, unchanged."),

@@ -300,10 +300,10 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = ()) -> Run:
     )
 
 
-def collect(run: Run, given: Mapping[str, Any]) -> lint.Part:
-    """Read and examine; the stats say what it cost."""
+def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
+    """Read and examine, from `t` or from where the options point; the stats say what it cost."""
     clock = Clock()
-    t = open_transport(given, run.wishes.loaded.config)
+    t = t or open_transport(given, run.wishes.loaded.config)
     part = lint.collect(t, run.plan, progress(given))
     return msgspec.structs.replace(part, stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds))
 

@@ -1,0 +1,62 @@
+"""`argolint demo`: the main job on a recorded Argo CD, over real HTTP."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+
+from argolint.cli import common
+from argolint.replay import USERNAME, ReplayServer
+from argolint.snapshot import SnapshotTransport
+
+RECORDING = Path(__file__).resolve().parents[1] / "demo" / "harbourline.tar.gz"
+
+
+@click.command()
+@click.option("--serve", is_flag=True, help="Keep the server up, and print how to log in to it.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server [default: a free one].")
+@click.option(
+    "--snapshot", "snapshots", multiple=True, metavar="PATH", help="Serve this snapshot in place of the embedded one."
+)
+@common.rule_options
+@common.output_options
+def command(serve: bool, port: int, snapshots: tuple[str, ...], **given: Any) -> int:
+    """Check a recording of a real Argo CD of a logistics company, served on loopback as the real one would.
+
+    Ends with 0 whatever it finds: finding something is what a demo is for.
+    """
+    recorded = SnapshotTransport([Path(p) for p in snapshots] or [RECORDING])
+    with ReplayServer(recorded, port=port) as server:
+        if serve:
+            return _serve(server)
+        return _check(server, given)
+
+
+def _check(server: ReplayServer, given: dict[str, Any]) -> int:
+    from argolint.connection import Connection
+    from argolint.http import HttpTransport
+
+    run = common.prepare({**common.NO_SELECTION, **given, "fail_on": "never", "allow_incomplete": False})
+    transport = HttpTransport(Connection(server.url, server.token()), workers=run.plan.workers)
+    return common.publish(common.conclude(common.collect(run, given, transport), run), run)
+
+
+def _serve(server: ReplayServer) -> int:
+    click.echo(f"""\
+A recorded Argo CD answers at {server.url} until Ctrl-C.
+
+  argolint check --server {server.address} --plaintext --auth-token {server.token()}
+
+User {USERNAME}, password {server.password}, for whoever wants to log in alone:
+
+  curl -H 'Content-Type: application/json' {server.url}/api/v1/session \\
+       -d '{{"username": "{USERNAME}", "password": "{server.password}"}}'
+""")
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        click.echo("ended")
+    return 0
