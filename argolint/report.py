@@ -128,6 +128,44 @@ class Stats(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
 
+class GateField(msgspec.Struct, frozen=True):
+    """One value that the change alters: JSON text of both sides, cut and masked; null where a side lacks the field."""
+
+    pointer: str
+    base: str | None = None
+    head: str | None = None
+
+
+class GateChange(msgspec.Struct, frozen=True):
+    """What the change does to one object. `fields` is empty for an object that comes or goes whole."""
+
+    resource: Resource
+    what: Literal["added", "removed", "changed"]
+    fields: tuple[GateField, ...] = ()
+
+
+class GateApp(msgspec.Struct, frozen=True):
+    """One application that the change touches. `notes`: what could not be compared, and why, one sentence each."""
+
+    app: App
+    what: Literal["added", "removed", "changed", "failed"]
+    changes: tuple[GateChange, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """What a change brings: `new` counts the report's findings, `fixed` those that base has and head lacks."""
+
+    base: str
+    head: str
+    new: int
+    fixed: int
+    unchanged: int
+    apps: tuple[GateApp, ...] = ()
+    repo: str = ""
+    gone: tuple[Finding, ...] = ()
+
+
 class Report(msgspec.Struct, frozen=True):
     schema_version: str
     tool: Tool
@@ -138,6 +176,7 @@ class Report(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     failures: tuple[Failure, ...] = ()
     stats: Stats = Stats()
+    gate: Gate | msgspec.UnsetType = msgspec.UNSET
 
 
 def build(outcome: Outcome, *, server: str, version: str, started_at: str, stats: Stats, tool_version: str) -> Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shutil
 import sys
@@ -12,11 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from argolint.errors import UsageError
-from argolint.report import Report
+from argolint.report import App, Edit, Finding, Report, Resource
+from argolint.values import plain
 
 FORMATS: Mapping[str, str] = {
     "text": "for people, in a terminal",
     "json": "one versioned document, for programs",
+    "markdown": "one comment on a pull request",
+    "sarif": "SARIF 2.1.0, for code scanning",
+    "junit": "JUnit XML, for test reports",
+    "gitlab": "GitLab code quality",
+    "github": "annotations of a GitHub workflow",
 }
 
 
@@ -86,3 +93,41 @@ def render(report: Report, name: str, style: Style) -> str:
     """One report in one format."""
     module = importlib.import_module(f"argolint.reporters.{name.replace('-', '_')}")
     return str(module.render(report, style))
+
+
+def app_name(app: App) -> str:
+    """`namespace/name`, as every command takes it."""
+    return plain(f"{app.namespace}/{app.name}")
+
+
+def resource_name(resource: Resource) -> str:
+    """`Kind namespace/name`, or `Kind name` for what has no namespace."""
+    name = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
+    return plain(f"{resource.kind} {name}")
+
+
+def edit_text(edit: Edit) -> str:
+    """An edit as lines to paste: one operation a line for a JSON patch. Free of control characters."""
+    if edit.kind == "json-patch" and isinstance(edit.content, list | tuple):
+        text = "[" + ",\n ".join(json.dumps(operation, ensure_ascii=False) for operation in edit.content) + "]"
+    else:
+        text = edit.content if isinstance(edit.content, str) else json.dumps(edit.content, ensure_ascii=False)
+    return plain_lines(text)
+
+
+def plain_lines(text: str) -> str:
+    """Text without control characters but for its line ends."""
+    return "\n".join(plain(line) for line in text.rstrip().splitlines())
+
+
+def place(finding: Finding) -> tuple[str, int]:
+    """File and line for formats that demand them: the manifest, else the folder it is made from, else the application.
+
+    Code scanning refuses a report of which one result has no file, so an application from a chart stands for itself.
+    """
+    source = finding.source
+    if source and source.file:
+        return plain(source.file), source.line or 1
+    if source and source.path.strip("./"):
+        return plain(source.path).removeprefix("./").strip("/"), 1
+    return f"applications/{app_name(finding.app)}", 1
