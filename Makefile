@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 .PHONY: demo test lint types tests bench docs clean
 
 demo: $(VENV)/.installed
-	$(BIN)/argolint demo --fail-on never
+	$(BIN)/argolint demo
 
 test: lint types tests
 
