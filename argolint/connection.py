@@ -202,7 +202,12 @@ def _address(server: str) -> _Address:
         raise UsageError(
             "the server's address holds a user name", "pass --server HOST[:PORT] and the token apart from it"
         )
-    if scheme not in ("", "http", "https") or not host or re.search(r"[\s\\<>\"'%]", rest):
+    if (
+        scheme not in ("", "http", "https")
+        or not host
+        or parts.netloc.endswith(":")
+        or re.search(r"[\s\\<>\"'%]", rest)
+    ):
         raise UsageError(f"{server!r} is no server address", "pass --server HOST[:PORT], such as argocd.example.com")
     return _Address(scheme, parts.netloc, parts.path)
 
