@@ -244,7 +244,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = answer.body
         self.send_response(answer.status, HTTPStatus(answer.status).phrase)
         self.send_header("Content-Type", answer.content_type)
-        if "gzip" in (self.headers.get("Accept-Encoding") or "") and len(body) > 1024:
+        if "gzip" in (self.headers.get("Accept-Encoding") or "") and len(body) > 256:
             packer = zlib.compressobj(1, wbits=31)
             body = packer.compress(body) + packer.flush()
             self.send_header("Content-Encoding", "gzip")
