@@ -80,7 +80,7 @@ class HttpTransport:
             if answer.status not in (502, 503, 504):
                 break
         assert answer is not None
-        return self._from_argocd(answer)
+        return self._from_argocd(answer, path)
 
     def _send(self, path: str, query: Query, anonymous: bool) -> Answer:
         auth = _no_token if anonymous else self._token
@@ -114,13 +114,13 @@ class HttpTransport:
             raise _redirected(self.server, response.headers.get("Location", ""))
         return Answer(response.status_code, response.headers.get("Content-Type", ""), body)
 
-    def _from_argocd(self, answer: Answer) -> Answer:
+    def _from_argocd(self, answer: Answer, path: str) -> Answer:
         """The answer, unless it is somebody else's: Argo CD answers JSON, or a line of text for an unknown route."""
         if answer.status == 400 and b"HTTPS" in answer.body and self.server.startswith("http:"):
             raise ConnectError(f"{self.server} speaks TLS on that port", "drop --plaintext")
         if "text/html" in answer.content_type or answer.body[:64].lstrip()[:1] == b"<":
             raise ConnectError(
-                f"{self.server} answered an HTML page (status {answer.status}) where Argo CD answers JSON",
+                f"{self.server} answered {path} with an HTML page (status {answer.status}), where Argo CD sends JSON",
                 _WRONG_ADDRESS,
             )
         return answer

@@ -119,7 +119,7 @@ def test_refusals_are_answers_and_are_not_tried_again(
 
 def test_a_page_of_a_proxy_is_told_from_argo_cd(small: SnapshotTransport) -> None:
     with served(small, Faults(html=(CLUSTERS,))) as (transport, _):
-        assert "answered an HTML page (status 200) where Argo CD answers JSON" in refusal(transport).message
+        assert f"answered {CLUSTERS} with an HTML page (status 200)" in refusal(transport).message
 
 
 def test_a_wrong_root_path_meets_the_user_interface_and_names_the_option(small: SnapshotTransport) -> None:
