@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from argolint import diff
+from argolint.errors import UnreadableStateError
 from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom
 from argolint.rule import Want
 from argolint.values import dig, items, parse_time
@@ -162,19 +163,19 @@ class Resource:
 
     @cached_property
     def desired(self) -> Object | None:
-        return _decode(self.desired_state) if self.desired_known else None
+        return _decode(self.desired_state, self.id) if self.desired_known else None
 
     @cached_property
     def live(self) -> Object | None:
-        return _decode(self.live_state) if self.live_known else None
+        return _decode(self.live_state, self.id) if self.live_known else None
 
     @cached_property
     def normalized(self) -> Object | None:
-        return _decode(self.normalized_state)
+        return _decode(self.normalized_state, self.id)
 
     @cached_property
     def predicted(self) -> Object | None:
-        return _decode(self.predicted_state)
+        return _decode(self.predicted_state, self.id)
 
     @property
     def any(self) -> Object:
@@ -495,8 +496,14 @@ def _absent(state: State) -> bool:
     return state is None or state in ("", "null")
 
 
-def _decode(state: State) -> Object | None:
+def _decode(state: State, resource: ResourceId) -> Object | None:
     if not isinstance(state, str):
         return state or None
-    found = msgspec.json.decode(state) if state else None
+    try:
+        found = msgspec.json.decode(state) if state else None
+    except msgspec.MsgspecError as error:
+        raise UnreadableStateError(
+            f"the server's state of {resource} cannot be decoded: {error}",
+            "refresh the application (`argocd app get APP --refresh`); if it stays, something changes answers on the way",
+        ) from None
     return found if isinstance(found, dict) and found else None

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from argolint.app import Event, ManagedResource
-from argolint.errors import ApiError, AuthError, ConnectError
+from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Json, Object, ResourceId
 from argolint.values import items, parse_time
 
@@ -75,8 +75,9 @@ def managed_resources(t: Transport, ref: AppRef, only: ResourceId | None = None)
     query = (
         [("group", only.group), ("kind", only.kind), ("namespace", only.namespace), ("name", only.name)] if only else []
     )
-    answer = _get(t, f"{_app_path(ref)}/managed-resources", (*_app_query(ref), *query))
-    return tuple(_typed(answer, _ManagedResources, t).items or ())
+    path = f"{_app_path(ref)}/managed-resources"
+    answer = _get(t, path, (*_app_query(ref), *query))
+    return tuple(_typed(answer, _ManagedResources, t, path).items or ())
 
 
 def resource_tree(t: Transport, ref: AppRef) -> Object:
@@ -186,7 +187,7 @@ def _get(t: Transport, path: str, query: Query = ()) -> Answer:
 
 
 def _object(t: Transport, path: str, query: Query = ()) -> Object:
-    found: Json = _typed(_get(t, path, query), Any, t)
+    found: Json = _typed(_get(t, path, query), Any, t, path)
     if not isinstance(found, dict):
         raise ConnectError(
             f"{t.server}{path} answered {type(found).__name__} where Argo CD answers an object", _NOT_ARGOCD
@@ -199,17 +200,17 @@ _NOT_ARGOCD = (
 )
 
 
-def _typed(answer: Answer, kind: Any, t: Transport) -> Any:
+def _typed(answer: Answer, kind: Any, t: Transport, path: str) -> Any:
     try:
         return msgspec.json.decode(answer.body, type=kind)
     except msgspec.MsgspecError as error:
         what = "HTML" if answer.body.lstrip()[:1] == b"<" else "no readable JSON"
         raise ConnectError(
-            f"{t.server} answered {what} ({answer.content_type or 'no content type'}): {error}", _NOT_ARGOCD
+            f"{t.server} answered {path} with {what} ({answer.content_type or 'no content type'}): {error}", _NOT_ARGOCD
         ) from None
 
 
-def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError:
+def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | NotRecorded:
     try:
         body = msgspec.json.decode(answer.body)
         reason = str(body.get("message") or body.get("error") or "") if isinstance(body, dict) else ""
@@ -218,7 +219,15 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError:
     if answer.status == 401:
         return AuthError(f"{t.server} does not accept the token: {reason or 'no reason given'}", _LOGIN)
     hint = ""
-    if answer.status == 403:
+    if answer.status == 501:  # an older server without this call, or a replayed recording that lacks it
+        return NotRecorded(
+            f"{t.server} has no answer to {path}: {reason}", "a newer Argo CD or a fuller recording has one"
+        )
+    if answer.status == 404:
+        hint = "it was deleted or moved to another project while argolint ran; run again"
+    elif answer.status in (502, 503, 504):
+        hint = "the server or a proxy in front of it is restarting or overloaded; run again, with fewer --workers"
+    elif answer.status == 403:
         hint = "the account lacks a right; `argolint explain --setup` prints the policy lines it needs"
     elif answer.status == 429:
         hint = "the answer is over the server's message limit (ARGOCD_GRPC_MAX_SIZE_MB); pass --project to read less"

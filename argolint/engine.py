@@ -17,7 +17,7 @@ from typing import Any
 
 from argolint import argocd
 from argolint.app import App, Resource, app_from_list
-from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
+from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UnreadableStateError
 from argolint.fleet import Fleet, cluster_of
 from argolint.model import AppRef, Fact, Failure, Finding, Note, Object, Severity, Source, Symptom
 from argolint.notes import notes
@@ -184,7 +184,7 @@ def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
         app = _read(t, app, failures)
     app = _gather(t, app, fleet, plan, failures)
     result = inspect(app, fleet, plan.rules)
-    return replace(result, failures=(*failures, *result.failures))
+    return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))))
 
 
 def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
@@ -301,10 +301,17 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> AppResult:
         except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(_crash(rule, app.ref, "check", error))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
-    return AppResult(app.ref, len(app.resources), tuple(kept), tuple(facts), tuple(failures), tuple(notes(app)))
+    found: tuple[Note, ...] = ()
+    try:
+        found = tuple(notes(app))
+    except UnreadableStateError as error:
+        failures.append(Failure("states", error.message, error.hint, app.ref))
+    return AppResult(app.ref, len(app.resources), tuple(kept), tuple(facts), tuple(failures), found)
 
 
 def _crash(rule: Rule, ref: AppRef | None, stage: str, error: Exception) -> Failure:
+    if isinstance(error, UnreadableStateError):  # the same for every rule that reads it, and the fault of none
+        return Failure("states", error.message, error.hint, ref)
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

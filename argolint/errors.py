@@ -6,7 +6,8 @@
     ├── AuthError            the server does not let us in
     ├── SnapshotError        a snapshot cannot be read
     │   └── NotRecorded      the snapshot is fine, and lacks this one answer
-    └── ApiError             the server answered with an error status
+    ├── ApiError             the server answered with an error status
+    └── UnreadableStateError an object's state is no JSON; a Failure of that application, the others go on
 
 A fault of the user's platform is a Finding; something that could not be looked at is a Failure. Neither is raised.
 """
@@ -50,3 +51,7 @@ class ApiError(ArgolintError):
         super().__init__(message, hint)
         self.status = status
         self.reason = reason
+
+
+class UnreadableStateError(ArgolintError):
+    """The server sent a state of an object that is no JSON."""
