@@ -466,7 +466,9 @@ def _merge(r: Resource, state: ManagedResource | None, node: Object | None, desi
 
 
 def _raw_key(cluster: str, raw: Object) -> ResourceKey:
-    return ResourceKey(cluster, raw.get("group", ""), raw.get("kind", ""), raw.get("namespace", ""), raw.get("name", ""))
+    return ResourceKey(
+        cluster, raw.get("group", ""), raw.get("kind", ""), raw.get("namespace", ""), raw.get("name", "")
+    )
 
 
 def _nodes(tree: Object, cluster: str) -> Iterator[Node]:

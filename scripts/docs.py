@@ -19,7 +19,12 @@ def pages() -> dict[str, str]:
     """File name to text, for every rule and the index."""
     rules = sorted(load_rules().values(), key=lambda r: (r.family, r.id))
     made = {f"{rule.id}.md": _page(rule) for rule in rules}
-    lines = [HEAD, "# Rules", "", f"{len(rules)} rules, by family. `argolint explain RULE` shows a page in the terminal."]
+    lines = [
+        HEAD,
+        "# Rules",
+        "",
+        f"{len(rules)} rules, by family. `argolint explain RULE` shows a page in the terminal.",
+    ]
     for family, group in groupby(rules, key=lambda r: r.family):
         lines += ["", f"## {family}", "", "| rule | severity | what it finds |", "|---|---|---|"]
         lines += [f"| [{r.id}]({r.id}.md) | {r.severity} | {r.title} |" for r in group]
@@ -36,7 +41,12 @@ def _page(rule: Rule) -> str:
     options = dataclasses.fields(rule.options)
     if options:
         parts += ["", "## Options", "", *(f"- `{o.name}`: {getattr(rule.default_options, o.name)}" for o in options)]
-    parts += ["", "## Suppress it", "", f"`argolint.dev/ignore.{rule.id}: <reason>` on the object or on its Application."]
+    parts += [
+        "",
+        "## Suppress it",
+        "",
+        f"`argolint.dev/ignore.{rule.id}: <reason>` on the object or on its Application.",
+    ]
     return "\n".join(parts) + "\n"
 
 

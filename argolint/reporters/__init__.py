@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import shutil
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from argolint.errors import UsageError
-from argolint.report import App, Edit, Finding, Report, Resource
+from argolint.report import App, Finding, Report, Resource
 from argolint.values import plain
 
 FORMATS: Mapping[str, str] = {
@@ -104,15 +103,6 @@ def resource_name(resource: Resource) -> str:
     """`Kind namespace/name`, or `Kind name` for what has no namespace."""
     name = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
     return plain(f"{resource.kind} {name}")
-
-
-def edit_text(edit: Edit) -> str:
-    """An edit as lines to paste: one operation a line for a JSON patch. Free of control characters."""
-    if edit.kind == "json-patch" and isinstance(edit.content, list | tuple):
-        text = "[" + ",\n ".join(json.dumps(operation, ensure_ascii=False) for operation in edit.content) + "]"
-    else:
-        text = edit.content if isinstance(edit.content, str) else json.dumps(edit.content, ensure_ascii=False)
-    return plain_lines(text)
 
 
 def plain_lines(text: str) -> str:

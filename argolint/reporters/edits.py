@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from argolint.report import Edit
+from argolint.reporters import plain_lines
 from argolint.values import split_pointer
 
 _APPEND = ("-",)
@@ -14,10 +15,9 @@ _APPEND = ("-",)
 
 
 def as_text(edit: Edit) -> str:
-    """The command, the YAML fragment, or a JSON patch shown as the YAML that it writes."""
-    if edit.kind != "json-patch":
-        return str(edit.content).rstrip()
-    return "\n".join(_operation(op) for op in edit.content)
+    """The command, the YAML fragment, or a JSON patch shown as the YAML that it writes; no control characters."""
+    text = "\n".join(_operation(op) for op in edit.content) if edit.kind == "json-patch" else str(edit.content)
+    return plain_lines(text)
 
 
 def _operation(op: dict[str, Any]) -> str:

@@ -10,7 +10,8 @@ from itertools import groupby
 from xml.etree import ElementTree as ET
 
 from argolint.report import Failure, Finding, Report
-from argolint.reporters import Style, app_name, edit_text, plain_lines, resource_name
+from argolint.reporters import Style, app_name, plain_lines, resource_name
+from argolint.reporters.edits import as_text
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, escaped or not."""
@@ -65,7 +66,7 @@ def _case(suite: ET.Element, finding: Finding) -> None:
 def _details(finding: Finding) -> str:
     lines = [finding.message, *finding.evidence]
     for fix in finding.fixes:
-        lines += [f"Fix: {fix.title} ({fix.where})", edit_text(fix.edit)]
+        lines += [f"Fix: {fix.title} ({fix.where})", as_text(fix.edit)]
     return "\n".join((*lines, finding.docs))
 
 

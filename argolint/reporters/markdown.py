@@ -12,7 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from argolint.report import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report
-from argolint.reporters import Style, app_name, edit_text, resource_name
+from argolint.reporters import Style, app_name, resource_name
+from argolint.reporters.edits import as_text
 from argolint.values import plain
 
 MARKER = "<!-- argolint -->"
@@ -150,8 +151,8 @@ def _fix(fix: Fix) -> Iterable[str]:
     proof = " (verified)" if fix.verified else ""
     yield f"**Fix{proof}:** {text(fix.title)} in {code(fix.where)}"
     yield ""
-    language = {"json-patch": "json", "yaml": "yaml", "command": "sh", "text": "text"}[fix.edit.kind]
-    yield from _block(language, edit_text(fix.edit).splitlines())
+    language = {"json-patch": "yaml", "yaml": "yaml", "command": "sh", "text": "text"}[fix.edit.kind]
+    yield from _block(language, as_text(fix.edit).splitlines())
     if fix.caveat:
         yield f"*But:* {text(fix.caveat)}"
         yield ""

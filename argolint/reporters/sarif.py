@@ -15,7 +15,8 @@ from urllib.parse import quote
 from argolint.model import Severity
 from argolint.plugins import load_rules
 from argolint.report import DOCS, App, Failure, Finding, Report, Resource
-from argolint.reporters import Style, app_name, edit_text, place, resource_name
+from argolint.reporters import Style, app_name, place, resource_name
+from argolint.reporters.edits import as_text
 from argolint.rule import Rule
 from argolint.values import plain
 
@@ -110,7 +111,7 @@ def _message(finding: Finding) -> str:
     """Message, then the fixes: SARIF's own `fixes` need byte offsets of a file, which a live object has not."""
     lines = [plain(finding.message)]
     for fix in finding.fixes:
-        lines += [f"Fix: {plain(fix.title)} ({plain(fix.where)})", edit_text(fix.edit)]
+        lines += [f"Fix: {plain(fix.title)} ({plain(fix.where)})", as_text(fix.edit)]
     return "\n".join(lines).replace("](", "] (")  # "[text](target)" would be a link, section 3.11.6
 
 

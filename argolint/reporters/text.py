@@ -8,8 +8,8 @@ from itertools import groupby
 
 import click
 
-from argolint.report import Counts, Failure, Finding, Fix, Report, Resource
-from argolint.reporters import Style
+from argolint.report import Counts, Failure, Finding, Fix, Report
+from argolint.reporters import Style, app_name, resource_name
 from argolint.reporters.edits import as_text
 from argolint.values import plain
 
@@ -37,7 +37,7 @@ def _by_app(findings: Sequence[Finding]) -> list[tuple[str, list[Finding]]]:
     """Applications with the most severe findings first, then by how many, then by name."""
     groups = [
         (name, sorted(group, key=lambda f: _ORDER[f.severity]))
-        for name, group in groupby(findings, key=lambda f: f"{f.app.namespace}/{f.app.name}")
+        for name, group in groupby(findings, key=lambda f: app_name(f.app))
     ]
     return sorted(
         groups, key=lambda g: (_ORDER[g[1][0].severity], -sum(f.severity == g[1][0].severity for f in g[1]), g[0])
@@ -50,14 +50,14 @@ def _application(name: str, findings: Sequence[Finding], style: Style) -> Iterat
         for word in _ORDER
         if (n := sum(f.severity == word for f in findings))
     )
-    yield f"{_paint(plain(name), style, bold=True)}  {_paint(counts, style, dim=True)}"
+    yield f"{_paint(name, style, bold=True)}  {_paint(counts, style, dim=True)}"
     for finding in findings:
         yield from _finding(finding, style)
 
 
 def _finding(f: Finding, style: Style) -> Iterator[str]:
     rule = f.rule + (f"/{f.cause}" if f.cause else "")
-    subject = " ".join(filter(None, (_named(f.resource) if f.resource else "", f.pointer)))
+    subject = " ".join(filter(None, (resource_name(f.resource) if f.resource else "", f.pointer)))
     yield from _wrapped(
         f"{_paint(f'{f.severity:7}', style, fg=_COLOR[f.severity])}  {_paint(rule, style, bold=True)}  {plain(subject)}".rstrip(),
         style,
@@ -71,9 +71,11 @@ def _finding(f: Finding, style: Style) -> Iterator[str]:
         for line in f.evidence:
             yield from _wrapped(plain(line), style, indent="           · ", hang="             ")
         for related in f.related:
-            where = " ".join(filter(None, (_named(related.resource) if related.resource else "", related.pointer)))
+            where = " ".join(
+                filter(None, (resource_name(related.resource) if related.resource else "", related.pointer))
+            )
             yield from _wrapped(
-                f"{related.role}: {plain(related.app.namespace)}/{plain(related.app.name)} {plain(where)}".rstrip(),
+                f"{related.role}: {app_name(related.app)} {plain(where)}".rstrip(),
                 style,
                 indent="           · ",
                 hang="             ",
@@ -96,7 +98,7 @@ def _fix(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
     paste = as_text(fix.edit).splitlines()
     limit = len(paste) if style.verbose else _PASTE_LINES
     for line in paste[:limit]:
-        yield "               " + plain(line)
+        yield "               " + line
     if len(paste) > limit:
         yield _paint(f"               … {len(paste) - limit} more lines with -v or -o json", style, dim=True)
     if fix.caveat and style.verbose:
@@ -108,7 +110,7 @@ def _fix(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
 
 
 def _failure(failure: Failure, style: Style) -> Iterator[str]:
-    who = f"{plain(failure.app.namespace)}/{plain(failure.app.name)}: " if failure.app else ""
+    who = f"{app_name(failure.app)}: " if failure.app else ""
     yield from _wrapped(
         f"{_paint('not looked at', style, fg='magenta')}  {who}{failure.stage}: {plain(failure.error)}",
         style,
@@ -141,14 +143,6 @@ def _counted(counts: Counts) -> str:
 
 def _number(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def _named(resource: Resource) -> str:
-    return (
-        f"{resource.kind} {resource.namespace}/{resource.name}"
-        if resource.namespace
-        else f"{resource.kind} {resource.name}"
-    )
 
 
 def _paint(text: str, style: Style, *, fg: str | None = None, bold: bool = False, dim: bool = False) -> str:
