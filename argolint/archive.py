@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import tarfile
 import tempfile
@@ -73,7 +72,7 @@ class _Directory:
             raise SnapshotError(f"the snapshot {self._path} names a file outside of itself: {name}", _HINT)
         try:
             with open(path, "rb") as file:  # noqa: PTH123  # one open a request: Path's detour is measurable
-                return _bounded(file, name)
+                return _unpacked(_read(file, os.fstat(file.fileno()).st_size), name)
         except (FileNotFoundError, IsADirectoryError):
             raise FileNotFoundError(name) from None
         except (OSError, EOFError, zlib.error) as error:
@@ -105,11 +104,11 @@ class _Tar:
             offset, size = self._members[self._prefix + _inside(name, self._path)]
         except KeyError:
             raise FileNotFoundError(name) from None
-        with self._lock:
-            self._file.seek(offset)
-            packed = io.BytesIO(self._file.read(size))
         try:
-            return _bounded(packed, name)
+            with self._lock:
+                self._file.seek(offset)
+                data = _read(self._file, size)
+            return _unpacked(data, name)
         except (EOFError, zlib.error) as error:
             raise _damaged(self._path, name, error) from None
 
@@ -134,7 +133,7 @@ class _Zip:
             raise FileNotFoundError(name) from None
         try:
             with self._archive.open(member) as file:
-                return _bounded(file, name)
+                return _unpacked(_read(file, member.file_size), name)
         except (zipfile.BadZipFile, OSError, EOFError, zlib.error, RuntimeError) as error:
             raise _damaged(self._path, name, error) from None
 
@@ -181,13 +180,15 @@ def inflate(data: bytes, limit: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _bounded(file: IO[bytes], name: str) -> bytes:
-    data = file.read(MAX_FILE_BYTES + 1)
-    if name.endswith(".gz"):
-        return inflate(data, MAX_FILE_BYTES)
-    if len(data) > MAX_FILE_BYTES:
+def _read(file: IO[bytes], size: int) -> bytes:
+    """The whole file; its size is asked first, since read(limit) would take as much memory as the limit."""
+    if size > MAX_FILE_BYTES:
         raise TooLargeError(MAX_FILE_BYTES)
-    return data
+    return file.read(size)
+
+
+def _unpacked(data: bytes, name: str) -> bytes:
+    return inflate(data, MAX_FILE_BYTES) if name.endswith(".gz") else data
 
 
 def _copy_bounded(source: IO[bytes] | gzip.GzipFile, target: IO[bytes], path: Path) -> None:
