@@ -96,7 +96,7 @@ class HttpTransport:
                 body = _body(response, self._max_bytes)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             self.stats.count(0)
-            raise _no_answer(self.server, error) from None
+            raise _no_answer(self.server, error, first=self.stats.bytes == 0) from None
         except TooLargeError as error:
             self.stats.count(0)
             message = f"the answer of {self.server} to {path} cannot be read: {error}"
@@ -205,7 +205,8 @@ def _body(response: requests.Response, limit: int) -> bytes:
     return inflate(body, limit) if response.headers.get("Content-Encoding", "").lower() == "gzip" and body else body
 
 
-def _no_answer(server: str, error: BaseException) -> _NoAnswerError:
+def _no_answer(server: str, error: BaseException, *, first: bool) -> _NoAnswerError:
+    """What an error means. A wrong name or certificate is final at `first`; once the server answered, it may pass."""
     cause = _root(error)
     text = (
         type(error).__name__ if isinstance(error, requests.exceptions.InvalidHeader) else str(cause)
@@ -217,11 +218,11 @@ def _no_answer(server: str, error: BaseException) -> _NoAnswerError:
     if isinstance(cause, ssl.SSLError):
         if cause.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
             return _NoAnswerError(
-                f"{server} does not speak TLS on that port", "pass --plaintext, or check the port", final=True
+                f"{server} does not speak TLS on that port", "pass --plaintext, or check the port", final=first
             )
         reason = getattr(cause, "verify_message", "") or (cause.reason or "handshake failed").replace("_", " ").lower()
         hint = "pass --server-crt FILE with its authority's certificate, or --insecure to trust it unseen"
-        return _NoAnswerError(f"TLS to {server} failed: {reason}", hint, final=True)
+        return _NoAnswerError(f"TLS to {server} failed: {reason}", hint, final=first)
     if isinstance(error, requests.exceptions.ReadTimeout | urllib3.exceptions.ReadTimeoutError):
         hint = "the server is overloaded, or the application's controller is down"
         return _NoAnswerError(f"{server} did not answer within {TIMEOUTS_S[1]:.0f} s", hint, final=True)
@@ -230,7 +231,7 @@ def _no_answer(server: str, error: BaseException) -> _NoAnswerError:
         return _NoAnswerError(f"{server} cannot be reached within {TIMEOUTS_S[0]:.0f} s", hint)
     if isinstance(cause, urllib3.exceptions.NameResolutionError | OSError) and "resol" in repr(error).lower():
         return _NoAnswerError(
-            f"the name of {server} is not known", "check --server for a typing error, and the DNS", final=True
+            f"the name of {server} is not known", "check --server for a typing error, and the DNS", final=first
         )
     if isinstance(cause, ConnectionRefusedError):
         return _NoAnswerError(f"nothing listens at {server}: connection refused", "check --server and its port")
