@@ -41,11 +41,18 @@ class HttpTransport:
     offline = False
 
     def __init__(
-        self, connection: Connection, *, workers: int = 8, retry_s: float = 0.3, max_bytes: int = MAX_BODY_BYTES
+        self,
+        connection: Connection,
+        *,
+        workers: int = 8,
+        retry_s: float = 0.3,
+        timeouts_s: tuple[float, float] = TIMEOUTS_S,
+        max_bytes: int = MAX_BODY_BYTES,
     ) -> None:
         self.server = connection.url
         self.stats = Stats()
         self._retry_s = retry_s
+        self._timeouts_s = timeouts_s
         self._max_bytes = max_bytes
         self._patience = 2 * workers  # requests in a row without any answer, after which the server counts as gone
         self._lost = 0
@@ -90,7 +97,7 @@ class HttpTransport:
                 params=list(query),
                 auth=auth,
                 stream=True,
-                timeout=TIMEOUTS_S,
+                timeout=self._timeouts_s,
                 allow_redirects=False,
             ) as response:
                 body = _body(response, self._max_bytes)
@@ -225,10 +232,10 @@ def _no_answer(server: str, error: BaseException, *, first: bool) -> _NoAnswerEr
         return _NoAnswerError(f"TLS to {server} failed: {reason}", hint, final=first)
     if isinstance(error, requests.exceptions.ReadTimeout | urllib3.exceptions.ReadTimeoutError):
         hint = "the server is overloaded, or the application's controller is down"
-        return _NoAnswerError(f"{server} did not answer within {TIMEOUTS_S[1]:.0f} s", hint, final=True)
+        return _NoAnswerError(f"{server} did not answer in time", hint, final=True)
     if isinstance(error, requests.exceptions.ConnectTimeout):
         hint = "check --server, its port, the network and the firewall"
-        return _NoAnswerError(f"{server} cannot be reached within {TIMEOUTS_S[0]:.0f} s", hint)
+        return _NoAnswerError(f"{server} cannot be reached in time", hint)
     if isinstance(cause, urllib3.exceptions.NameResolutionError | OSError) and "resol" in repr(error).lower():
         return _NoAnswerError(
             f"the name of {server} is not known", "check --server for a typing error, and the DNS", final=first

@@ -24,7 +24,7 @@ _WORDS = r"password|passwd|passphrase|pwd|token|credentials?|(?:api|secret|priva
 _SECRET_NAME = re.compile(rf"^(?!existing).*(?:{_WORDS})$", re.IGNORECASE)  # existingSecretKey and the like hold names
 _SECRET_FORM = re.compile(
     rb"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # JWT
-    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----"
+    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----.{0,20000}?-----END [A-Z ]*PRIVATE KEY-----"
     rb"|(?<=://)[^\s/:@\"'\\$]*:[^\s/@\"'\\$]+(?=@)"  # user:password of a URL
     rb"|(?<=Bearer )[\w.~+/=-]{16,}"
     rb"|\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abposr]-[\w-]{10,}"

@@ -136,6 +136,13 @@ def test_a_cut_body_is_tried_again_and_then_told(small: SnapshotTransport) -> No
         assert len(server.seen) == 4
 
 
+def test_a_server_that_keeps_us_waiting_is_told_and_not_asked_again(small: SnapshotTransport) -> None:
+    with ReplayServer(small, faults=Faults(slow_s=1.0)) as server:
+        transport = HttpTransport(Connection(server.url, token=server.token()), timeouts_s=(5.0, 0.05))
+        assert "did not answer in time" in refusal(transport).message
+        assert server.seen == [CLUSTERS]
+
+
 def test_a_huge_answer_is_refused_before_it_fills_the_memory(small: SnapshotTransport) -> None:
     with served(small, Faults(huge=(CLUSTERS,))) as (transport, server):
         assert "larger than 8 MB" in refusal(transport).message
