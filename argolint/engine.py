@@ -197,22 +197,23 @@ def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
 
 
 def _read(t: Transport, app: App, failures: list[Failure]) -> App:
-    managed, tree = None, None
-    try:
-        managed = argocd.managed_resources(t, app.ref)
-    except AuthError:
-        raise
-    except ArgolintError as error:
-        if not (isinstance(error, ApiError) and error.status == 500 and not app.desired_known):
-            failures.append(Failure("managed-resources", error.message, error.hint, app.ref))
-    try:
-        tree = argocd.resource_tree(t, app.ref)
-    except AuthError:
-        raise
-    except ArgolintError as error:
-        if not (isinstance(error, ApiError) and error.status == 500 and not app.desired_known):
-            failures.append(Failure("resource-tree", error.message, error.hint, app.ref))
-    return app.with_states(managed, tree)
+    """The application with its states and tree. One that is gone or forbidden is told once.
+
+    A refusal because of a condition (500 with its text) is no failure: the condition's finding answers it.
+    """
+    found: dict[str, Any] = {}
+    for stage, call in (("managed-resources", argocd.managed_resources), ("resource-tree", argocd.resource_tree)):
+        try:
+            found[stage] = call(t, app.ref)
+        except AuthError:
+            raise
+        except ArgolintError as error:
+            status = error.status if isinstance(error, ApiError) else None
+            if status != 500 or app.desired_known:
+                failures.append(Failure(stage, error.message, error.hint, app.ref))
+            if status in (403, 404):
+                break
+    return app.with_states(found.get("managed-resources"), found.get("resource-tree"))
 
 
 _ROUNDS = 3
@@ -252,10 +253,14 @@ def _gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fai
 
 
 def _allowed(want: Want, t: Transport, plan: Plan) -> bool:
-    """Renders cost the server and can change what it deploys: only when the user said so, or when they are recorded."""
+    """Renders cost the server, and fresh ones can change what it deploys: only when the user said so.
+
+    Recorded fresh renders are read as they lie there: somebody already said so. Plain manifests are asked for alike
+    everywhere, so that a server and its snapshot give one report.
+    """
     if want.kind == "render":
         return plan.renders or t.offline
-    return want.kind != "manifests" or plan.manifests or t.offline
+    return want.kind != "manifests" or plan.manifests
 
 
 def _fetch(t: Transport, app: App, fleet: Fleet, want: Want) -> Any:
