@@ -54,6 +54,27 @@ class Fleet:
         return self._owners.get(key, ())
 
     @cached_property
+    def contested(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
+        """The objects that two or more applications want on one cluster, and those applications, sorted.
+
+        Told by the list alone. Hooks, skipped objects and copied tracking data have no sync status and claim nothing; an
+        object to be pruned is no longer wanted; the list of an application that Argo CD cannot render or compare is stale.
+        """
+        first: dict[ResourceKey, AppRef] = {}
+        several: dict[ResourceKey, set[AppRef]] = {}
+        for app in self.apps:
+            if not app.desired_known or app.deleting:
+                continue
+            for resource in app.resources:
+                if not resource.claimed:
+                    continue
+                key = resource.key
+                other = first.setdefault(key, app.ref)
+                if other is not app.ref:
+                    several.setdefault(key, {other}).add(app.ref)
+        return {key: tuple(sorted(refs)) for key, refs in several.items()}
+
+    @cached_property
     def _on_cluster(self) -> Mapping[tuple[str, str, str], tuple[ResourceKey, ...]]:
         found: dict[tuple[str, str, str], list[ResourceKey]] = defaultdict(list)
         for key in self._owners:
