@@ -75,6 +75,15 @@ class Fleet:
         return {key: tuple(sorted(refs)) for key, refs in several.items()}
 
     @cached_property
+    def contests(self) -> Mapping[AppRef, tuple[ResourceKey, ...]]:
+        """The contested objects of each application that has any, sorted."""
+        found: dict[AppRef, list[ResourceKey]] = defaultdict(list)
+        for key, refs in sorted(self.contested.items()):
+            for ref in refs:
+                found[ref].append(key)
+        return {ref: tuple(keys) for ref, keys in found.items()}
+
+    @cached_property
     def _on_cluster(self) -> Mapping[tuple[str, str, str], tuple[ResourceKey, ...]]:
         found: dict[tuple[str, str, str], list[ResourceKey]] = defaultdict(list)
         for key in self._owners:
@@ -84,6 +93,18 @@ class Fleet:
     def of_kind(self, cluster: str, group: str, kind: str) -> tuple[ResourceKey, ...]:
         """Every object of this kind that some application manages on this cluster, sorted."""
         return self._on_cluster.get((cluster, group, kind), ())
+
+    @cached_property
+    def _inside(self) -> Mapping[tuple[str, str], tuple[ResourceKey, ...]]:
+        found: dict[tuple[str, str], list[ResourceKey]] = defaultdict(list)
+        for key in self._owners:
+            if key.namespace:
+                found[key.cluster, key.namespace].append(key)
+        return {where: tuple(sorted(keys)) for where, keys in found.items()}
+
+    def in_namespace(self, cluster: str, namespace: str) -> tuple[ResourceKey, ...]:
+        """Every object that some application manages in this namespace, sorted."""
+        return self._inside.get((cluster, namespace), ())
 
     def resource(self, app: AppRef, key: ResourceKey) -> Resource | None:
         """An object as the list tells it (status, no states)."""
