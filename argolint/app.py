@@ -183,6 +183,11 @@ class Resource:
         return self.desired or self.live or {}
 
     @property
+    def claimed(self) -> bool:
+        """The list shows it as wanted by its application: compared (so neither hook nor skipped) and not to be pruned."""
+        return self.status in ("Synced", "OutOfSync") and not (self.hook or self.requires_pruning)
+
+    @property
     def missing(self) -> bool:
         """Desired and known not to be live."""
         return self.desired_known and self.live_known and _absent(self.live_state) and not _absent(self.desired_state)
@@ -266,6 +271,11 @@ class App:
     def desired_known(self) -> bool:
         """False under a condition that keeps Argo CD from rendering or comparing."""
         return not any(c.type in BLINDING for c in self.conditions)
+
+    @property
+    def deleting(self) -> bool:
+        """A deletion was asked for; Argo CD no longer refreshes the application's status."""
+        return bool(dig(self.raw, "metadata", "deletionTimestamp"))
 
     @cached_property
     def operation(self) -> Operation | None:

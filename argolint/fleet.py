@@ -54,6 +54,36 @@ class Fleet:
         return self._owners.get(key, ())
 
     @cached_property
+    def contested(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
+        """The objects that two or more applications want on one cluster, and those applications, sorted.
+
+        Told by the list alone. Hooks, skipped objects and copied tracking data have no sync status and claim nothing; an
+        object to be pruned is no longer wanted; the list of an application that Argo CD cannot render or compare is stale.
+        """
+        first: dict[ResourceKey, AppRef] = {}
+        several: dict[ResourceKey, set[AppRef]] = {}
+        for app in self.apps:
+            if not app.desired_known or app.deleting:
+                continue
+            for resource in app.resources:
+                if not resource.claimed:
+                    continue
+                key = resource.key
+                other = first.setdefault(key, app.ref)
+                if other is not app.ref:
+                    several.setdefault(key, {other}).add(app.ref)
+        return {key: tuple(sorted(refs)) for key, refs in several.items()}
+
+    @cached_property
+    def contests(self) -> Mapping[AppRef, tuple[ResourceKey, ...]]:
+        """The contested objects of each application that has any, sorted."""
+        found: dict[AppRef, list[ResourceKey]] = defaultdict(list)
+        for key, refs in sorted(self.contested.items()):
+            for ref in refs:
+                found[ref].append(key)
+        return {ref: tuple(keys) for ref, keys in found.items()}
+
+    @cached_property
     def _on_cluster(self) -> Mapping[tuple[str, str, str], tuple[ResourceKey, ...]]:
         found: dict[tuple[str, str, str], list[ResourceKey]] = defaultdict(list)
         for key in self._owners:
@@ -63,6 +93,18 @@ class Fleet:
     def of_kind(self, cluster: str, group: str, kind: str) -> tuple[ResourceKey, ...]:
         """Every object of this kind that some application manages on this cluster, sorted."""
         return self._on_cluster.get((cluster, group, kind), ())
+
+    @cached_property
+    def _inside(self) -> Mapping[tuple[str, str], tuple[ResourceKey, ...]]:
+        found: dict[tuple[str, str], list[ResourceKey]] = defaultdict(list)
+        for key in self._owners:
+            if key.namespace:
+                found[key.cluster, key.namespace].append(key)
+        return {where: tuple(sorted(keys)) for where, keys in found.items()}
+
+    def in_namespace(self, cluster: str, namespace: str) -> tuple[ResourceKey, ...]:
+        """Every object that some application manages in this namespace, sorted."""
+        return self._inside.get((cluster, namespace), ())
 
     def resource(self, app: AppRef, key: ResourceKey) -> Resource | None:
         """An object as the list tells it (status, no states)."""

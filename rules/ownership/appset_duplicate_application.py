@@ -1,0 +1,168 @@
+"""An Application that ApplicationSets generate twice
+
+What it finds: an ApplicationSet whose template gives one name to two elements (`contains applications with duplicate name`), or two
+ApplicationSets of one namespace that generate an Application of the same name.
+
+Why it hurts: with a duplicate name the controller refuses the whole set: it creates, updates and deletes none of its Applications
+until the name is unique. Two sets take turns at writing the Application, or the second fails with `already owned by another
+ApplicationSet controller`; deleting one of them deletes the Application with all its objects.
+
+How to fix: put what tells the elements apart (cluster, path, branch) into the name, set `goTemplate: true` where the template uses
+`{{ .name }}`, or take the Application out of one of the sets.
+
+Example: a list generator with two elements and the template name `guestbook`.
+
+Sources: applicationset/controllers/applicationset_controller.go (validateGeneratedApplications, createOrUpdateInCluster);
+argoproj/argo-cd issues 9698, 15874, argoproj/applicationset issue 68.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule
+from argolint.fleet import IN_CLUSTER
+from argolint.values import dig, items, owner_references
+
+_TWICE = re.compile(r"contains applications with duplicate name: (\S*[^\s,;)])")
+_OWNED = re.compile(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")
+
+
+@dataclass(frozen=True)
+class _Duplicate:
+    """An Application's name and the sets that generate it: one set, when it does so twice."""
+
+    namespace: str
+    name: str
+    sets: tuple[str, ...]
+    evidence: str
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each duplicate; told by the Application itself, else by one of the set's, else by the fleet's first."""
+    for duplicate in _duplicates(fleet.application_sets):
+        if app.ref == _speaker(duplicate, fleet):
+            yield _finding(duplicate, fleet)
+
+
+def _duplicates(sets: Sequence[Object]) -> tuple[_Duplicate, ...]:
+    found: dict[tuple[str, str], _Duplicate] = {}
+    generated: dict[tuple[str, str], set[str]] = {}
+    for raw in sets:
+        namespace, name = str(dig(raw, "metadata", "namespace") or ""), str(dig(raw, "metadata", "name") or "")
+        for condition in items(raw, "status", "conditions"):
+            message = str(condition.get("message") or "")
+            for twice in _TWICE.findall(message):
+                found[namespace, twice] = _Duplicate(namespace, twice, (name,), f"ApplicationSet {name}: {message}")
+            for owned_in, owned, other in _OWNED.findall(message):
+                both = tuple(sorted({name, other}))
+                found[owned_in, owned] = _Duplicate(owned_in, owned, both, f"ApplicationSet {name}: {message}")
+        for listed in items(raw, "status", "resources"):
+            if listed.get("kind") == "Application":
+                generated.setdefault((listed.get("namespace") or namespace, listed.get("name", "")), set()).add(name)
+    for key, names in generated.items():
+        if len(names) > 1 and key not in found:
+            found[key] = _Duplicate(*key, tuple(sorted(names)), "status.resources of both sets lists it")
+    return tuple(found[key] for key in sorted(found))
+
+
+def _speaker(duplicate: _Duplicate, fleet: Fleet) -> AppRef | None:
+    itself = fleet.app(duplicate.name, duplicate.namespace)
+    if itself is not None:
+        return itself.ref
+    made = (a.ref for a in fleet.apps if _made_by(a.raw, duplicate.sets))
+    return next(made, fleet.apps[0].ref if fleet.apps else None)
+
+
+def _made_by(app: Object, sets: Sequence[str]) -> bool:
+    return any(o.get("kind") == "ApplicationSet" and o.get("name") in sets for o in owner_references(app))
+
+
+def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
+    itself = fleet.app(duplicate.name, duplicate.namespace)
+    ref = itself.ref if itself else AppRef(duplicate.namespace, duplicate.name, server=fleet.server)
+    ids = [
+        ResourceId("argoproj.io", "ApplicationSet", duplicate.namespace, name, "v1alpha1", IN_CLUSTER)
+        for name in duplicate.sets
+    ]
+    if len(ids) == 1:
+        message = f'ApplicationSet {duplicate.sets[0]} generates Application "{duplicate.name}" twice, so the controller refuses the set and creates, updates and deletes none of its Applications.'
+    else:
+        first, second = duplicate.sets[:2]
+        message = f'ApplicationSets {first} and {second} both generate Application "{duplicate.name}", so they overwrite each other or the second fails, and deleting either one deletes the Application.'
+    return Finding(
+        message=message,
+        at=Location(ref, ids[0]),
+        evidence=(duplicate.evidence,),
+        related=tuple(Related(ref, id_, role="claimant") for id_ in ids[1:]),
+        fixes=tuple(_fixes(duplicate, _raw(fleet, duplicate, duplicate.sets[0]))),
+    )
+
+
+def _raw(fleet: Fleet, duplicate: _Duplicate, name: str) -> Object:
+    return next(
+        (
+            s
+            for s in fleet.application_sets
+            if (dig(s, "metadata", "namespace"), dig(s, "metadata", "name")) == (duplicate.namespace, name)
+        ),
+        {},
+    )
+
+
+def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
+    where = f"ApplicationSet {duplicate.namespace}/{duplicate.sets[0]}"
+    name = str(dig(raw, "spec", "template", "metadata", "name") or "<name>")
+    go = bool(dig(raw, "spec", "goTemplate"))
+    if len(duplicate.sets) > 1:
+        yield Fix(
+            f"Generate it by one set only: take its element out of {duplicate.sets[1]}",
+            "application",
+            f"ApplicationSet {duplicate.namespace}/{duplicate.sets[1]}",
+            Edit("text", f"remove the generator element that yields {duplicate.name}\n"),
+            caveat="set spec.syncPolicy.preserveResourcesOnDeletion: true first, or the objects go with the Application",
+        )
+        return
+    if "{{." in name.replace(" ", "") and not go:
+        yield Fix(
+            "Render the template as a Go template",
+            "application",
+            where,
+            Edit("yaml", 'spec:\n  goTemplate: true\n  goTemplateOptions: ["missingkey=error"]\n'),
+            caveat="without goTemplate the text {{.x}} stays as it is, the same for every element",
+        )
+        return
+    part = _distinct(raw, go=go)
+    yield Fix(
+        "Put into the name what tells the elements apart",
+        "application",
+        where,
+        Edit("yaml", f"spec:\n  template:\n    metadata:\n      name: '{name}-{part}'\n"),
+        caveat="Applications that exist under the old name are deleted with their objects unless preserveResourcesOnDeletion is set",
+    )
+
+
+def _distinct(raw: Object, *, go: bool) -> str:
+    """The parameter of the first generator that differs between elements."""
+    known: Mapping[str, tuple[str, str]] = {
+        "clusters": ("{{name}}", "{{ .name }}"),
+        "git": ("{{path.basename}}", "{{ .path.basename }}"),
+        "pullRequest": ("{{number}}", "{{ .number }}"),
+        "scmProvider": ("{{repository}}", "{{ .repository }}"),
+    }
+    generators = items(raw, "spec", "generators")
+    for generator in generators:
+        for kind, texts in known.items():
+            if kind in generator:
+                return texts[go]
+        elements = items(generator, "list", "elements")
+        for key in sorted({k for e in elements if isinstance(e, Mapping) for k in e}):
+            values = [str(e.get(key)) for e in elements if isinstance(e, Mapping)]
+            if len(set(values)) == len(values) and all(re.fullmatch(r"[a-z0-9][a-z0-9-]*", v) for v in values):
+                return f"{{{{ .{key} }}}}" if go else f"{{{{{key}}}}}"
+    return "<what differs>"
+
+
+RULE = Rule(id="appset-duplicate-application", family="ownership", severity="error", doc=__doc__, check=check, rank=20)

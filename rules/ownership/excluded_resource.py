@@ -1,0 +1,130 @@
+"""The manifests hold a kind that Argo CD is told to exclude
+
+What it finds: an object of a kind that `resource.exclusions` (or the absence from `resource.inclusions`) keeps from Argo CD:
+`ExcludedResourceWarning`. Since 3.0 Endpoints, EndpointSlices, Leases, review objects, CertificateSigningRequests, CertificateRequests, policy reports and
+Cilium identities are excluded unless argocd-cm says otherwise.
+
+Why it hurts: the object is never applied, never compared and never pruned, while the Application shows Synced.
+
+How to fix: take it out of the manifests, or replace it by a kind that Argo CD manages (an EndpointSlice written by hand becomes a
+Service of type ExternalName); or narrow the exclusion in argocd-cm.
+
+Example: a Service without selector needs its hand-written Endpoints; after the upgrade to 3.0 a new cluster never gets them.
+
+Sources: controller/state.go (CompareAppState), docs/operator-manual/upgrading/2.14-3.0.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
+
+_MESSAGE = re.compile(r"Resource (?P<group>[^/\s]*)/(?P<kind>\S+) (?P<name>\S+) is excluded in the settings")
+_CLUSTER_SCOPED = frozenset(
+    (
+        "CertificateSigningRequest",
+        "CiliumEndpointSlice",
+        "CiliumIdentity",
+        "ClusterEphemeralReport",
+        "ClusterPolicyReport",
+        "SelfSubjectAccessReview",
+        "SelfSubjectReview",
+        "SelfSubjectRulesReview",
+        "SubjectAccessReview",
+        "TokenReview",
+    )
+)
+"""Kinds without a namespace among those excluded by default."""
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The plain render tells the object's own namespace."""
+    if any(c.type == "ExcludedResourceWarning" for c in app.conditions):
+        yield Want("manifests")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each object that an ExcludedResourceWarning names."""
+    for condition in app.conditions:
+        found = _MESSAGE.fullmatch(condition.message) if condition.type == "ExcludedResourceWarning" else None
+        if found is None:
+            continue
+        resource = _resource(app, found["group"], found["kind"], found["name"])
+        kind = f"{resource.group}/{resource.kind}" if resource.group else resource.kind
+        default = " (excluded by default since 3.0)" if resource.kind in _DEFAULT and fleet.at_least(3, 0) else ""
+        yield Finding(
+            message=f"{resource} is among the manifests, but {kind} is excluded in the settings{default}, so it is never applied and the Application shows Synced without it.",
+            at=Location(app.ref, resource),
+            evidence=(f"condition ExcludedResourceWarning: {condition.message}",),
+            fixes=tuple(_fixes(app, resource)),
+            explains=(condition.symptom,),
+        )
+
+
+_DEFAULT = _CLUSTER_SCOPED | {
+    "Endpoints",
+    "EndpointSlice",
+    "Lease",
+    "LocalSubjectAccessReview",
+    "CertificateRequest",
+    "CiliumEndpoint",
+    "EphemeralReport",
+    "PolicyReport",
+    "AdmissionReport",
+    "BackgroundScanReport",
+    "ClusterAdmissionReport",
+    "ClusterBackgroundScanReport",
+    "UpdateRequest",
+}
+
+
+def _resource(app: App, group: str, kind: str, name: str) -> ResourceId:
+    """The object with its namespace: its own, else the destination's unless the kind has none."""
+    namespace, version = "" if kind in _CLUSTER_SCOPED else app.destination_namespace, ""
+    rendered: tuple[Object, ...] = app.evidence.get(Want("manifests")) or ()
+    for obj in rendered:
+        metadata = obj.get("metadata") or {}
+        its_group, _, its_version = str(obj.get("apiVersion") or "").rpartition("/")
+        if (its_group, obj.get("kind"), metadata.get("name")) == (group, kind, name):
+            namespace, version = metadata.get("namespace") or namespace, its_version
+            break
+    return ResourceId(group, kind, namespace, name, version, app.cluster)
+
+
+def _fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
+    source = next((s for s in app.sources if s.get("path") or s.get("chart")), {})
+    where = f"{source.get('path') or source.get('chart')} of {source.get('repoURL')}"
+    if resource.kind in ("Endpoints", "EndpointSlice") and resource.group in ("", "discovery.k8s.io"):
+        service = f"apiVersion: v1\nkind: Service\nmetadata:\n  name: {resource.name}\n  namespace: {resource.namespace}\nspec:\n  type: ExternalName\n  externalName: <host name of the outside service>\n"
+        yield Fix(
+            "Point the Service at a host name, which needs no endpoints",
+            "manifest",
+            where,
+            Edit("yaml", service),
+            caveat="for an outside service with a DNS name; ExternalName passes ports through unchanged",
+        )
+    yield Fix(
+        "Take the object out of the manifests",
+        "manifest",
+        where,
+        Edit("command", f"grep -rn -- '{resource.name}' {source.get('path') or '.'}\n"),
+        caveat="nothing changes on the cluster: Argo CD does not apply it today either",
+        safe=True,
+    )
+    yield Fix(
+        f"Let Argo CD manage {resource.kind}: write resource.exclusions without it",
+        "argocd-settings",
+        "ConfigMap argocd-cm, key resource.exclusions",
+        Edit(
+            "text",
+            f'In data.resource.exclusions of ConfigMap argocd-cm remove {resource.kind} from the kinds of apiGroup "{resource.group}"; keep the other entries.\n',
+        ),
+        caveat="every object of the kind is then watched on every cluster, which costs memory and requests",
+    )
+
+
+RULE = Rule(
+    id="excluded-resource", family="ownership", severity="warning", doc=__doc__, check=check, wants=wants, rank=10
+)

@@ -1,0 +1,60 @@
+"""How an object changes hands without being deleted on the way: the commands that fixes of this family share.
+
+Argo CD prunes only objects whose live tracking data names the syncing application, and leaves alone those whose live
+annotation `sync-options` holds `Prune=false` (gitops-engine/pkg/sync/sync_context.go, pruneObject).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from argolint import App, AppRef, Resource, ResourceId
+from argolint.values import annotations_of
+
+SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+
+
+def kubectl_name(resource: ResourceId) -> str:
+    """The object for kubectl, by its full name: short names can mean another group's kind."""
+    kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
+    return f"{kind} {resource.name}" + (f" -n {resource.namespace}" if resource.namespace else "")
+
+
+def guard(resource: ResourceId) -> str:
+    """Keeps the live object from being pruned or deleted; an annotation that only the live object carries is no drift."""
+    return f"kubectl annotate {kubectl_name(resource)} --overwrite {SYNC_OPTIONS}=Prune=false,Delete=false"
+
+
+def unguard(resource: ResourceId) -> str:
+    return f"kubectl annotate {kubectl_name(resource)} {SYNC_OPTIONS}-"
+
+
+def sync(app: AppRef) -> str:
+    """A full sync: partial ones and ApplyOutOfSyncOnly may leave stray tracking data where the contents are equal."""
+    return f"argocd app sync {app.namespace}/{app.name} --apply-out-of-sync-only=false"
+
+
+def steps(resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef], off: Sequence[str]) -> list[str]:
+    """Numbered lines in the order that never deletes the object; `off` says how each leaver stops rendering it."""
+    return [
+        f"# 1. Guard the live object, so that no step below deletes it (cluster {resource.cluster}):",
+        guard(resource),
+        "# 2. Commit, in one go:",
+        *(f"#    - {line}" for line in off),
+        "# 3. Sync those that let it go; the guard makes them answer `ignored (no prune)`:",
+        *(sync(app) for app in leavers),
+        "# 4. Sync the one that keeps it, in full: that replaces the stray tracking data of the others:",
+        sync(keeper) if keeper else "argocd app sync <the shared Application> --apply-out-of-sync-only=false",
+        "# 5. Take the guard off again:",
+        unguard(resource),
+    ]
+
+
+def prunes(app: App, resource: Resource) -> Literal["automatic", "manual", "never"]:
+    """Who would prune an object that left this application's manifests: the next automated sync, a person, or nobody."""
+    text = annotations_of(resource.live).get(SYNC_OPTIONS) or ""
+    found = {option.strip() for option in text.split(",")} | app.sync_options
+    if "Prune=false" in found:
+        return "never"
+    return "automatic" if app.prune and "Prune=confirm" not in found else "manual"

@@ -1,0 +1,77 @@
+"""Objects in the destination namespace that no Application owns
+
+What it finds: the project watches for orphans (`orphanedResources.warn`), and the destination namespace holds objects that no
+Application manages and that nothing else owns: `OrphanedResourceWarning`.
+
+Why it hurts: nobody deletes, updates or restores them; a namespace rebuilt from Git lacks them.
+
+How to fix: adopt each one (put it into Git), delete it, or list it under `spec.orphanedResources.ignore` of the AppProject, so that the
+next orphan is seen.
+
+Example: a ConfigMap made by hand years ago lives on beside the Application that replaced it.
+
+Sources: controller/appcontroller.go (getAppHosts and orphaned nodes), docs/user-guide/orphaned-resources.md; argoproj/argo-cd issue 3450.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import yaml
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Related, Rule
+
+_COUNT = re.compile(r"Application has (\d+) orphaned resources?")
+_NAMED = 3
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each application with the condition; the orphans of the resource tree are related."""
+    for condition in app.conditions:
+        found = _COUNT.match(condition.message) if condition.type == "OrphanedResourceWarning" else None
+        if found is None:
+            continue
+        orphans = sorted((n for n in app.nodes if n.orphaned), key=lambda n: n.id)
+        names = ", ".join(str(n.id) for n in orphans[:_NAMED])
+        more = f" and {len(orphans) - _NAMED} more" if len(orphans) > _NAMED else ""
+        count = int(found[1])
+        listed = f" ({names}{more})" if orphans else ""
+        objects = "1 object" if count == 1 else f"{count} objects"
+        yield Finding(
+            message=f'Namespace "{app.destination_namespace}" holds {objects} that no Application owns{listed}, so Git does not describe the whole namespace.',
+            at=Location(app.ref),
+            evidence=(f"condition OrphanedResourceWarning: {condition.message}", *(_told(n) for n in orphans)),
+            related=tuple(Related(app.ref, n.id) for n in orphans),
+            fixes=tuple(_fixes(app, orphans)),
+            explains=(condition.symptom,),
+        )
+
+
+def _told(node: Node) -> str:
+    since = f", made {node.created_at:%Y-%m-%d}" if node.created_at else ""
+    return f"orphan {node.id}{since}"
+
+
+def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
+    ignore = [{"group": n.id.group, "kind": n.id.kind, "name": n.id.name} for n in orphans]
+    yield Fix(
+        "Adopt what is needed: put the objects into the Application's source",
+        "manifest",
+        f"the source of {app.ref}",
+        Edit("text", "\n".join(f"{n.id.kind} {n.id.name}" for n in orphans) + "\n" if orphans else "the orphans\n"),
+        caveat="delete what nobody needs; Argo CD takes over what it finds in Git at the next sync",
+    )
+    if ignore:
+        body = {"spec": {"orphanedResources": {"warn": True, "ignore": ignore}}}
+        yield Fix(
+            "List them as known orphans, so that the next one is seen",
+            "argocd-settings",
+            f"AppProject {app.ref.project}",
+            Edit("yaml", str(yaml.safe_dump(body, sort_keys=False, width=1000))),
+            caveat="hides these objects only; add to the entries that the project has",
+            safe=True,
+        )
+
+
+RULE = Rule(id="orphaned-resources", family="ownership", severity="info", doc=__doc__, check=check, rank=10)

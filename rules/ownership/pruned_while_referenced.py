@@ -1,0 +1,269 @@
+"""Pruning deletes an object that workloads still reference
+
+What it finds: an object that left the manifests and that automated pruning deletes, while a manifest of this or of another
+Application still names it: a Secret or ConfigMap in env, envFrom or volumes, an image pull secret, a service account, the TLS secret of
+an Ingress or Gateway, a role of a binding, a storage class, a secret store. For a CustomResourceDefinition or a Namespace: while objects of that
+kind, or in that namespace, are still managed.
+
+Why it hurts: running pods go on for a while, so the change looks fine; the next pod that starts hangs in
+`CreateContainerConfigError` or `ContainerCreating`. Deleting a CRD or a Namespace deletes everything of that kind or in it at once.
+
+How to fix: keep the object until nothing names it. Where a chart value now names "an existing Secret" that the chart itself used to
+make, make another Secret first and name that one, or annotate the live one with `Prune=false` before the change is merged.
+
+Example: `webserverSecretKeySecretName: airflow-webserver-secret-key` names the Secret that the chart rendered until now. The chart stops
+rendering it, Argo CD prunes it, and the webserver cannot start again.
+
+Sources: gitops-engine/pkg/sync/sync_context.go (pruneObject); kubernetes.io, configure a pod to use a ConfigMap, Secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from argolint import (
+    App,
+    AppRef,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Severity,
+    Symptom,
+    Want,
+)
+from argolint.values import dig
+
+from .handover import guard, prunes, unguard
+from .references import Reference, made_secret, references
+from .tracking import copied_tracking
+
+_NAMED_BY = (
+    ("apps", "Deployment"),
+    ("apps", "StatefulSet"),
+    ("apps", "DaemonSet"),
+    ("batch", "CronJob"),
+    ("batch", "Job"),
+    ("networking.k8s.io", "Ingress"),
+    ("gateway.networking.k8s.io", "Gateway"),
+    ("rbac.authorization.k8s.io", "RoleBinding"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("external-secrets.io", "ExternalSecret"),
+    ("external-secrets.io", "SecretStore"),
+    ("external-secrets.io", "ClusterSecretStore"),
+)
+"""Kinds of other applications that are looked into."""
+_REFERABLE = frozenset(
+    [
+        "Secret",
+        "ConfigMap",
+        "ServiceAccount",
+        "PersistentVolumeClaim",
+        "Role",
+        "ClusterRole",
+        "StorageClass",
+        "PriorityClass",
+        "IngressClass",
+        "Service",
+        "SecretStore",
+        "ClusterSecretStore",
+    ]
+)
+_PEERS = 40
+"""How many objects of other applications one application may cost."""
+
+
+@dataclass(frozen=True, order=True)
+class _User:
+    """An object that names the one to be pruned."""
+
+    app: AppRef
+    id: ResourceId
+    pointer: str
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """Objects of other applications that could name what this one drops."""
+    dropped = [r.id for r in _dropped(app, fleet) if r.kind in _REFERABLE]
+    asked = 0
+    for group, kind in _NAMED_BY if dropped else ():
+        for key in fleet.of_kind(app.cluster, group, kind):
+            if not any(_within_reach(key.namespace, id_) for id_ in dropped):
+                continue
+            for owner in fleet.owners(key):
+                if owner != app.ref and asked < _PEERS:
+                    asked += 1
+                    yield Want("peer", ResourceId(group, kind, key.namespace, key.name, "", key.cluster), app=owner)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each object to be pruned that something still names."""
+    dropped = list(_dropped(app, fleet))
+    if not dropped:
+        return
+    named = _names(app)
+    for resource in dropped:
+        id_ = resource.id
+        users = sorted(
+            set(named.get((id_.group, id_.kind, id_.namespace, id_.name), ())) | set(_dependents(resource, app, fleet))
+        )
+        if not users:
+            continue
+        maker = _maker(app, resource)
+        automatic = prunes(app, resource) == "automatic"
+        severity: Severity | None = None if automatic and not maker else "info"
+        how = "automated pruning deletes it" if automatic else "the next sync with prune deletes it"
+        yield Finding(
+            message=f"{id_} left the manifests, but {_who(users, app)} still {_verb(resource, users)}, so {how}{_outcome(resource, maker)}.",
+            at=Location(app.ref, id_),
+            severity=severity,
+            evidence=tuple(_evidence(app, users)),
+            related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in users),
+            fixes=tuple(_fixes(resource)),
+            explains=(Symptom.extra(id_),) if automatic else (),
+        )
+
+
+def _dropped(app: App, fleet: Fleet) -> Iterator[Resource]:
+    """Objects that a sync would prune: extraneous, ours, not kept by an option."""
+    if not app.desired_known or app.deleting:
+        return
+    for resource in app.resources:
+        if resource.hook or not resource.extra or copied_tracking(resource, fleet):
+            continue
+        if prunes(app, resource) != "never":
+            yield resource
+
+
+def _within_reach(namespace: str, dropped: ResourceId) -> bool:
+    """Objects name others of their own namespace, or cluster-scoped ones; cluster-scoped objects name any."""
+    return not dropped.namespace or not namespace or namespace == dropped.namespace
+
+
+def _names(app: App) -> dict[tuple[str, str, str, str], list[_User]]:
+    """What the desired objects of this application, and the looked-up ones of others, name."""
+    found: dict[tuple[str, str, str, str], list[_User]] = {}
+    mine = [(app.ref, r) for r in app.resources]
+    peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
+    for ref, resource in (*mine, *peers):
+        for reference in references(resource.desired) if resource.desired else ():
+            found.setdefault(_key(reference, resource), []).append(_User(ref, resource.id, reference.pointer))
+    return found
+
+
+def _key(reference: Reference, of: Resource) -> tuple[str, str, str, str]:
+    namespace = reference.namespace or (of.namespace if reference.kind in _NAMESPACED else "")
+    return reference.group, reference.kind, namespace, reference.name
+
+
+_NAMESPACED = frozenset(
+    ("Secret", "ConfigMap", "ServiceAccount", "PersistentVolumeClaim", "Role", "Service", "SecretStore")
+)
+
+
+def _dependents(resource: Resource, app: App, fleet: Fleet) -> Iterator[_User]:
+    """Objects that go with a CRD or a Namespace, as the lists of all applications tell."""
+    if (resource.group, resource.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
+        group, kind = dig(resource.live, "spec", "group"), dig(resource.live, "spec", "names", "kind")
+        keys = fleet.of_kind(app.cluster, str(group), str(kind)) if group and kind else ()
+    elif (resource.group, resource.kind) == ("", "Namespace"):
+        keys = fleet.in_namespace(app.cluster, resource.name)
+    else:
+        return
+    for key in keys:
+        for ref in fleet.owners(key):
+            listed = fleet.resource(ref, key)
+            if listed is not None and listed.claimed and not (ref == app.ref and _gone(app, key)):
+                yield _User(ref, listed.id, "")
+
+
+def _gone(app: App, key: object) -> bool:
+    mine = next((r for r in app.resources if r.key == key), None)
+    return mine is None or mine.extra
+
+
+def _maker(app: App, resource: Resource) -> str:
+    """An object of this application that makes the Secret anew, such as an ExternalSecret."""
+    if (resource.group, resource.kind) != ("", "Secret"):
+        return ""
+    for other in app.resources:
+        made = made_secret(other.desired) if other.desired and other.namespace == resource.namespace else ""
+        if made == resource.name:
+            return str(other.id)
+    return ""
+
+
+def _who(users: list[_User], app: App) -> str:
+    names = list(dict.fromkeys(str(u.id) + ("" if u.app == app.ref else f' of "{u.app.name}"') for u in users))
+    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    return " and ".join(names[:2]) + more if not more else ", ".join(names[:2]) + more
+
+
+def _verb(resource: Resource, users: list[_User]) -> str:
+    one = len({(u.app, u.id) for u in users}) == 1
+    if resource.kind in ("CustomResourceDefinition", "Namespace"):
+        return "needs it" if one else "need it"
+    return "names it" if one else "name it"
+
+
+def _outcome(resource: Resource, maker: str) -> str:
+    if maker:
+        return f" and {maker} makes it anew shortly after"
+    if resource.kind == "CustomResourceDefinition":
+        return " and with it every object of that kind"
+    if resource.kind == "Namespace":
+        return " and with it everything inside"
+    return " under them" if resource.kind not in ("Secret", "ConfigMap") else " and the next pod cannot start"
+
+
+def _evidence(app: App, users: list[_User]) -> Iterator[str]:
+    for user in users[:8]:
+        where = f" at {user.pointer}" if user.pointer else ""
+        yield f'{user.id} of "{user.app.name}"{where}'
+    missing = sum(1 for w, found in app.evidence.items() if w.kind == "peer" and found is None)
+    if missing:
+        yield f"{missing} objects of other Applications could not be read"
+
+
+def _fixes(resource: Resource) -> Iterator[Fix]:
+    yield Fix(
+        "Keep the live object: mark it before the change is merged",
+        "live",
+        str(resource.id),
+        Edit("command", guard(resource.id) + "\n"),
+        caveat=f"it then belongs to nobody; once nothing names it: {unguard(resource.id)}",
+        safe=True,
+    )
+    if (resource.group, resource.kind) == ("", "Secret"):
+        yield Fix(
+            "Name another Secret, made beforehand, in place of the one that the chart used to make",
+            "manifest",
+            "the values or manifests that name it",
+            Edit("text", f"make a Secret under a new name with the keys of {resource.name}, then name that one\n"),
+            caveat="pods restart once with the new name",
+        )
+    else:
+        yield Fix(
+            "Put it back until nothing names it",
+            "manifest",
+            f"the source that held {resource.id}",
+            Edit("text", f"restore the manifest of {resource.id}; drop it after its users\n"),
+            safe=True,
+        )
+
+
+RULE = Rule(
+    id="pruned-while-referenced",
+    family="ownership",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    rank=15,
+)

@@ -1,0 +1,107 @@
+"""One Application renders the same object twice
+
+What it finds: an object that stands more than once among one Application's manifests (`RepeatedResourceWarning`): two files hold it, two
+sources or two subcharts bring it, or a chart ships a CRD both in `crds/` and in a template.
+
+Why it hurts: the last one wins, silently. An edit of the other copy does nothing, and a change of order, say a renamed file, swaps
+them.
+
+How to fix: delete one copy. The finding names the fields in which they differ, so that nothing is lost.
+
+Example: `schemas.yaml` and `topics.yaml` both hold ConfigMap `catalog-schemas`; the one in `topics.yaml` is applied.
+
+Sources: DeduplicateTargetObjects in controller/state.go; argoproj/argo-cd issue 28026.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
+from argolint.diff import differences
+from argolint.values import show
+
+_MESSAGE = re.compile(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times among application resources\.?")
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The plain render holds every copy."""
+    if any(c.type == "RepeatedResourceWarning" for c in app.conditions):
+        yield Want("manifests")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each object that a RepeatedResourceWarning names."""
+    for condition in app.conditions:
+        found = _MESSAGE.fullmatch(condition.message) if condition.type == "RepeatedResourceWarning" else None
+        if found is None or found["key"].count("/") != 3:
+            continue
+        group, kind, namespace, name = found["key"].split("/")
+        listed = app.find(group, kind, namespace, name)
+        resource = listed.id if listed else ResourceId(group, kind, namespace, name, "", app.cluster)
+        copies = _copies(app, resource)
+        fields = _differing(copies)
+        if len(copies) < 2:
+            outcome = "so the last one wins and the others are dropped"
+        elif fields:
+            more = f" and {len(fields) - 3} more fields" if len(fields) > 3 else ""
+            outcome = f"with different {', '.join(fields[:3])}{more}, so the last one wins and the others are dropped"
+        else:
+            outcome = "with the same content, so an edit of one copy may do nothing"
+        yield Finding(
+            message=f"{resource} is rendered {found['count']} times by this Application, {outcome}.",
+            at=Location(app.ref, resource),
+            evidence=(f"condition RepeatedResourceWarning: {condition.message}", *_values(copies, fields)),
+            fixes=(_fix(app, resource, fields),),
+            explains=(condition.symptom,),
+        )
+
+
+def _copies(app: App, resource: ResourceId) -> list[Object]:
+    """Every rendered copy in order; a copy without a namespace belongs to the destination's."""
+    rendered: tuple[Object, ...] = app.evidence.get(Want("manifests")) or ()
+    found = []
+    for obj in rendered:
+        metadata = obj.get("metadata") or {}
+        group = str(obj.get("apiVersion") or "").rpartition("/")[0]
+        namespace = metadata.get("namespace") or (resource.namespace and app.destination_namespace)
+        if (group, obj.get("kind"), namespace, metadata.get("name")) == (
+            resource.group,
+            resource.kind,
+            resource.namespace,
+            resource.name,
+        ):
+            found.append(obj)
+    return found
+
+
+def _differing(copies: list[Object]) -> list[str]:
+    """Pointers at which the last copy and the others differ."""
+    return sorted({pointer for copy in copies[:-1] for pointer, _, _ in differences(copies[-1], copy)})
+
+
+def _values(copies: list[Object], fields: list[str]) -> Iterator[str]:
+    if len(copies) < 2 or copies[-1].get("kind") == "Secret":
+        return
+    for pointer, last, first in sorted(differences(copies[-1], copies[0]), key=lambda row: row[0])[:6]:
+        yield f"{pointer}: {show(first, pointer)} in the first copy, {show(last, pointer)} in the last, which is applied"
+
+
+def _fix(app: App, resource: ResourceId, fields: list[str]) -> Fix:
+    places = [s for s in app.sources if s.get("path") or s.get("chart")]
+    where = " and ".join(f"{s.get('path') or s.get('chart')} of {s.get('repoURL')}" for s in places) or "the source"
+    keep = f"keep the values wanted of {', '.join(fields[:3])}" if fields else "the copies are equal"
+    return Fix(
+        "Delete all copies but one",
+        "manifest",
+        where,
+        Edit("command", f"grep -rn -- '{resource.name}' {places[0].get('path') or '.' if places else '.'}\n"),
+        caveat=f"{keep}; of two subcharts or a chart's crds/ switch one off by its value (skipCrds for crds/)",
+        safe=not fields,
+    )
+
+
+RULE = Rule(
+    id="repeated-resource", family="ownership", severity="warning", doc=__doc__, check=check, wants=wants, rank=10
+)

@@ -1,0 +1,256 @@
+"""One object that two or more Applications render
+
+What it finds: an object that stands among the resources of several Applications of one cluster. Argo CD itself says so only to
+the one that did not sync last (`SharedResourceWarning`), names neither group nor namespace, and says nothing before the
+second Application has compared itself with the live object. This rule joins the resources of all Applications, so it
+names every one of them, tells who owns the live object, and sees the clash before the first sync (`predicted`). Hooks, skipped
+objects, generated names, children and objects on other clusters are no clash.
+
+Why it hurts: each sync moves the object to the Application that syncs, so another one is always OutOfSync; where the contents
+differ, the last sync wins and the other Application runs with values that are not its own; two self-healing ones overwrite
+each other for ever; and pruning or deleting the owner deletes the object under all the others.
+
+How to fix: let one Application own the object and switch it off in the others, or give it one name per release. The first always
+works; the second only where the chart derives the name from the release. Hand it over in the order that the fix gives, which
+never deletes it. `FailOnSharedResource=true` keeps the clash from coming back unseen.
+
+Causes: `same-content` (only ownership is contested), `different-content` (the fields are named), `namespace` (a Namespace manifest in
+several Applications), `predicted` (at most one of them has applied it so far).
+
+Example: two releases of one wrapper chart, in two namespaces, render ClusterRoleBinding `pre-checker-binding` under a fixed
+name; its subject is the ServiceAccount of whichever release synced last, and the other release loses its rights.
+
+Sources: CompareAppState in controller/state.go; gitops-engine/pkg/cache/cluster.go (GetManagedLiveObjs); argoproj/argo-cd issues
+2600, 8811, 17965, 21497.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from argolint import (
+    App,
+    AppRef,
+    Fact,
+    Finding,
+    Fleet,
+    Json,
+    Location,
+    Related,
+    ResourceId,
+    ResourceKey,
+    Rule,
+    Symptom,
+)
+from argolint.values import show
+
+from .shared_fixes import fixed_names, fixes, switches
+from .sharing import Party, Shared, claims, content_differences, party, party_of, ref_of
+from .tracking import owner_among, shared_warnings, tracking_of, warned_resources
+
+_READ = 8
+"""How many claimants of one object are read for its content; the list tells the rest."""
+_NAMED = 3
+"""How many fields or Applications a message names before it counts the others."""
+_SHOWN = 6
+"""How many differing fields the evidence shows with their values."""
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """The first claimants of each contested object: their states tell the owner and the contents."""
+    return any(app.ref in fleet.contested[key][:_READ] for key in fleet.contests.get(app.ref, ()))
+
+
+def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
+    """One fact for each object that this application shares, as the fleet, a warning or the tracking data tell."""
+    warned: dict[ResourceKey, list[str]] = {}
+    parties: dict[ResourceKey, set[AppRef]] = {
+        key: set(fleet.contested[key]) for key in fleet.contests.get(app.ref, ())
+    }
+    for warning in shared_warnings(app):
+        for resource in warned_resources(warning, app, fleet):
+            owner = owner_among(fleet, resource.key, warning.owner)
+            if owner is not None:
+                parties.setdefault(resource.key, set()).add(owner.ref)
+                warned.setdefault(resource.key, []).append(warning.condition.message)
+    for resource in app.resources:
+        tracking = tracking_of(resource.live, fleet) if claims(app, resource) else None
+        owner = owner_among(fleet, resource.key, tracking.instance) if tracking else None
+        if owner is not None and owner.ref != app.ref:
+            parties.setdefault(resource.key, set()).add(owner.ref)
+    for key, refs in sorted(parties.items()):
+        found = app.resource(key)
+        others = sorted(refs - {app.ref})
+        if found is not None and others:
+            yield Fact(
+                "/".join(key),
+                app.ref,
+                {
+                    "resource": list(key),
+                    **party(
+                        app, found, fleet, warnings=warned.get(key, ()), others=others, switches=switches(app, found)
+                    ).data(),
+                },
+            )
+
+
+def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
+    """One finding for each object, on its first application; the others are related."""
+    told = {fact.app: party_of(fact) for fact in facts}
+    for ref in {ref_of(other) for fact in facts for other in fact.data["others"]} - set(told):
+        told[ref] = Party(ref)
+    parties = [told[ref] for ref in sorted(told)]
+    cluster, group, kind, namespace, name = facts[0].data["resource"]
+    version = next((p.version for p in parties if p.version), "")
+    shared = Shared(
+        ResourceId(group, kind, namespace, name, version, cluster), tuple(parties), _owner(parties), _fields(parties)
+    )
+    at, *others = parties
+    proven = shared.owner is not None and any(p.owner or p.warnings for p in parties)
+    yield Finding(
+        message=_message(shared),
+        at=Location(at.app, shared.id),
+        cause=_cause(shared),
+        confidence="proven" if proven else "likely",
+        evidence=tuple(_evidence(shared)),
+        related=tuple(Related(p.app, shared.id, role="owner" if p.app == shared.owner else "claimant") for p in others),
+        fixes=tuple(fixes(shared)),
+        explains=tuple(_claims(shared)),
+    )
+
+
+def _owner(parties: Sequence[Party]) -> AppRef | None:
+    """Whom the live tracking data names; else the only claimant that the list shows in sync."""
+    seen = Counter(ref_of(p.owner) for p in parties if p.owner)
+    if seen:
+        return max(sorted(seen), key=lambda ref: seen[ref])
+    synced = [p.app for p in parties if p.status == "Synced"]
+    return synced[0] if len(synced) == 1 and any(p.status == "OutOfSync" for p in parties) else None
+
+
+def _fields(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
+    """Where the manifests differ. A manifest that is not known, or masked, shows in what the others have to change."""
+    found = dict(content_differences(parties))
+    unknown = any(p.content is None for p in parties)
+    for party_ in parties:
+        for pointer in party_.changed:
+            masked = pointer.startswith(("/data/", "/stringData/")) and (party_.content or {}).get("kind") == "Secret"
+            if unknown or masked:
+                found.setdefault(pointer, {})
+    return dict(sorted(found.items()))
+
+
+def _cause(shared: Shared) -> str:
+    if shared.id.kind == "Namespace" and not shared.id.group:
+        return "namespace"
+    if len(shared.applied) < 2:
+        return "predicted"
+    return "different-content" if shared.fields else "same-content"
+
+
+def _message(shared: Shared) -> str:
+    who = shared.name
+    owner = shared.party(shared.owner) if shared.owner else None
+    claimants = [p for p in shared.parties if p is not owner]
+    fields = _list(list(shared.fields), "field")
+    content = f"with different {fields}" if fields else "with the same content"
+    if owner is not None and not owner.claims:
+        return (
+            f"{shared.id} is rendered by {_list([who(p) for p in claimants], 'Application')}, but its live object belongs to"
+            f" {who(owner)}, so pruning or deleting {who(owner)} deletes it there too."
+        )
+    everyone = _list([who(p) for p in shared.parties], "Application", last="and")
+    owned = f" ({who(owner)} owns the live object)" if owner else ""
+    start = f"{shared.id} is rendered by {everyone}{owned} {content}, so"
+    match _cause(shared):
+        case "namespace":
+            risk = f"{who(owner)}, its owner," if owner else "its owner"
+            return f"{start} pruning it or deleting {risk} deletes the namespace with all that the others run in it."
+        case "predicted":
+            new = _list([who(p) for p in claimants if p not in shared.applied], "Application")
+            left = f" and leaves {who(owner)} OutOfSync" if owner else ""
+            return f"{start} the first sync of {new} takes it over{left}."
+    healing = [p for p in shared.parties if p.self_heal]
+    if len(healing) > 1:
+        counts = _list([str(p.attempts) for p in healing], "count", last="and")
+        return f"{start} their self-heals overwrite each other without end ({counts} attempts in the last syncs)."
+    if fields:
+        return f"{start} the last sync wins for all, and deleting or pruning the owner deletes it under the others."
+    return f"{start} each sync takes it over, and deleting or pruning the owner deletes it under the others."
+
+
+def _evidence(shared: Shared) -> Iterator[str]:
+    """What was seen, where the contents differ, who wins next, and what deleting one of them deletes."""
+    for party_ in shared.parties:
+        if party_.tracked:
+            yield f'{party_.tracked_by} of the live object names "{party_.tracked}"'
+            break
+    for party_ in shared.parties:
+        for warning in party_.warnings:
+            yield f"condition SharedResourceWarning on {shared.name(party_)}: {warning}"
+    for pointer, values in list(shared.fields.items())[:_SHOWN]:
+        if values and not shared.secret:
+            by_value: dict[str, list[str]] = {}
+            for ref, value in values.items():
+                by_value.setdefault(show(value, pointer), []).append(shared.name(shared.party(ref)))
+            yield f"{pointer}: " + ", ".join(f"{text} in {_list(who, 'Application')}" for text, who in by_value.items())
+        else:
+            yield f"{pointer}: differs"
+    if len(shared.fields) > _SHOWN:
+        yield f"{len(shared.fields) - _SHOWN} more fields differ"
+    for party_ in shared.parties:
+        if party_.app != shared.owner and party_.claims and party_.repo:
+            yield f"{shared.name(party_)} {_next(party_)}"
+    owner = shared.party(shared.owner) if shared.owner else None
+    if owner is not None and owner.repo:
+        ways = [f"pruning it there ({'automatic' if owner.prune else 'by a sync with prune'})"]
+        ways += ["deleting the Application (it has the resources finalizer)"] if owner.cascade else []
+        yield f"{shared.name(owner)} owns it now: {' or '.join(ways)} deletes it for all; deleting another one leaves it alone until that one syncs it"
+    yield from fixed_names(shared)
+
+
+def _next(party_: Party) -> str:
+    """When a claimant takes the object over."""
+    if party_.self_heal:
+        return f"takes it back by self-heal within seconds (attempt {party_.attempts} at its revision)"
+    return f"takes it with its next {'commit (automated sync)' if party_.automated else 'manual sync'}"
+
+
+def _claims(shared: Shared) -> Iterator[Symptom]:
+    """The warnings, the tracking data and the contested fields on the object in all applications, and refused syncs."""
+    pointers: set[str] = set()
+    for party_ in shared.parties:
+        yield from (Symptom.condition("SharedResourceWarning", message) for message in party_.warnings)
+        yield from (Symptom.condition("SyncError", message) for message in party_.errors)
+        pointers.update(party_.moved)
+        pointers.update(p for p in party_.changed if any(_overlap(p, field) for field in shared.fields))
+    yield from (Symptom.change(shared.id, pointer) for pointer in sorted(pointers))
+    failed = [p for p in shared.parties if p.failed]
+    if failed and all(p.refused for p in failed):
+        yield Symptom.operation()
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+def _list(words: Sequence[str], noun: str, last: str = "and") -> str:
+    """`a, b and c`, or `a, b, c and 4 more Applications`."""
+    head, rest = list(words[:_NAMED]), len(words) - _NAMED
+    if rest > 0:
+        return f"{', '.join(head)} {last} {rest} more {noun}{'s' if rest > 1 else ''}"
+    return f" {last} ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
+
+
+RULE = Rule(
+    id="shared-resource",
+    family="ownership",
+    severity="error",
+    doc=__doc__,
+    causes=("same-content", "different-content", "namespace", "predicted"),
+    reads=reads,
+    collect=collect,
+    join=join,
+    rank=20,
+)

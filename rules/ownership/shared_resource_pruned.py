@@ -1,0 +1,118 @@
+"""Pruning deletes an object that another Application still needs
+
+What it finds: an object that left this Application's manifests while its tracking data still names this Application, and that
+another Application of the cluster renders too. The same for an Application that is being deleted with all its objects.
+
+Why it hurts: pruning looks at this Application alone and deletes the object. The other one runs without it until its next sync, at
+once for a self-healing one, at the next commit or by hand for the others; a Namespace, a CRD or a volume claim takes its
+content along for good.
+
+How to fix: let the other Application take the object over first: guard it with `Prune=false`, sync the other one in full, then let
+this one go. After that the object no longer counts as this Application's and nothing prunes it.
+
+Example: a ConfigMap moves from the Application `ingest` to `normalizer`; `ingest` owned the live one and prunes it after `normalizer`
+has synced.
+
+Sources: gitops-engine/pkg/sync/sync_context.go (pruneObject), controller/state.go; argoproj/argo-cd issues 2600, 17965.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
+
+from .handover import guard, prunes, sync, unguard
+from .sharing import cascades, claims
+from .tracking import tracking_of
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each object that this application would delete and another one renders."""
+    going = app.deleting and cascades(app)
+    if not (going or app.desired_known):
+        return
+    for resource in app.resources:
+        if resource.hook or not (going or resource.extra or (resource.requires_pruning and resource.status)):
+            continue
+        others = _claimants(app, resource, fleet)
+        if not others or not _ours(app, resource, fleet) or prunes(app, resource) == "never":
+            continue
+        names = " and ".join(f'"{other.name}"' for other in others)
+        back = _back(others, fleet)
+        if going:
+            fact = (
+                f"is owned by this Application, which is being deleted with its objects, while {names} still renders it"
+            )
+            end = f"so it is deleted under {names} {back}"
+        else:
+            fact = f"left the manifests of this Application, which owns the live object, while {names} still renders it"
+            how = "automated pruning" if prunes(app, resource) == "automatic" else "a sync with prune"
+            end = f"so {how} deletes it under {names} {back}"
+        yield Finding(
+            message=f"{resource.id} {fact}, {end}.",
+            at=Location(app.ref, resource.id),
+            severity="error" if going or prunes(app, resource) == "automatic" else "warning",
+            confidence="proven" if resource.live_known else "likely",
+            evidence=tuple(_evidence(app, resource, others, fleet)),
+            related=tuple(Related(other, resource.id, role="claimant") for other in others),
+            fixes=(_handover(app, resource, others[0]),),
+            explains=() if going else (Symptom.extra(resource.id),),
+        )
+
+
+def _claimants(app: App, resource: Resource, fleet: Fleet) -> tuple[AppRef, ...]:
+    """The other applications whose manifests hold the object."""
+    found = []
+    for ref in fleet.owners(resource.key):
+        other = fleet.by_ref[ref]
+        listed = other.resource(resource.key)
+        if ref != app.ref and listed is not None and claims(other, listed):
+            found.append(ref)
+    return tuple(found)
+
+
+def _ours(app: App, resource: Resource, fleet: Fleet) -> bool:
+    """Pruning and deletion look at the tracking data of the live object; what is not read is as the list says."""
+    if not resource.live_known:
+        return True
+    tracking = tracking_of(resource.live, fleet)
+    owner = fleet.app_of_instance(tracking.instance) if tracking else None
+    return owner is not None and owner.ref == app.ref
+
+
+def _back(others: tuple[AppRef, ...], fleet: Fleet) -> str:
+    healing = [fleet.by_ref[ref] for ref in others]
+    if any(a.self_heal for a in healing):
+        return "until its self-heal makes it again"
+    return "until its next commit" if any(a.automated for a in healing) else "until somebody syncs that"
+
+
+def _evidence(app: App, resource: Resource, others: tuple[AppRef, ...], fleet: Fleet) -> Iterator[str]:
+    tracking = tracking_of(resource.live, fleet)
+    if tracking:
+        yield f'{tracking.by} of the live object names "{tracking.instance}"'
+    yield "the list shows it as requiring pruning" if resource.requires_pruning else "it is live and not desired"
+    for ref in others:
+        yield f'"{ref.name}" lists it among its own objects'
+
+
+def _handover(app: App, resource: Resource, taker: AppRef) -> Fix:
+    lines = (
+        "# 1. Guard the live object, so that nothing prunes it:",
+        guard(resource.id),
+        "# 2. Let the other Application take it over; after that this one has nothing left to prune:",
+        sync(taker),
+        "# 3. Take the guard off again:",
+        unguard(resource.id),
+    )
+    return Fix(
+        f'Hand it over to "{taker.name}" before this Application lets it go',
+        "live",
+        str(resource.id),
+        Edit("command", "\n".join(lines) + "\n"),
+        caveat="run it before the change is merged; self-heal of this Application must not take the object back meanwhile",
+    )
+
+
+RULE = Rule(id="shared-resource-pruned", family="ownership", severity="error", doc=__doc__, check=check, rank=20)

@@ -1,0 +1,236 @@
+"""What each Application knows of an object that it shares: gathered by `shared-resource`, weighed in its join and in its fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
+from argolint.diff import differences
+from argolint.values import annotations_of, dig, get
+
+from .tracking import INSTALLATION_ID, TRACKING_ID, is_tracking, owner_among, tracking_of
+
+_TOLD = 50
+"""How many other claimants one fact names: the facts of all of them name them all, and a fact stays small."""
+_NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, "kubectl.kubernetes.io/last-applied-configuration")
+_REFUSED = "Shared resource found: "
+"""How the message of a sync under FailOnSharedResource=true begins (controller/sync.go)."""
+
+
+@dataclass(frozen=True)
+class Party:
+    """One Application beside an object that several claim. Everything but `app` is plain JSON, the data of a Fact.
+
+    claims       its manifests hold the object; False for one that only still owns the live object
+    owner        [namespace, name, project, server] of the Application that the live object's tracking data names
+    content      the manifest without tracking data; values of a Secret are left out. None when it is not known
+    changed      pointers outside the tracking data that Argo CD shows as different; `moved`, those of the tracking data
+    warnings     its SharedResourceWarnings about this object;   errors: its SyncErrors that repeat one
+    refused      its last sync failed for this object, by FailOnSharedResource;   failed: it failed, for whatever reason
+    applied      it has applied the object at least once
+    cascade      deleting the Application deletes what it owns
+    others       the other Applications that the fleet knows to claim the object
+    """
+
+    app: AppRef
+    version: str = ""
+    claims: bool = True
+    status: str = ""
+    owner: Sequence[str] = ()
+    tracked: str = ""
+    tracked_by: str = ""
+    content: Json = None
+    changed: Sequence[str] = ()
+    moved: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    errors: Sequence[str] = ()
+    refused: bool = False
+    failed: bool = False
+    applied: bool = True
+    automated: bool = False
+    self_heal: bool = False
+    prune: bool = False
+    cascade: bool = False
+    attempts: int = 0
+    synced_at: str = ""
+    wave: int = 0
+    repo: str = ""
+    path: str = ""
+    chart: str = ""
+    tool: str = ""
+    release: str = ""
+    namespace: str = ""
+    switches: Sequence[Mapping[str, Json]] = ()
+    others: Sequence[Sequence[str]] = ()
+
+    def data(self) -> Mapping[str, Json]:
+        """The party as the data of a Fact."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "app"}
+
+    @property
+    def origin(self) -> tuple[str, str, str]:
+        """Two parties of one origin render the same chart or directory."""
+        return self.repo, self.path, self.chart
+
+
+@dataclass(frozen=True)
+class Shared:
+    """An object, all its parties sorted, who owns the live one, and the values of each field that differs, where known."""
+
+    id: ResourceId
+    parties: tuple[Party, ...]
+    owner: AppRef | None
+    fields: Mapping[str, Mapping[AppRef, Json]]
+
+    @property
+    def secret(self) -> bool:
+        return self.id.kind == "Secret" and not self.id.group
+
+    @property
+    def applied(self) -> tuple[Party, ...]:
+        """The parties that have applied the object at least once."""
+        return tuple(p for p in self.parties if p.applied)
+
+    def party(self, ref: AppRef) -> Party:
+        return next(p for p in self.parties if p.app == ref)
+
+    def name(self, party_: Party) -> str:
+        """The Application as a message names it: with its namespace where they have several."""
+        several = len({p.app.namespace for p in self.parties}) > 1
+        return f'"{party_.app}"' if several else f'"{party_.app.name}"'
+
+
+def party_of(fact: Fact) -> Party:
+    return Party(fact.app, **{k: v for k, v in fact.data.items() if k != "resource"})
+
+
+def ref_of(told: Sequence[str]) -> AppRef:
+    return AppRef(*told)
+
+
+def told(ref: AppRef) -> list[str]:
+    return [ref.namespace, ref.name, ref.project, ref.server]
+
+
+def party(
+    app: App,
+    resource: Resource,
+    fleet: Fleet,
+    *,
+    warnings: Sequence[str],
+    others: Sequence[AppRef],
+    switches: Sequence[Mapping[str, Json]],
+) -> Party:
+    """What this application knows of the object."""
+    tracking = tracking_of(resource.live, fleet)
+    owner = owner_among(fleet, resource.key, tracking.instance) if tracking else None
+    operation = app.operation
+    message = operation.message if operation else ""
+    failed = operation is not None and operation.phase in ("Failed", "Error")
+    refusal = f"{_REFUSED}{resource.kind}/{resource.name} is part of"
+    pointers = [c.pointer for c in resource.changes]
+    index, source = _source(app)
+    types = app.status.get("sourceTypes") or [app.status.get("sourceType")]
+    return Party(
+        app.ref,
+        version=resource.id.version,
+        claims=claims(app, resource),
+        status=resource.status,
+        owner=told(owner.ref) if owner else (),
+        tracked=tracking.instance if tracking else "",
+        tracked_by=tracking.by if tracking else "",
+        content=_content(resource.desired, fleet),
+        changed=[p for p in pointers if not is_tracking(p, fleet)],
+        moved=[p for p in pointers if is_tracking(p, fleet)],
+        warnings=warnings,
+        errors=[c.message for c in app.conditions if c.type == "SyncError" and refusal in c.message],
+        refused=failed and message.startswith(refusal),
+        failed=failed,
+        applied=_applied(app, resource, owner),
+        automated=app.automated,
+        self_heal=app.self_heal,
+        prune=app.prune,
+        cascade=cascades(app),
+        attempts=operation.self_heal_attempts if operation else 0,
+        synced_at=operation.finished_at.strftime("%H:%M:%SZ") if operation and operation.finished_at else "",
+        wave=_wave(app),
+        repo=str(source.get("repoURL") or ""),
+        path=str(source.get("path") or ""),
+        chart=str(source.get("chart") or ""),
+        tool=str(types[index] or "") if index < len(types) else "",
+        release=str(dig(source, "helm", "releaseName") or app.name),
+        namespace=app.destination_namespace,
+        switches=switches,
+        others=[told(ref) for ref in sorted(others)[:_TOLD]],
+    )
+
+
+def claims(app: App, resource: Resource) -> bool:
+    """Whether the application's manifests hold the object, as far as its list can be believed."""
+    return resource.claimed and app.desired_known and not app.deleting
+
+
+def cascades(app: App) -> bool:
+    """Whether deleting the Application deletes the objects that it owns: it carries the resources finalizer."""
+    finalizers = dig(app.raw, "metadata", "finalizers") or ()
+    return any(str(f).startswith("resources-finalizer.argocd.argoproj.io") for f in finalizers)
+
+
+def content_differences(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
+    """Pointers at which the parties' manifests differ, with the value of each; empty when they are equal or not known."""
+    known = [p for p in parties if p.content is not None]
+    pointers = {pointer for other in known[1:] for pointer, _, _ in differences(other.content, known[0].content)}
+    return {pointer: {p.app: get(p.content, pointer) for p in known} for pointer in sorted(pointers)}
+
+
+def _applied(app: App, resource: Resource, owner: App | None) -> bool:
+    """Tracking data says so, or the last sync's results, or, where they are partial, that there was a sync at all."""
+    if owner is not None and owner.ref == app.ref:
+        return True
+    operation = app.operation
+    for result in operation.results if operation else ():
+        if (result.get("group", ""), result.get("kind"), result.get("name")) == (
+            resource.group,
+            resource.kind,
+            resource.name,
+        ) and (not resource.namespace or result.get("namespace") == resource.namespace):
+            return result.get("status") == "Synced"
+    asked = dig(operation.raw, "operation", "sync") or {} if operation else {}
+    partial = bool(asked.get("resources")) or "ApplyOutOfSyncOnly=true" in app.sync_options
+    if operation and operation.results and not partial and operation.phase == "Succeeded":
+        return False
+    return bool(app.status.get("history"))
+
+
+def _wave(app: App) -> int:
+    text = annotations_of(app.raw).get("argocd.argoproj.io/sync-wave") or ""
+    return int(text) if text.lstrip("-").isdigit() else 0
+
+
+def _source(app: App) -> tuple[int, Object]:
+    """The only source, or the first that renders something."""
+    for index, source in enumerate(app.sources):
+        if source.get("path") or source.get("chart"):
+            return index, source
+    return 0, (app.sources[0] if app.sources else {})
+
+
+def _content(desired: Object | None, fleet: Fleet) -> Json:
+    """The manifest without tracking data and status; of a Secret the keys alone."""
+    if desired is None:
+        return None
+    metadata: dict[str, Any] = dict(desired.get("metadata") or {})
+    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in _NOT_CONTENT}
+    ours = fleet.label_key if "label" in fleet.tracking_method else ""
+    labels = {k: v for k, v in (metadata.get("labels") or {}).items() if k != ours}
+    for name, kept in (("annotations", annotations), ("labels", labels)):
+        metadata.pop(name, None)
+        if kept:
+            metadata[name] = kept
+    metadata.pop("creationTimestamp", None)
+    content = {k: v for k, v in desired.items() if k not in ("metadata", "status")} | {"metadata": metadata}
+    if (desired.get("kind"), desired.get("apiVersion")) == ("Secret", "v1"):
+        content |= {k: dict.fromkeys(content[k] or {}, "") for k in ("data", "stringData") if k in content}
+    return content

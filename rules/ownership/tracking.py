@@ -1,0 +1,144 @@
+"""Whose object is it: tracking data on live objects, and the warnings that Argo CD derives from it.
+
+Sources: util/argo/resource_tracking.go (GetAppName, getAppInstanceValue, SetAppInstance) and CompareAppState in
+controller/state.go of Argo CD.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from argolint import App, Condition, Fleet, Object, Resource, ResourceKey, managed_fields
+from argolint.values import annotations_of, dig, labels_of
+
+TRACKING_ID = "argocd.argoproj.io/tracking-id"
+INSTALLATION_ID = "argocd.argoproj.io/installation-id"
+LABEL_LIMIT = 63
+"""Longest value of a Kubernetes label."""
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """What the tracking data of a live object says.
+
+    instance   `name`, or `<namespace>_<name>` for an application outside the control plane
+    by         the annotation or label that says so
+    own        False when a tracking-id names another object: metadata copied from it, which Argo CD does not count
+    """
+
+    instance: str
+    by: str
+    own: bool = True
+
+    @property
+    def shown(self) -> str:
+        """As Argo CD prints it in a SharedResourceWarning."""
+        return self.instance.replace("_", "/")
+
+
+def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
+    """The tracking data that this server reads; None when it reads none, so for data of another installation too."""
+    if not live:
+        return None
+    if fleet.tracking_method == "label":
+        name = labels_of(live).get(fleet.label_key)
+        return Tracking(name, fleet.label_key) if name else None
+    installation = fleet.settings.get("installationID")
+    if installation and annotations_of(live).get(INSTALLATION_ID) != installation:
+        return None
+    parts = str(annotations_of(live).get(TRACKING_ID) or "").split(":", 2)
+    if len(parts) != 3 or parts[1].count("/") != 1 or parts[2].count("/") != 1:
+        return None
+    group, _, kind = parts[1].partition("/")
+    namespace, _, name = parts[2].partition("/")
+    metadata = live.get("metadata") or {}
+    mine = (str(live.get("apiVersion") or "").rpartition("/")[0], live.get("kind"), metadata.get("name"))
+    # a cluster-scoped object carries the namespace of its application's destination
+    own = (group, kind, name) == mine and metadata.get("namespace") in (None, "", namespace)
+    return Tracking(parts[0], TRACKING_ID, own)
+
+
+def is_tracking(pointer: str, fleet: Fleet) -> bool:
+    """Whether a changed field is tracking data."""
+    fields = [f"/metadata/annotations/{name.replace('/', '~1')}" for name in (TRACKING_ID, INSTALLATION_ID)]
+    if "label" in fleet.tracking_method:
+        fields.append(f"/metadata/labels/{fleet.label_key.replace('/', '~1')}")
+    return pointer in fields
+
+
+@dataclass(frozen=True)
+class SharedWarning:
+    """A SharedResourceWarning taken apart; it names neither group nor namespace of the object."""
+
+    condition: Condition
+    kind: str
+    name: str
+    owner: str
+
+
+_SHARED = re.compile(r"(?P<kind>[^/\s]+)/(?P<name>.+) is part of applications (?P<this>\S+) and (?P<owner>.+)")
+
+
+def shared_warnings(app: App) -> Iterator[SharedWarning]:
+    """`<Kind>/<name> is part of applications <this> and <owner>`: the owner is `name`, or `<namespace>/<name>`."""
+    for condition in app.conditions:
+        found = _SHARED.fullmatch(condition.message) if condition.type == "SharedResourceWarning" else None
+        if found:
+            yield SharedWarning(condition, found["kind"], found["name"], found["owner"].strip())
+
+
+def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Resource, ...]:
+    """The objects a warning may mean: those of its kind and name whose live tracking data names its owner, if that is known."""
+    found = [r for r in app.resources if (r.kind, r.name) == (warning.kind, warning.name) and not r.hook]
+    tracked = [r for r in found if (t := tracking_of(r.live, fleet)) is not None and t.shown == warning.owner]
+    return tuple(tracked or found)
+
+
+def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
+    """The Application that tracking data names, when it can own this object: same cluster, and its list does not deny it.
+
+    A list that is empty, or that Argo CD could not compute anew, denies nothing.
+    """
+    app = fleet.app_of_instance(instance)
+    if app is None or app.cluster != key.cluster:
+        return None
+    listed = app.resource(key)
+    if listed is not None and not listed.hook:
+        return app
+    return app if not app.resources or not app.desired_known else None
+
+
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
+    """Whether a live object that is not desired carries tracking data that somebody copied from another object.
+
+    What Argo CD applied bears its field manager, or its own last-applied annotation; a controller that makes a child from a
+    tracked object copies labels and annotations, and leaves neither.
+    """
+    live = resource.live
+    tracking = tracking_of(live, fleet)
+    if live is None or tracking is None or not resource.extra:
+        return False
+    if not tracking.own:
+        return True
+    managers = {w.manager for w in managed_fields.managers(live)}
+    if any(m.startswith("argocd") for m in managers):
+        return False
+    applied = annotations_of(live).get(_APPLIED)
+    if applied:
+        try:
+            origin = json.loads(applied)
+        except ValueError:
+            return False
+        return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
+    return bool(managers)
+
+
+def instance_of(app: App, fleet: Fleet) -> str:
+    """The application's name in tracking data: `name` in the control plane, `<namespace>_<name>` elsewhere."""
+    return app.name if app.ref.namespace == fleet.control_plane else f"{app.ref.namespace}_{app.name}"

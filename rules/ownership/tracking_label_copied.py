@@ -1,0 +1,82 @@
+"""Tracking metadata copied to an object that Argo CD never applied
+
+What it finds: a live object that carries this Application's tracking label or tracking-id, is not among its manifests and was never
+applied by Argo CD: an operator made it from a tracked object and copied the metadata.
+
+Why it hurts: with label tracking the copy looks like an object that left Git: the Application is OutOfSync, and a sync with prune deletes
+what the operator has just made, again and again. With annotation tracking Argo CD sees that the tracking-id names another
+object and leaves the copy alone.
+
+How to fix: track by annotation. Until then tell the operator not to copy labels, or mark the copies with `Prune=false` and
+`IgnoreExtraneous` through the metadata that it copies.
+
+Example: a custom resource labelled `app.kubernetes.io/instance: shop` whose operator gives its labels to the ConfigMap that it generates.
+
+Sources: util/argo/resource_tracking.go, controller/state.go (isSelfReferencedObj); argoproj/argo-cd issues 3603, 5792, 8683, 10456.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, managed_fields
+
+from .handover import SYNC_OPTIONS, kubectl_name
+from .tracking import copied_tracking, tracking_of
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each extraneous object that Argo CD never applied."""
+    if not app.desired_known:
+        return
+    for resource in app.resources:
+        tracking = tracking_of(resource.live, fleet)
+        if resource.hook or tracking is None or not copied_tracking(resource, fleet):
+            continue
+        writer = next((w.manager for w in managed_fields.managers(resource.live or {})), "")
+        by = f"{writer} made it and" if writer else "its maker"
+        if not tracking.own:
+            yield Finding(
+                message=f"{resource.id} carries a tracking-id that names another object, since {by} copied the metadata, so Argo CD lists it without a sync status.",
+                at=Location(app.ref, resource.id),
+                severity="info",
+                explains=(Symptom.extra(resource.id),),
+            )
+            continue
+        danger = "and automated pruning deletes it" if app.prune else "and a sync with prune deletes it"
+        yield Finding(
+            message=f'{resource.id} is not in Git but carries {tracking.by} "{tracking.instance}", since {by} copied the metadata, so it looks extraneous {danger}.',
+            at=Location(app.ref, resource.id),
+            evidence=(f"field managers of the live object: {_managers(resource)}; none of them is Argo CD",),
+            fixes=tuple(_fixes(app, resource)),
+            explains=(Symptom.extra(resource.id),),
+        )
+
+
+def _managers(resource: Resource) -> str:
+    return ", ".join(dict.fromkeys(w.manager for w in managed_fields.managers(resource.live or {}))) or "not recorded"
+
+
+def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
+    content = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n"
+    yield Fix(
+        "Track by annotation: a copied tracking-id names the original and is ignored",
+        "argocd-settings",
+        "ConfigMap argocd-cm",
+        Edit("yaml", content),
+        caveat="changes all Applications: sync each one once afterwards",
+    )
+    yield Fix(
+        "Keep the copy from being pruned and from making the Application OutOfSync",
+        "live",
+        str(resource.id),
+        Edit(
+            "command",
+            f"kubectl annotate {kubectl_name(resource.id)} --overwrite {SYNC_OPTIONS}=Prune=false argocd.argoproj.io/compare-options=IgnoreExtraneous\n",
+        ),
+        caveat="lasts until the operator makes the object anew; set it where the operator copies from to make it last",
+        safe=True,
+    )
+
+
+RULE = Rule(id="tracking-label-copied", family="ownership", severity="warning", doc=__doc__, check=check, rank=10)

@@ -1,0 +1,64 @@
+"""The Application's name does not fit into the tracking label
+
+What it finds: label tracking (the only method before 2.2, the default up to 2.14) and an Application whose instance name is longer than the
+63 characters of a label's value. Outside the control plane the instance name is `<namespace>_<name>`.
+
+Why it hurts: Kubernetes refuses every object of the Application: `metadata.labels: Invalid value: must be no more than 63 characters`.
+
+How to fix: track by annotation, whose values may be long, or give the Application a shorter name. A generated name is often cut by
+the template: `{{ .name | trunc 63 }}` makes two long names equal, so shorten with care.
+
+Example: `iclhk8s-prod-data-lake-operations-airflow-smart-data-quality-development` has 72 characters.
+
+Sources: util/argo/resource_tracking.go (SetAppInstance), docs/user-guide/resource_tracking.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
+
+from .tracking import LABEL_LIMIT, instance_of
+
+_REFUSED = "must be no more than 63 "
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each application whose name does not fit."""
+    name = instance_of(app, fleet)
+    if fleet.tracking_method != "label" or len(name) <= LABEL_LIMIT:
+        return
+    claims = [c.symptom for c in app.conditions if _REFUSED in c.message]
+    operation = app.operation
+    texts = [operation.message, *(str(r.get("message", "")) for r in operation.results)] if operation else []
+    if operation and operation.phase in ("Failed", "Error") and any(_REFUSED in text for text in texts):
+        claims.append(Symptom.operation())
+    yield Finding(
+        message=f'Instance name "{name}" has {len(name)} characters and label tracking allows {LABEL_LIMIT}, so Kubernetes refuses every object of this Application.',
+        at=Location(app.ref),
+        evidence=(f"trackingMethod of the server is label, written to {fleet.label_key}",),
+        fixes=(
+            Fix(
+                "Track by annotation, which has no such limit",
+                "argocd-settings",
+                "ConfigMap argocd-cm",
+                Edit(
+                    "yaml",
+                    "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  application.resourceTrackingMethod: annotation\n",
+                ),
+                caveat="changes all Applications: sync each one once afterwards",
+            ),
+            Fix(
+                "Give the Application a shorter name",
+                "application",
+                f"Application {app.ref}",
+                Edit("text", f"at most {LABEL_LIMIT - (len(name) - len(app.name))} characters for metadata.name\n"),
+                caveat="a new Application: delete the old one without cascade (--cascade=false), or its objects go with it",
+            ),
+        ),
+        explains=tuple(claims),
+    )
+
+
+RULE = Rule(id="tracking-label-too-long", family="ownership", severity="error", doc=__doc__, check=check, rank=20)
