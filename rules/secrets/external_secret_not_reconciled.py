@@ -1,0 +1,151 @@
+"""An External Secrets object has no status at all
+
+What it finds: an ExternalSecret, SecretStore, ClusterSecretStore, PushSecret or ClusterExternalSecret that was created
+minutes ago and has no condition: no operator has looked at it. A store with a foreign `spec.controller` is told by
+`secret-store-error` instead.
+
+Why it hurts: the Secret is never made, Argo CD shows Progressing for ever, and there is neither an Event nor a condition:
+the reasons (class, scope, disabled store kind, RBAC) stand only in the operator's log, if there is an operator.
+
+How to fix: install the operator, or let it serve this object: its `--controller-class`, `--namespace` scope
+(`scopedNamespace`, `scopedRBAC` in the chart), `processClusterStore`, `processPushSecret`, `processClusterExternalSecret`, and
+its rights on Secrets.
+
+Example:
+
+    ExternalSecret shop/db has no status 9 min after its creation: no External Secrets Operator serves it, so the Secret "db" is not made.
+
+Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller.go (objects that are skipped are only logged),
+deploy/charts/external-secrets/values.yaml; Argo CD resource_customizations/external-secrets.io (no Ready condition: Progressing).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
+from argolint.values import age_text, items
+
+from . import external_secret as es
+from . import stores
+
+
+@dataclass(frozen=True)
+class Options:
+    """`waiting_minutes`: how long an object may be without a status."""
+
+    waiting_minutes: int = 5
+
+
+def _silent(app: App, options: Options) -> Iterator[Resource]:
+    for kind in es.WRITTEN_BY_OPERATOR:
+        for resource in app.of_kind(kind, es.GROUP):
+            since = es.created_at(resource)
+            if resource.live is None or es.deleting(resource) or items(resource.live, "status", "conditions"):
+                continue
+            if since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes):
+                yield resource
+
+
+def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
+    """The stores of silent ExternalSecrets, where another application manages them."""
+    for resource in _silent(app, options):
+        yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
+
+
+def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
+    """One finding for each object without a status."""
+    answered = any(
+        items(r.live, "status", "conditions") for r in app.resources if r.group == es.GROUP and r.live is not None
+    )
+    for resource in _silent(app, options):
+        if (
+            stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource).controller
+            and resource.kind in es.STORES
+        ):
+            continue
+        since = es.created_at(resource)
+        age = age_text(app.observed_at - since) if since else "minutes"
+        foreign = _foreign(app, fleet, resource)
+        yield Finding(
+            message=f"{resource.id} has no status {age} after its creation: {foreign or _reason(answered)}, so {_loss(resource)}.",
+            at=Location(app.ref, resource.id),
+            confidence="proven" if foreign or not answered else "likely",
+            evidence=(
+                "no status.conditions",
+                "other External Secrets objects of the application have a status"
+                if answered
+                else "no External Secrets object of the application has a status",
+            ),
+            fixes=_fixes(resource, answered, foreign),
+            explains=es.consequences(app, resource.id),
+        )
+
+
+def _foreign(app: App, fleet: Fleet, resource: Resource) -> str:
+    """The operator skips, without a word, an ExternalSecret whose store belongs to another controller class."""
+    for ref in es.store_refs(resource.live):
+        store = stores.find(app, fleet, ref, resource.namespace)
+        if store.controller:
+            return f'its {ref.kind} "{ref.name}" asks for the operator class "{store.controller}", which does not run'
+    return ""
+
+
+def _reason(answered: bool) -> str:
+    if answered:
+        return "the External Secrets Operator serves others of this application, but not this one"
+    return "no External Secrets Operator serves it"
+
+
+def _loss(resource: Resource) -> str:
+    if resource.kind == "ExternalSecret":
+        secret = es.target_name(resource.live)
+        return f'the Secret "{secret}" is not made' if secret else "its target is not made"
+    if resource.kind in es.STORES:
+        return "no ExternalSecret can use it"
+    return "nothing is written"
+
+
+def _fixes(resource: Resource, answered: bool, foreign: str) -> tuple[Fix, ...]:
+    log = Fix(
+        "Read why the operator skips it: class, scope and missing rights are only logged",
+        "operator",
+        "Deployment of External Secrets",
+        Edit(
+            "command",
+            f"kubectl -n <namespace of the operator> logs deployment/external-secrets | grep '\"{resource.name}\"'",
+        ),
+    )
+    serve = Fix(
+        "Let the operator serve it: controllerClass, scopedNamespace, processClusterStore, RBAC",
+        "operator",
+        "values of the External Secrets chart",
+        Edit(
+            "yaml",
+            'scopedRBAC: false\nscopedNamespace: ""\nprocessClusterStore: true\nprocessClusterExternalSecret: true\nprocessPushSecret: true',
+        ),
+        "an operator that is scoped on purpose needs a second one for this namespace instead",
+    )
+    install = Fix(
+        "Install the External Secrets Operator on this cluster, or start it again",
+        "operator",
+        "cluster of the application",
+        Edit(
+            "command",
+            "kubectl get pods -A -l app.kubernetes.io/name=external-secrets   # is there one, and is it running?",
+        ),
+        "install the operator's version that matches the CRDs that are there",
+    )
+    return (log, serve) if answered and not foreign else (serve, log) if foreign else (install, serve)
+
+
+RULE = Rule(
+    id="external-secret-not-reconciled",
+    family="secrets",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    options=Options,
+    rank=10,
+)

@@ -1,0 +1,390 @@
+"""An ExternalSecret is not synced
+
+What it finds: an ExternalSecret of External Secrets (any version) whose Ready condition is False, and why. Since v0.4.2 the
+condition says only `could not get secret data from provider` or `could not update secret`; the error itself stands in an
+Event, which the cluster keeps for about an hour. argolint reads the newest Event that fits the condition, holds it against
+the objects that are there now (a store that was missing at start-up may exist by now, be of another controller class, shut
+the namespace out or not be ready), and falls back to the condition and the objects around the ExternalSecret.
+
+Why it hurts: the Secret is missing, or it keeps an old value that the provider may already have revoked. The operator
+retries with a growing delay (1 s to 7 min since v0.14), and for some causes (a Secret of another owner, an immutable Secret)
+it never tries again.
+
+How to fix: by cause. Two pieces of advice that are often read do not hold. A shorter `refreshInterval` does not cure an
+authentication error: failed syncs follow their own back-off, and IRSA tokens live 86,400 s and are renewed by the SDK. And
+External Secrets has no webhook receiver for changes at the provider (`reconcile.external-secrets.io/webhook-id` exists in
+neither code nor docs); what is event-driven is a function of your own that patches the annotation `force-sync`. That
+annotation is the documented one (`eso.external-secrets.io/force-sync` works only because any annotation does); it does
+nothing with `refreshInterval: 0` or `CreatedOnce` after the first success. Commands name
+`externalsecrets.external-secrets.io` in full: `es` may mean another kind.
+
+Example:
+
+    ExternalSecret shop/db is Ready=False because there is no SecretStore "vault": the Secret "db" was never made.
+
+Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller.go,
+pkg/controllers/secretstore/client_manager.go, docs/api/externalsecret.md, docs/introduction/faq.md; issues 162 and 3878 (the
+first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers are open requests (675, 2975, 3304).
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
+from argolint.values import dig, get, items, parse_time
+
+from . import external_secret as es
+from . import stores
+from .advice import PLURAL, advice
+from .operator_version import OperatorVersion, operator_version
+from .sync_error import Diagnosis, diagnose
+
+CAUSES = (
+    "store-not-found",
+    "store-kind-omitted",
+    "store-not-ready",
+    "namespace-denied",
+    "unmanaged-store",
+    "store-credential",
+    "auth",
+    "throttled",
+    "access-denied",
+    "not-found",
+    "property-missing",
+    "invalid-keys",
+    "duplicate-key",
+    "decode",
+    "template",
+    "generator",
+    "owned-by-external-secret",
+    "owned-by-other-controller",
+    "immutable",
+    "delete-not-owner",
+    "conflict",
+    "admission",
+    "network",
+    "merge-target-missing",
+    "quota",
+    "unknown",
+)
+
+
+def _failing(app: App) -> Iterator[Resource]:
+    for resource in (*es.external_secrets(app), *es.created_by_cluster(app)):
+        if es.ready(resource.live).get("status") == "False":
+            yield resource
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """Events of failing ExternalSecrets, and the stores that other applications manage; nothing for healthy ones."""
+    for resource in es.created_by_cluster(app):
+        if resource.live is None:
+            yield Want("live", resource.id)
+    for resource in _failing(app):
+        yield Want("events", resource.id, resource.uid)
+        yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each ExternalSecret that is Ready=False."""
+    failing = tuple(_failing(app))
+    if not failing:
+        return
+    version = operator_version(fleet, app.cluster, (r.live for r in es.external_secrets(app) if r.live))
+    for resource in failing:
+        found = diagnose(app, fleet, resource)
+        if found is not None:
+            yield _finding(app, fleet, resource, found, version)
+
+
+def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Finding:
+    return Finding(
+        message=f"{resource.id} is Ready=False because {_because(resource, found)}: {_so(resource)}.",
+        at=Location(app.ref, resource.id, _pointer(resource, found)),
+        cause=found.cause,
+        confidence="proven" if found.certain else "likely",
+        evidence=found.evidence,
+        fixes=(*_edits(app, fleet, resource, found, version), *_advice(resource, found)),
+        explains=es.consequences(app, resource.id),
+    )
+
+
+def _because(resource: Resource, found: Diagnosis) -> str:
+    key = _key(resource, found)
+    if found.cause == "not-found" and key:
+        return f'the provider does not hold "{key}"'
+    if found.cause == "property-missing" and key and found.detail.get("property"):
+        return f'"{key}" at the provider has no property "{found.detail["property"]}"'
+    if found.cause == "access-denied" and key:
+        return f'the credentials of its store may not read "{key}"'
+    if found.cause in ("template", "generator", "store-credential", "admission", "invalid-keys", "auth", "network"):
+        return f"{found.says} ({_short(found.text)})" if found.text else found.says
+    return found.says
+
+
+def _short(text: str) -> str:
+    """The end of a wrapped Go error is the part that says what happened."""
+    return text if len(text) <= 160 else f"…{text[-159:]}"
+
+
+def _so(resource: Resource) -> str:
+    secret = es.target_name(resource.live)
+    what = f'the Secret "{secret}"' if secret else "its target"
+    last = parse_time(dig(resource.live, "status", "refreshTime"))
+    return f"{what} keeps the value of {last:%Y-%m-%d %H:%M}Z" if last else f"{what} has not been written"
+
+
+def _index(resource: Resource, found: Diagnosis) -> tuple[str, int] | None:
+    """The entry that failed: told by the envelope, else the only one that has the key."""
+    if found.entry:
+        return found.entry, found.index
+    key = found.detail.get("key", "")
+    same = [
+        (field, index)
+        for field in ("data", "dataFrom")
+        for index in range(len(items(resource.live, "spec", field)))
+        if key and es.remote_key(resource.live, field, index) == key
+    ]
+    entries = items(resource.live, "spec", "data"), items(resource.live, "spec", "dataFrom")
+    if not same and len(entries[0]) + len(entries[1]) == 1:
+        return ("data" if entries[0] else "dataFrom"), 0
+    return same[0] if same else None
+
+
+def _key(resource: Resource, found: Diagnosis) -> str:
+    place = _index(resource, found)
+    return found.detail.get("key") or (es.remote_key(resource.live, *place) if place else "")
+
+
+def _remote(resource: Resource, found: Diagnosis) -> str:
+    """Pointer of the remoteRef, extract or find that failed; empty when it is not known."""
+    place = _index(resource, found)
+    if place is None:
+        return ""
+    field, index = place
+    entry = get(resource.live, f"/spec/{field}/{index}", None)
+    inner = (
+        "remoteRef" if field == "data" else "extract" if dig(entry, "extract") else "find" if dig(entry, "find") else ""
+    )
+    return f"/spec/{field}/{index}/{inner}".rstrip("/")
+
+
+def _pointer(resource: Resource, found: Diagnosis) -> str:
+    remote, store = _remote(resource, found), found.detail.get("pointer") or "/spec/secretStoreRef"
+    match found.cause:
+        case "store-kind-omitted":
+            return f"{store}/kind"
+        case "store-not-found" | "unmanaged-store" | "namespace-denied":
+            return f"{store}/name"
+        case "store-not-ready" | "store-credential" | "auth" | "network":
+            return store
+        case "throttled":
+            return "/spec/refreshInterval"
+        case "not-found" | "access-denied":
+            return f"{remote}/key" if remote and not remote.endswith("/find") else remote
+        case "property-missing":
+            return f"{remote}/property" if remote else ""
+        case "decode":
+            return f"{remote}/decodingStrategy" if remote else ""
+        case "invalid-keys":
+            return remote.rpartition("/")[0] or "/spec/dataFrom"
+        case "template":
+            return _template_pointer(resource, found.text)
+        case "generator":
+            refs = es.generator_refs(resource.live)
+            told = next(
+                (p for _, _, p in refs if found.entry and p.startswith(f"/spec/{found.entry}/{found.index}/")), ""
+            )
+            return f"{found.detail.get('pointer') or told or (refs[0][2] if refs else '/spec/dataFrom')}/name"
+        case "owned-by-external-secret" | "owned-by-other-controller" | "immutable" | "conflict":
+            return "/spec/target/name"
+        case "merge-target-missing":
+            return "/spec/target/creationPolicy"
+        case "delete-not-owner":
+            return "/spec/target/deletionPolicy"
+        case "duplicate-key":
+            return "/spec/data"
+        case _:
+            return ""
+
+
+def _template_pointer(resource: Resource, text: str) -> str:
+    data = get(resource.live, "/spec/target/template/data", {}) or {}
+    key = next((k for k in sorted(data, key=len, reverse=True) if f"at key {k}" in text), "")
+    if key:
+        return "/spec/target/template/data/" + key.replace("~", "~0").replace("/", "~1")
+    return "/spec/target/template"
+
+
+def _edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Iterator[Fix]:
+    """What can be said exactly for this object, before the general advice."""
+    where = f"ExternalSecret {resource.namespace}/{resource.name}"
+    pointer = found.detail.get("pointer") or "/spec/secretStoreRef"
+    secret = es.target_name(resource.live)
+    match found.cause:
+        case "store-kind-omitted":
+            yield _patch(
+                resource, "Say that the store is a ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore"
+            )
+        case "store-not-found" if found.detail.get("present"):
+            yield _sync_now(resource, "Force a sync: the store exists by now")
+        case "store-not-ready" if found.detail.get("present"):
+            yield _sync_now(resource, "Force a sync: the store is ready by now")
+        case "store-not-found" if found.detail.get("twin"):
+            title = f'Refer to the ClusterSecretStore "{found.detail["twin"]}", which exists'
+            yield _patch(resource, title, f"{pointer}/kind", "ClusterSecretStore")
+        case "unmanaged-store" if found.detail.get("store"):
+            kind, name = found.detail["kind"], found.detail["store"]
+            edit = Edit("json-patch", [{"op": "remove", "path": "/spec/controller"}])
+            store = stores.find(app, fleet, es.StoreRef(kind, name, pointer), resource.namespace)
+            owner = f" (application {store.app})" if store.app and store.app != app.ref else ""
+            of = store.resource.id if store.resource else None
+            yield Fix(
+                f'Remove spec.controller from {kind} "{name}"{owner}', "manifest", f"{kind} {name}", edit, resource=of
+            )
+        case "namespace-denied":
+            store_name = found.detail.get("store", "")
+            edit = Edit("yaml", f"spec:\n  conditions:\n  - namespaces: [..., {resource.namespace}]")
+            caveat = "opens every key of the store to this namespace"
+            yield Fix(
+                f'Admit {resource.namespace} in ClusterSecretStore "{store_name}"',
+                "manifest",
+                f"ClusterSecretStore {store_name}",
+                edit,
+                caveat,
+            )
+        case "decode" if _remote(resource, found):
+            path = f"{_remote(resource, found)}/decodingStrategy"
+            yield _patch(resource, "Take the value as it is", path, "None")
+            yield _patch(resource, "Decode only what is valid base64", path, "Auto")
+        case "owned-by-other-controller" if found.detail.get("owner_group") == es.KES_GROUP:
+            yield _take_over(resource, secret)
+            yield _rename(resource)
+        case "owned-by-external-secret" | "owned-by-other-controller":
+            yield _rename(resource)
+        case "merge-target-missing":
+            yield _patch(resource, "Let the ExternalSecret create its Secret", "/spec/target/creationPolicy", "Owner")
+        case "delete-not-owner":
+            yield _patch(
+                resource, "Keep the Secret when the provider loses the key", "/spec/target/deletionPolicy", "Retain"
+            )
+        case "duplicate-key":
+            yield Fix(
+                "Give each entry of spec.data its own secretKey",
+                "manifest",
+                where,
+                Edit("text", "rename or remove the later entry"),
+            )
+        case "conflict":
+            yield from _unstick(resource, version)
+
+
+def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
+    title = (
+        "Force one sync: the Secret is right, only the status is stale"
+        if dig(resource.live, "status", "refreshTime")
+        else "Force a sync"
+    )
+    yield _sync_now(resource, title)
+    if version.at_least("v0.11.0") is not True:
+        have = f"the operator is {version}" if version.known or version.below else "its version is unknown"
+        caveat = f"{have}; the API versions v1alpha1 and v1beta1 end on the way: move the manifests to external-secrets.io/v1"
+        text = "Up to v0.10.7 a second reconcile on a stale cache fails, and Ready stays False until refreshTime + refreshInterval; since v0.11.0 a conflict is requeued silently."
+        yield Fix(
+            "Upgrade External Secrets to v0.11.0 or later",
+            "operator",
+            "values of the External Secrets chart",
+            Edit("text", text),
+            caveat,
+        )
+        if es.interval(resource.live).total_seconds() > 60:
+            yield _patch(
+                resource,
+                "Refresh each minute for a while, then revert",
+                "/spec/refreshInterval",
+                "1m",
+                caveat="60 times the provider calls of 1h; hides the race until the upgrade",
+            )
+
+
+def _take_over(resource: Resource, secret: str) -> Fix:
+    ns = resource.namespace
+    lines = (
+        "# 1. pause auto-sync of the application that deploys Kubernetes External Secrets, then stop it: it would take the Secret back",
+        "kubectl -n <namespace of kubernetes-external-secrets> scale deployment kubernetes-external-secrets --replicas=0",
+        "# 2. free the Secret; nothing is deleted",
+        f"""kubectl -n {ns} patch secret {secret} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
+        "# 3. let External Secrets adopt it",
+        es.force_sync(es.FULL_NAME, ns, resource.name),
+        "# 4. only when it is Ready: remove the old object from Git",
+    )
+    return Fix(
+        "Stop Kubernetes External Secrets, drop the Secret's ownerReferences, force a sync",
+        "live",
+        f"Secret {ns}/{secret}",
+        Edit("command", "\n".join(lines)),
+        "with self-heal on, Argo CD restarts Kubernetes External Secrets: pause it first",
+    )
+
+
+def _rename(resource: Resource) -> Fix:
+    name = resource.name if es.target_name(resource.live) != resource.name else f"{resource.name}-eso"
+    return _patch(
+        resource,
+        "Write a Secret of its own, then move the workloads to it",
+        "/spec/target/name",
+        name,
+        caveat="workloads that read the old Secret must be changed too",
+    )
+
+
+def _patch(resource: Resource, title: str, path: str, value: str, caveat: str = "") -> Fix:
+    edit = Edit("json-patch", es.set_field(resource.any, path, value))
+    return Fix(title, "manifest", f"ExternalSecret {resource.namespace}/{resource.name}", edit, caveat)
+
+
+def _sync_now(resource: Resource, title: str) -> Fix:
+    if es.force_sync_works(resource.live):
+        command = Edit("command", es.force_sync(es.FULL_NAME, resource.namespace, resource.name))
+        return Fix(title, "live", f"ExternalSecret {resource.namespace}/{resource.name}", command, safe=True)
+    return Fix(
+        "Give the ExternalSecret a real refreshInterval: force-sync does nothing with this one",
+        "manifest",
+        f"ExternalSecret {resource.namespace}/{resource.name}",
+        Edit("yaml", "spec:\n  refreshInterval: 1h0m0s"),
+    )
+
+
+def _advice(resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
+    refs = es.store_refs(resource.live)
+    first = refs[0] if refs else es.StoreRef("SecretStore", "", "")
+    kind, store = found.detail.get("kind", first.kind), found.detail.get("store", first.name)
+    sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+    return advice(
+        found.cause if found.cause != "store-kind-omitted" else "",
+        {
+            "ns": resource.namespace,
+            "name": resource.name,
+            "secret": es.target_name(resource.live),
+            "store": store,
+            "kind": kind,
+            "plural": PLURAL.get(kind, "secretstores"),
+            "in_ns": "" if kind == "ClusterSecretStore" else f"-n {resource.namespace}",
+            "key": _key(resource, found),
+            "controller": found.detail.get("controller", "<class>"),
+            "sync": sync
+            if es.force_sync_works(resource.live)
+            else "# force-sync does nothing with this refresh setting",
+        },
+    )
+
+
+RULE = Rule(
+    id="external-secret-sync-error",
+    family="secrets",
+    severity="error",
+    doc=__doc__,
+    causes=CAUSES,
+    check=check,
+    wants=wants,
+    rank=10,
+)

@@ -1,0 +1,257 @@
+"""A Kubernetes External Secrets manifest as the `external-secrets.io/v1` manifests that replace it.
+
+The official converter (kes-to-eso) writes v1alpha1, which no supported operator serves, drops `versionStage`, `versionId`,
+`isBinary` and `dataFromWithOptions`, skips files with `path` or an unknown template key, and gives Vault entries a property they
+did not have; here all of that is kept. What a field means: kubernetes-external-secrets lib/poller.js and lib/backends/*.js.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from argolint import Object
+from argolint.values import dig, items
+
+API_VERSION = "external-secrets.io/v1"
+UNKNOWN = "CHANGE-ME"
+"""Stands where only the environment of the old controller holds the value."""
+
+_LODASH = re.compile(r"<%[=-]\s*data(?:\.([A-Za-z_]\w*)|\[\s*['\"]([^'\"]+)['\"]\s*\])\s*%>")
+_TRACKING = re.compile(r"^(argocd\.argoproj\.io/|kubectl\.kubernetes\.io/last-applied)")
+
+
+@dataclass(frozen=True)
+class Migration:
+    """`manifests` are the stores and then the ExternalSecret; `notes` say what must be looked at by a person."""
+
+    manifests: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+
+    @property
+    def external_secret(self) -> dict[str, Any]:
+        return self.manifests[-1]
+
+
+def convert(old: Object, secret: str) -> Migration | None:
+    """What replaces one `kubernetes-client.io/v1` ExternalSecret and writes the Secret `secret`; None for a backend that is gone."""
+    spec = dig(old, "spec") or {}
+    backend = str(spec.get("backendType") or "")
+    if backend not in _PROVIDERS:
+        return None
+    notes: list[str] = []
+    namespace, name = str(dig(old, "metadata", "namespace") or ""), str(dig(old, "metadata", "name") or "")
+    mounts = _mounts(spec) if backend == "vault" else ("",)
+    stores = {mount: f"{_slug(backend)}-{_slug(mount)}".strip("-") for mount in mounts}
+    main = mounts[0]
+    data, data_from = [], []
+    for entry in items(spec, "dataFrom"):
+        mount, key = _split(backend, spec, str(entry))
+        data_from.append({"extract": {"key": key}} | _other_store(stores, main, mount))
+    for entry in items(spec, "dataFromWithOptions"):
+        mount, remote = _remote(backend, spec, entry, notes)
+        data_from.append({"extract": remote} | _other_store(stores, main, mount))
+    for entry in (*items(spec, "data"), *items(spec, "properties")):
+        if entry.get("path"):
+            data_from.append(_by_path(entry, notes))
+            continue
+        mount, remote = _remote(backend, spec, entry, notes)
+        data.append(
+            {"secretKey": str(entry.get("name") or ""), "remoteRef": remote} | _other_store(stores, main, mount)
+        )
+    target: dict[str, Any] = {"name": secret, "creationPolicy": "Owner"}
+    if template := _template(spec, notes):
+        target["template"] = template
+    if spec.get("keyByName"):
+        notes.append("keyByName has no counterpart: write the keys as `<type>/<id>`")
+    external_secret = {
+        "apiVersion": API_VERSION,
+        "kind": "ExternalSecret",
+        "metadata": _metadata(old, name, namespace),
+        "spec": {
+            "refreshInterval": "1h0m0s",
+            "secretStoreRef": {"kind": "SecretStore", "name": stores[main]},
+            "target": target,
+            **({"data": data} if data else {}),
+            **({"dataFrom": data_from} if data_from else {}),
+        },
+    }
+    made = tuple(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "SecretStore",
+            "metadata": {"name": stores[mount], **({"namespace": namespace} if namespace else {})},
+            "spec": {"provider": _PROVIDERS[backend](spec, mount)},
+        }
+        for mount in mounts
+    )
+    if any(UNKNOWN in str(store) or UNKNOWN.lower() in str(store) for store in made):
+        notes.append(f"{UNKNOWN}: what the old controller had in its environment (address, region, credentials)")
+    return Migration((*made, external_secret), tuple(dict.fromkeys(notes)))
+
+
+def _metadata(old: Object, name: str, namespace: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": name}
+    if namespace:
+        found["namespace"] = namespace
+    for field in ("labels", "annotations"):
+        kept = {k: v for k, v in (dig(old, "metadata", field) or {}).items() if not _TRACKING.match(k)}
+        if kept:
+            found[field] = kept
+    return found
+
+
+def _slug(text: str) -> str:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", text)
+    return re.sub(r"[^a-z0-9]+", "-", spaced.lower()).strip("-")
+
+
+def _mounts(spec: Object) -> tuple[str, ...]:
+    """The secret engines that the keys begin with, the most used one first."""
+    keys = [str(e) for e in items(spec, "dataFrom")]
+    keys += [str(e.get("key") or "") for f in ("data", "properties", "dataFromWithOptions") for e in items(spec, f)]
+    mounts = [_split("vault", spec, key)[0] for key in keys if key]
+    return tuple(sorted(dict.fromkeys(mounts), key=lambda m: (-mounts.count(m), m))) or ("secret",)
+
+
+def _split(backend: str, spec: Object, key: str) -> tuple[str, str]:
+    """Mount and key: Vault keys were API paths (`<mount>/data/<key>` unless kvVersion is 1)."""
+    if backend != "vault":
+        return "", key
+    if spec.get("kvVersion") != 1 and "/data/" in key:
+        mount, _, rest = key.partition("/data/")
+        return mount, rest
+    mount, _, rest = key.partition("/")
+    return mount, rest
+
+
+def _other_store(stores: Mapping[str, str], main: str, mount: str) -> dict[str, Any]:
+    if mount == main:
+        return {}
+    return {"sourceRef": {"storeRef": {"kind": "SecretStore", "name": stores[mount]}}}
+
+
+def _remote(backend: str, spec: Object, entry: Object, notes: list[str]) -> tuple[str, dict[str, Any]]:
+    mount, key = _split(backend, spec, str(entry.get("key") or ""))
+    if entry.get("secretType"):
+        key = f"{entry['secretType']}/{key}"
+    remote: dict[str, Any] = {"key": key}
+    if entry.get("property") is not None:
+        # lodash writes a[0].b, gjson a.0.b
+        remote["property"] = re.sub(r"\[(\d+)\]", r".\1", str(entry["property"]))
+    if entry.get("versionId"):
+        remote["version"] = f"uuid/{entry['versionId']}"
+    elif entry.get("versionStage") or entry.get("version") is not None:
+        remote["version"] = str(entry.get("versionStage") or entry["version"])
+    if entry.get("isBinary") is True:
+        remote["decodingStrategy"] = "Base64"
+        notes.append(f'"{key}": drop decodingStrategy if it is a SecretBinary of AWS, which arrives decoded')
+    return mount, remote
+
+
+def _by_path(entry: Object, notes: list[str]) -> dict[str, Any]:
+    if entry.get("recursive") is not True:
+        notes.append(f'"{entry["path"]}": find always reads the whole tree below the path')
+    return {
+        "find": {"path": str(entry["path"]), "name": {"regexp": ".*"}},
+        "rewrite": [{"regexp": {"source": ".*/(.*)", "target": "$1"}}],
+    }
+
+
+def _template(spec: Object, notes: list[str]) -> dict[str, Any]:
+    given = spec.get("template")
+    old: Mapping[str, Any] = given if isinstance(given, dict) else {}
+    kind = old.get("type") or spec.get("type")
+    found: dict[str, Any] = {}
+    if kind:
+        found["type"] = str(kind)
+    metadata = {f: _go(v, notes) for f in ("labels", "annotations") if (v := dig(old, "metadata", f))}
+    if metadata:
+        found["metadata"] = metadata
+    data = {k: _go(v, notes) for k, v in (old.get("stringData") or {}).items()}
+    for key, value in (old.get("data") or {}).items():
+        data[key] = _go(_decoded(str(value), key, notes), notes)
+    if data:
+        found["data"] = data
+    if old.get("immutable"):
+        notes.append("immutable: set spec.target.immutable")
+    left = sorted(set(old) - {"type", "metadata", "stringData", "data", "immutable", "apiVersion", "kind"})
+    if left:
+        notes.append(f"template keys without a counterpart: {', '.join(left)}")
+    return {"engineVersion": "v2", "mergePolicy": "Merge", **found} if found else {}
+
+
+def _decoded(text: str, key: str, notes: list[str]) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        notes.append(f'template.data "{key}" is no base64 text: look at it')
+        return text
+
+
+def _go(value: Any, notes: list[str]) -> Any:
+    """lodash templates as Go templates."""
+    if isinstance(value, Mapping):
+        return {k: _go(v, notes) for k, v in value.items()}
+    if not isinstance(value, str):
+        return value
+    made = _LODASH.sub(lambda m: "{{ ." + m[1] + " }}" if m[1] else '{{ index . "' + m[2] + '" }}', value)
+    if "<%" in made:
+        notes.append("a lodash expression is left: write it as a Go template (sprig)")
+    return made
+
+
+def _aws(service: str) -> Any:
+    def provider(spec: Object, mount: str) -> dict[str, Any]:
+        role = {"role": str(spec["roleArn"])} if spec.get("roleArn") else {}
+        return {"aws": {"service": service, "region": str(spec.get("region") or UNKNOWN), **role}}
+
+    return provider
+
+
+def _vault(spec: Object, mount: str) -> dict[str, Any]:
+    login = {
+        "mountPath": str(spec.get("vaultMountPoint") or "kubernetes"),
+        "role": str(spec.get("vaultRole") or UNKNOWN),
+    }
+    version = "v1" if spec.get("kvVersion") == 1 else "v2"
+    return {"vault": {"server": f"https://{UNKNOWN}", "path": mount, "version": version, "auth": {"kubernetes": login}}}
+
+
+def _gcp(spec: Object, mount: str) -> dict[str, Any]:
+    return {"gcpsm": {"projectID": str(spec.get("projectId") or UNKNOWN)}}
+
+
+def _azure(spec: Object, mount: str) -> dict[str, Any]:
+    url = f"https://{spec.get('keyVaultName') or UNKNOWN}.vault.azure.net"
+    return {"azurekv": {"vaultUrl": url, "tenantId": UNKNOWN, "authSecretRef": _pair("clientId", "clientSecret")}}
+
+
+def _ibm(spec: Object, mount: str) -> dict[str, Any]:
+    auth = {"secretRef": {"secretApiKeySecretRef": {"name": UNKNOWN.lower(), "key": "apiKey"}}}
+    return {"ibm": {"serviceUrl": f"https://{UNKNOWN}", "auth": auth}}
+
+
+def _akeyless(spec: Object, mount: str) -> dict[str, Any]:
+    auth = {"secretRef": _pair("accessID", "accessType", "accessTypeParam")}
+    return {"akeyless": {"akeylessGWApiURL": f"https://{UNKNOWN}", "authSecretRef": auth}}
+
+
+def _pair(*keys: str) -> dict[str, Any]:
+    return {key: {"name": UNKNOWN.lower(), "key": key} for key in keys}
+
+
+_PROVIDERS = {
+    "secretsManager": _aws("SecretsManager"),
+    "systemManager": _aws("ParameterStore"),
+    "vault": _vault,
+    "gcpSecretsManager": _gcp,
+    "azureKeyVault": _azure,
+    "ibmcloudSecretsManager": _ibm,
+    "akeyless": _akeyless,
+}
+"""Backends with a successor; alicloudSecretsManager's provider was removed in External Secrets v2.0.0."""

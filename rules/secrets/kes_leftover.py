@@ -1,0 +1,157 @@
+"""A manifest of the archived Kubernetes External Secrets
+
+What it finds: ExternalSecrets of `kubernetes-client.io` (Kubernetes External Secrets), its CustomResourceDefinition and its
+controller, in Git or live. An object whose last poll failed is an error.
+
+Why it hurts: the project is archived; nobody mends it, its images age, and its client libraries stop to work with newer
+clusters and clouds. It polls the provider every 10 s, and it owns the Secrets it makes: deleting the old object deletes the
+Secret under the workloads (`kes-prune-kills-secret`).
+
+How to fix: the fix carries the complete `external-secrets.io/v1` manifest, store included. The safe order is another target
+name: sync the new ExternalSecret, wait until it is Ready, move the workloads to the new Secret, then remove the old object.
+To keep the Secret's name, stop the old controller, remove the Secret's ownerReferences, sync and force-sync the new
+ExternalSecret, and only then delete the old object; self-heal must be paused meanwhile, for it starts the old controller again.
+The converter kes-to-eso removes the old owner reference and lets External Secrets adopt the Secret (it does not rewrite the
+reference, as is often told), writes v1alpha1, which no supported operator serves, and drops fields that this fix keeps.
+External Secrets polls too: it does not watch the provider.
+
+Example:
+
+    ExternalSecret shop/db is of kubernetes-client.io/v1, the archived Kubernetes External Secrets: its Secret depends on a controller that nobody maintains.
+
+Sources: kubernetes-external-secrets README (archived), lib/poller.js, config/environment.js; kes-to-eso pkg/{parser,provider,apply};
+external-secrets docs/introduction/stability-support.md (only the newest minor is supported).
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.knowledge import dump
+from argolint.values import age_text, containers, dig, parse_time
+
+from . import external_secret as es
+from .kes import convert
+
+CRD = "externalsecrets.kubernetes-client.io"
+IMAGE = "kubernetes-external-secrets"
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Applications that hold its objects, or run its image as the list tells it."""
+    images = dig(app.status, "summary", "images") or ()
+    return es.holds_old_external_secrets(app, fleet) or any(IMAGE in str(image) for image in images)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each object of Kubernetes External Secrets that the application wants or still runs."""
+    for resource in app.resources:
+        if resource.extra or not resource.any:
+            continue
+        if resource.group == es.KES_GROUP and resource.kind == "ExternalSecret":
+            yield _object(app, fleet, resource)
+        elif resource.kind == "CustomResourceDefinition" and resource.name == CRD:
+            yield _part(app, resource, "installs the API of Kubernetes External Secrets, which is archived")
+        elif any(IMAGE in str(c.get("image") or "") for _, c in containers(resource.any)):
+            yield _part(app, resource, "runs the controller of Kubernetes External Secrets, which is archived")
+
+
+def _part(app: App, resource: Resource, what: str) -> Finding:
+    return Finding(
+        message=f"{resource.id} {what}: Secrets of this cluster may depend on it.",
+        at=Location(app.ref, resource.id),
+        fixes=(
+            Fix(
+                "Remove it when no object of kubernetes-client.io is left",
+                "manifest",
+                str(resource.id),
+                Edit(
+                    "command",
+                    f"kubectl get {CRD} -A   # must be empty: removing the API deletes its objects and their Secrets",
+                ),
+                "an object that still owns a Secret takes it along",
+            ),
+        ),
+    )
+
+
+def _object(app: App, fleet: Fleet, resource: Resource) -> Finding:
+    status = str(dig(resource.live, "status", "status") or "")
+    failed = status.startswith("ERROR")
+    polled = parse_time(dig(resource.live, "status", "lastSync"))
+    age = age_text(app.observed_at - polled) if polled else ""
+    why = (
+        f'its last poll failed ("{status.partition(",")[2].strip()}")'
+        if failed
+        else "its Secret depends on a controller that nobody maintains"
+    )
+    return Finding(
+        message=f"{resource.id} is of {_version(resource)}, the archived Kubernetes External Secrets: {why}.",
+        at=Location(app.ref, resource.id, "/apiVersion"),
+        severity="error" if failed else None,
+        evidence=((f"last poll {age} ago: {status}",) if polled else ("it was never polled",)),
+        fixes=_fixes(fleet, app, resource),
+        explains=es.consequences(app, resource.id),
+    )
+
+
+def _version(resource: Resource) -> str:
+    return str(resource.any.get("apiVersion") or f"{es.KES_GROUP}/v1")
+
+
+def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
+    name, ns = resource.name, resource.namespace
+    made = convert(_placed(resource), f"{name}-eso")
+    if made is None:
+        backend = dig(resource.any, "spec", "backendType")
+        text = f"External Secrets has no provider for {backend} (that of alicloud was removed in v2.0.0): move the values to a provider that it knows, or write the Secret in another way."
+        return (Fix("Move the values to another provider", "manifest", str(resource.id), Edit("text", text)),)
+    steps = (
+        f"# 1. sync this; wait until ExternalSecret {name} is Ready and Secret {name}-eso is there",
+        f"# 2. let the workloads read {name}-eso; sync",
+        f"# 3. only then remove the {es.KES_GROUP} object: deleting it deletes the Secret {name}",
+        *(f"# look at: {note}" for note in made.notes),
+    )
+    served = fleet.api_versions(app.cluster)
+    old = bool(served) and f"{es.GROUP}/v1" not in served
+    caveat = "if a store of the same provider, region and role is there, name it and leave this SecretStore out"
+    new_name = Fix(
+        "Add the External Secrets manifest under another target name, move the workloads, remove the old one",
+        "manifest",
+        str(resource.id),
+        Edit("yaml", "\n".join(steps) + "\n" + dump(made.manifests)),
+        f"{caveat}; this cluster does not serve {es.GROUP}/v1 yet: it needs External Secrets v0.16.0 or later"
+        if old
+        else caveat,
+    )
+    commands = (
+        "# pause auto-sync of the applications concerned: self-heal starts the old controller again",
+        "kubectl -n <namespace of kubernetes-external-secrets> scale deployment kubernetes-external-secrets --replicas=0",
+        f"""kubectl -n {ns} patch secret {name} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
+        "# sync the new ExternalSecret with target.name " + name,
+        es.force_sync(es.FULL_NAME, ns, name),
+        f"# when it is Ready: kubectl -n {ns} delete {CRD} {name}, and remove it from Git",
+    )
+    same_name = Fix(
+        f'Keep the Secret\'s name "{name}": stop the old controller and let External Secrets adopt the Secret',
+        "live",
+        f"Secret {ns}/{name}",
+        Edit("command", "\n".join(commands)),
+        "as long as the old controller runs it takes the Secret back within 10 s",
+    )
+    return new_name, same_name
+
+
+def _placed(resource: Resource) -> dict[str, object]:
+    obj = dict(resource.any)
+    return {**obj, "metadata": {**(obj.get("metadata") or {}), "namespace": resource.namespace}}
+
+
+RULE = Rule(
+    id="kes-leftover",
+    family="secrets",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    reads=reads,
+    rank=10,
+)

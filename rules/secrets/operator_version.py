@@ -1,0 +1,128 @@
+"""Which External Secrets Operator a cluster runs, as narrowly as Argo CD's answers tell.
+
+Exact evidence first (the operator's image in some application's summary, its chart revision), then bounds: the kinds that
+the cluster serves, the wording of conditions and the hash in `status.syncedResourceVersion`. What each of them implies is
+data (operator_versions.yaml).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from argolint import Fleet, Object
+from argolint.knowledge import load
+from argolint.values import dig, items, labels_of
+
+Version = tuple[int, int, int]
+
+_IMAGE = re.compile(r"(?:^|/)external-secrets/external-secrets:v?(\d+\.\d+\.\d+)(?:-|@|$)")
+_EXACT = re.compile(r"^v?(\d+)\.(\d+)\.(\d+)$")
+
+
+@dataclass(frozen=True)
+class OperatorVersion:
+    """A range of versions: `low` is the least possible, `below` the first impossible one; None is open."""
+
+    low: Version | None = None
+    below: Version | None = None
+    exact: Version | None = None
+
+    @property
+    def known(self) -> bool:
+        return self.exact is not None
+
+    def at_least(self, version: str) -> bool | None:
+        """True or False when the evidence decides, else None."""
+        wanted = parse(version)
+        if self.exact is not None:
+            return self.exact >= wanted
+        if self.low is not None and self.low >= wanted:
+            return True
+        if self.below is not None and self.below <= wanted:
+            return False
+        return None
+
+    def __str__(self) -> str:
+        if self.exact is not None:
+            return text(self.exact)
+        if self.low is not None and self.below is not None:
+            return f"{text(self.low)} or later, before {text(self.below)}"
+        if self.low is not None:
+            return f"{text(self.low)} or later"
+        return f"older than {text(self.below)}" if self.below is not None else "of unknown version"
+
+
+def parse(version: str) -> Version:
+    """`v0.11.0` as numbers; ValueError when it is no plain version."""
+    found = _EXACT.match(version)
+    if found is None:
+        raise ValueError(f"not a version: {version!r}")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def text(version: Version) -> str:
+    return "v" + ".".join(map(str, version))
+
+
+def operator_version(fleet: Fleet, cluster: str, objects: Iterable[Object] = ()) -> OperatorVersion:
+    """The version on `cluster`; `objects` are live ExternalSecrets and objects with the chart's labels that are at hand."""
+    seen = tuple(objects)
+    exact = {*_exact(fleet, cluster), *(v for o in seen if (v := _labelled(o)) is not None)}
+    if len(exact) == 1:
+        return OperatorVersion(exact=exact.pop())
+    if exact:
+        return OperatorVersion(low=min(exact), below=_next(max(exact)))
+    low: Version | None = None
+    below: Version | None = None
+    for bound in (*_served(fleet, cluster), *(b for o in seen for b in _told(o))):
+        if since := bound.get("since"):
+            low = max(low or parse(since), parse(since))
+        if until := bound.get("until"):
+            below = min(below or parse(until), parse(until))
+    if low is not None and below is not None and low >= below:
+        return OperatorVersion()  # CRDs and operator are of different versions: no bound can be trusted
+    return OperatorVersion(low, below)
+
+
+def _next(version: Version) -> Version:
+    return version[0], version[1], version[2] + 1
+
+
+def _exact(fleet: Fleet, cluster: str) -> Iterator[Version]:
+    for app in fleet.apps:
+        if app.cluster != cluster:
+            continue
+        for image in items(app.status, "summary", "images"):
+            if found := _IMAGE.search(str(image)):
+                yield parse(found[1])
+        for source in app.sources:
+            revision = str(source.get("targetRevision") or "")
+            if source.get("chart") == "external-secrets" and _EXACT.match(revision):
+                yield parse(revision)
+
+
+def _labelled(obj: Object) -> Version | None:
+    """The chart writes `helm.sh/chart: external-secrets-X.Y.Z` on everything it installs."""
+    name, _, version = str(labels_of(obj).get("helm.sh/chart") or "").rpartition("-")
+    return parse(version) if name == "external-secrets" and _EXACT.match(version) else None
+
+
+def _served(fleet: Fleet, cluster: str) -> Iterator[Object]:
+    data = load(__package__, "operator_versions.yaml")
+    served = fleet.api_versions(cluster)
+    if not any(kind.startswith("external-secrets.io/") and kind.endswith("/ExternalSecret") for kind in served):
+        return
+    yield from (bound for bound in data["served"] if bound["kind"] in served)
+    yield from (b for b in data["absent"] if b["kind"] not in served and b.get("unless") not in served)
+
+
+def _told(obj: Object) -> Iterator[Object]:
+    data = load(__package__, "operator_versions.yaml")
+    if not str(obj.get("apiVersion", "")).startswith("external-secrets.io/") or obj.get("kind") != "ExternalSecret":
+        return
+    for condition in items(obj, "status", "conditions"):
+        yield from (b for b in data["messages"] if re.search(b["match"], str(condition.get("message") or "")))
+    _, _, digits = str(dig(obj, "status", "syncedResourceVersion") or "").rpartition("-")
+    yield from (bound for bound in data["hashes"] if bound["digits"] == len(digits))

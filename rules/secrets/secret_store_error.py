@@ -1,0 +1,234 @@
+"""A SecretStore is not usable
+
+What it finds: a SecretStore or ClusterSecretStore that is Ready=False, with the cause from its Event (`unable to create
+client` and `unable to validate store` alone say nothing), and a store that names a `spec.controller` which no running operator
+serves: it never gets a status. The ExternalSecrets that depend on the store are counted across all applications.
+
+Why it hurts: every ExternalSecret of the store fails with `SecretStore "..." is not ready` (since v0.11 the operator does not
+even try), and Secrets keep values that the provider may have changed.
+
+How to fix: by cause: create the Secret or ServiceAccount of the credential (a ClusterSecretStore must name its namespace),
+correct the identity, open the network, or remove `spec.controller`. Then force a sync of the ExternalSecrets: they do not watch
+their store. A store that is Ready proves little: validation of AWS only resolves credentials, GCP and Azure make no call at all.
+
+Example:
+
+    SecretStore shop/vault is not Ready because the provider cannot be reached (dial tcp: lookup vault: no such host): 3 ExternalSecrets depend on it.
+
+Sources: external-secrets pkg/controllers/secretstore/common.go and client_manager.go, docs/provider; issue 4340.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from argolint import (
+    App,
+    AppRef,
+    Edit,
+    Fact,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Related,
+    Resource,
+    ResourceId,
+    ResourceKey,
+    Rule,
+    Symptom,
+    Want,
+)
+
+from . import external_secret as es
+from . import stores
+from .advice import PLURAL, advice
+from .sync_error import classify, clean, warnings
+
+CAUSE_OF = {
+    "store-credential": "credential",
+    "not-found": "credential",
+    "property-missing": "credential",
+    "auth": "auth",
+    "access-denied": "auth",
+    "network": "network",
+    "throttled": "network",
+}
+ADVICE_OF = {
+    "credential": "store-credential",
+    "auth": "auth",
+    "network": "network",
+    "unknown": "unknown-store",
+    "invalid-provider": "unknown-store",
+}
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Options:
+    """`waiting_minutes`: how long a store may be without a status before that is a fault."""
+
+    waiting_minutes: int = 5
+
+
+def _stores(app: App) -> Iterator[Resource]:
+    for kind in es.STORES:
+        yield from app.of_kind(kind, es.GROUP)
+
+
+def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
+    """The Events of stores that are not Ready."""
+    for resource in _stores(app):
+        if es.ready(resource.live).get("status") == "False":
+            yield Want("events", resource.id, resource.uid)
+
+
+def collect(app: App, fleet: Fleet, options: Options) -> Iterator[Fact]:
+    """Bad stores, and every ExternalSecret under the store it reads; they meet in `join`."""
+    for resource in _stores(app):
+        finding = _inspect(app, resource, options)
+        if finding is not None:
+            yield Fact(_key(resource.id), app.ref, {"finding": asdict(finding)})
+    for resource in es.external_secrets(app):
+        for ref in es.store_refs(resource.any):
+            yield Fact(_key(ref.id(resource.namespace, app.cluster)), app.ref, {"dependent": asdict(resource.id)})
+
+
+def join(key: str, facts: Sequence[Fact], options: Options) -> Iterator[Finding]:
+    """The finding of a bad store, with the ExternalSecrets that depend on it."""
+    dependents = tuple(
+        Related(f.app, ResourceId(**f.data["dependent"]), "/spec/secretStoreRef", "dependent")
+        for f in facts
+        if "dependent" in f.data
+    )
+    count = {0: "no ExternalSecret that Argo CD manages depends", 1: "1 ExternalSecret depends"}
+    depends = count.get(len(dependents), f"{len(dependents)} ExternalSecrets depend")
+    for fact in facts:
+        if "finding" in fact.data:
+            found = _revive(fact.data["finding"])
+            yield replace(found, message=f"{found.message}: {depends} on it.", related=dependents[:SHOWN])
+
+
+def _key(resource: ResourceId) -> str:
+    return "|".join((resource.cluster, resource.kind, resource.namespace, resource.name))
+
+
+def _inspect(app: App, resource: Resource, options: Options) -> Finding | None:
+    condition = es.ready(resource.live)
+    if condition.get("status") == "False":
+        return _not_ready(app, resource, clean(str(condition.get("message") or "")))
+    store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
+    since = es.created_at(resource)
+    waited = since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes)
+    if store.controller and waited and not es.deleting(resource):
+        edit = Edit("json-patch", [{"op": "remove", "path": "/spec/controller"}])
+        return Finding(
+            message=f'{resource.id} asks for the operator class "{store.controller}", which no running operator serves',
+            at=Location(app.ref, resource.id, "/spec/controller"),
+            cause="unmanaged",
+            evidence=(f"no status {_minutes(app, resource)} min after its creation",),
+            fixes=(
+                Fix(
+                    "Remove spec.controller, so that the default operator serves the store",
+                    "manifest",
+                    str(resource.id),
+                    edit,
+                ),
+                *advice("unmanaged-store", {"controller": store.controller}),
+            ),
+            explains=es.consequences(app, resource.id),
+        )
+    return None
+
+
+def _minutes(app: App, resource: Resource) -> int:
+    since = es.created_at(resource)
+    return int((app.observed_at - since).total_seconds() // 60) if since else 0
+
+
+def _not_ready(app: App, resource: Resource, message: str) -> Finding:
+    events = warnings(app, resource)
+    text = clean(events[0].message) if events else message
+    found = classify(text)
+    if found is not None:
+        cause = CAUSE_OF.get(found.cause, "invalid-provider")
+    else:
+        cause = "invalid-provider" if events else "unknown"
+    names = {
+        "ns": resource.namespace,
+        "name": resource.name,
+        "kind": resource.kind,
+        "store": resource.name,
+        "key": "its keys",
+    }
+    names |= {"plural": PLURAL[resource.kind], "in_ns": f"-n {resource.namespace}" if resource.namespace else ""}
+    names["sync"] = "# then force a sync of its ExternalSecrets: they do not watch the store"
+    return Finding(
+        message=f"{resource.id} is not Ready because {_says(cause)} ({_short(text)})",
+        at=Location(app.ref, resource.id, _pointer(resource, cause)),
+        cause=cause,
+        confidence="proven" if events else "likely",
+        evidence=(
+            f"condition Ready=False: {message}",
+            *((f"Event {events[0].reason}: {text}",) if events else ("none of its Events is left or could be read",)),
+        ),
+        fixes=advice(ADVICE_OF[cause], names),
+        explains=es.consequences(app, resource.id),
+    )
+
+
+def _says(cause: str) -> str:
+    return {
+        "credential": "the credential that it names cannot be read",
+        "auth": "the provider does not accept its credentials",
+        "network": "the provider cannot be reached",
+        "invalid-provider": "its provider settings are refused",
+    }.get(cause, "its provider could not be used")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"…{text[-199:]}"
+
+
+def _pointer(resource: Resource, cause: str) -> str:
+    """The block of the provider that is at fault, as deep as it is certain."""
+    provider = next(iter(es.spec_of(resource.any).get("provider") or {}), "")
+    base = f"/spec/provider/{provider}" if provider else "/spec/provider"
+    settings = (es.spec_of(resource.any).get("provider") or {}).get(provider) or {}
+    auth = next((field for field in ("auth", "authSecretRef") if field in settings), "")
+    return f"{base}/{auth}" if auth and cause in ("credential", "auth") else base
+
+
+def _revive(data: Any) -> Finding:
+    """The Finding that `collect` put into plain JSON."""
+    at = data["at"]
+    return Finding(
+        message=data["message"],
+        at=Location(AppRef(**at["app"]), ResourceId(**at["resource"]), at["pointer"]),
+        cause=data["cause"],
+        confidence=data["confidence"],
+        evidence=tuple(data["evidence"]),
+        fixes=tuple(
+            Fix(f["title"], f["target"], f["where"], Edit(**f["edit"]), f["caveat"], f["safe"]) for f in data["fixes"]
+        ),
+        explains=tuple(
+            Symptom(s["kind"], ResourceKey(*s["resource"]) if s["resource"] else None, s["detail"])
+            for s in data["explains"]
+        ),
+    )
+
+
+RULE = Rule(
+    id="secret-store-error",
+    family="secrets",
+    severity="error",
+    doc=__doc__,
+    causes=("credential", "unmanaged", "invalid-provider", "auth", "network", "unknown"),
+    wants=wants,
+    collect=collect,
+    join=join,
+    reads=es.holds_external_secrets,
+    options=Options,
+    rank=10,
+)

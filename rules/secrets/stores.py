@@ -1,0 +1,119 @@
+"""The store that an ExternalSecret refers to: where it is, who serves it, whether it admits a namespace and is ready.
+
+The questions are asked in the operator's own order: exists, controller class, conditions, ready
+(pkg/controllers/secretstore/client_manager.go).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from argolint import App, AppRef, Fleet, Object, Resource, Want
+from argolint.values import dig, items
+
+from . import external_secret as es
+
+
+@dataclass(frozen=True)
+class Store:
+    """What is known of a store. `app` manages it; `live` is None when no application shows it (it may exist all the same)."""
+
+    ref: es.StoreRef
+    app: AppRef | None = None
+    resource: Resource | None = None
+
+    @property
+    def live(self) -> Object | None:
+        return self.resource.live if self.resource else None
+
+    @property
+    def absent(self) -> bool:
+        """An application renders it and its cluster does not hold it."""
+        return self.resource is not None and self.resource.missing
+
+    @property
+    def controller(self) -> str:
+        """A controller class other than the default that nobody answers to: the store has no status."""
+        name = str(dig(self.live, "spec", "controller") or "")
+        return name if name not in ("", "default") and not es.ready(self.live) else ""
+
+    @property
+    def is_ready(self) -> bool | None:
+        status = es.ready(self.live).get("status")
+        return None if status is None else status == "True"
+
+    @property
+    def provider(self) -> str:
+        """The first key of spec.provider: aws, vault, gcpsm, azurekv, kubernetes, fake, webhook and so on."""
+        return next(iter(dig(self.resource.any if self.resource else None, "spec", "provider") or {}), "")
+
+    def admits(self, namespace: str) -> bool | None:
+        """spec.conditions of a ClusterSecretStore; None when only labels of the Namespace could tell."""
+        conditions = items(self.live, "spec", "conditions")
+        if not conditions or self.ref.kind != "ClusterSecretStore":
+            return True
+        unknown = False
+        for each in conditions:
+            if namespace in items(each, "namespaces"):
+                return True
+            if any(_matches(pattern, namespace) for pattern in items(each, "namespaceRegexes")):
+                return True
+            unknown = unknown or bool(each.get("namespaceSelector"))
+        return None if unknown else False
+
+
+def _matches(pattern: str, namespace: str) -> bool:
+    try:
+        return re.search(pattern, namespace) is not None
+    except re.error:
+        return False
+
+
+def wants_of(app: App, fleet: Fleet, obj: Object | None, namespace: str) -> Iterator[Want]:
+    """The referred stores that another application manages; with no kind given also the ClusterSecretStore of that name."""
+    for ref in es.store_refs(obj):
+        for candidate in (ref, *_cluster_twin(ref)):
+            want = _peer(app, fleet, candidate, namespace)
+            if want is not None:
+                yield want
+
+
+def find(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store:
+    """The store in this application, else as another one shows it (when it was wanted)."""
+    key = ref.id(namespace, app.cluster).key
+    own = app.resource(key)
+    if own is not None:
+        return Store(ref, app.ref, own)
+    want = _peer(app, fleet, ref, namespace)
+    if want is None:
+        return Store(ref)
+    return Store(ref, want.app, app.evidence.get(want))
+
+
+def twin(app: App, fleet: Fleet, ref: es.StoreRef) -> Store | None:
+    """The ClusterSecretStore of the same name that some application manages on this cluster, for a reference to a SecretStore.
+
+    ExternalSecrets of this application that name it as ClusterSecretStore and are Ready prove it too.
+    """
+    for candidate in _cluster_twin(ref):
+        key = candidate.id("", app.cluster).key
+        if app.resource(key) is not None or fleet.owners(key):
+            return find(app, fleet, candidate, "")
+        for other in es.external_secrets(app):
+            if es.ready(other.live).get("status") == "True" and any(
+                (r.kind, r.name) == (candidate.kind, candidate.name) for r in es.store_refs(other.live)
+            ):
+                return Store(candidate)
+    return None
+
+
+def _cluster_twin(ref: es.StoreRef) -> tuple[es.StoreRef, ...]:
+    return (es.StoreRef("ClusterSecretStore", ref.name, ref.pointer),) if ref.kind == "SecretStore" else ()
+
+
+def _peer(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Want | None:
+    wanted = ref.id(namespace, app.cluster)
+    owner = next((other for other in fleet.owners(wanted.key) if other != app.ref), None)
+    return Want("peer", wanted, app=owner) if owner is not None else None

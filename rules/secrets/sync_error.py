@@ -1,0 +1,311 @@
+"""Why External Secrets objects fail: an error text to its cause, and one ExternalSecret to its diagnosis.
+
+The newest Event speaks unless the condition names another stage or an object that is present contradicts it; then the
+condition; then the objects around it. What texts mean is data (sync_errors.yaml).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from argolint import App, Event, Fleet, Resource, ResourceKey
+from argolint.knowledge import load
+from argolint.values import dig, items, parse_time, plain
+
+from . import external_secret as es
+from . import stores
+
+_UUID = re.compile(
+    r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+)
+_FORMER = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """`says` completes "... is not Ready because"; `detail` holds what the text named (store, kind, secret, owner, property).
+
+    `field` and `index` point at the entry of spec.data or spec.dataFrom that failed; `text` is the error as it was told.
+    """
+
+    cause: str
+    says: str
+    text: str = ""
+    detail: Mapping[str, str] = field(default_factory=dict)
+    entry: str = ""
+    index: int = 0
+    terminal: bool = False
+    evidence: tuple[str, ...] = ()
+    certain: bool = True
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    cause: str
+    stage: str
+    says: str
+    terminal: bool
+    expressions: tuple[re.Pattern[str], ...]
+
+
+def clean(text: str) -> str:
+    """An error text on one line, without control characters and without the request's own id."""
+    return " ".join(plain(_UUID.sub("", text)).split())
+
+
+def classify(text: str, stage: str = "") -> Diagnosis | None:
+    """The diagnosis that one error text gives; `stage` (provider, update) leaves out what cannot be meant."""
+    text = clean(text)
+    error = text
+    where: dict[str, str] = {}
+    for envelope in _envelopes():
+        if found := envelope.match(error):
+            where |= {k: v for k, v in found.groupdict().items() if v is not None}
+            error = where.pop("error")
+    for pattern in _patterns():
+        if stage and pattern.stage and pattern.stage != stage:
+            continue
+        for expression in pattern.expressions:
+            if found := expression.search(error):
+                detail = {k: v for k, v in found.groupdict().items() if v is not None}
+                detail = {"kind": "SecretStore", **detail} if "store" in detail else detail
+                return Diagnosis(
+                    pattern.cause,
+                    pattern.says.format_map(detail) if detail else pattern.says,
+                    error,
+                    detail | ({"key": where["key"]} if where.get("key") else {}),
+                    where.get("list", ""),
+                    int(where.get("index", 0)),
+                    pattern.terminal,
+                )
+    return None
+
+
+def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
+    """The cause of an ExternalSecret's Ready=False; None when it is not so."""
+    condition = es.ready(resource.live)
+    if condition.get("status") != "False":
+        return None
+    message = clean(str(condition.get("message") or ""))
+    stage, named = _condition(message)
+    told = _told(app, resource, stage, named)
+    if told is None and named and not _about_store(named):
+        told = Diagnosis(named, _says(named), message, terminal=_terminal(named))
+    if told is None and stage == "":
+        told = classify(message)
+    if told is None or _about_store(told.cause) or told.cause == "unknown":
+        told = _by_store(app, fleet, resource, told) or told
+    if told is None and stage != "update":
+        told = _by_generator(app, fleet, resource)
+    if told is None and _raced(app, resource):
+        told = Diagnosis("conflict", _says("conflict"), message)
+    if told is None and named:
+        told = Diagnosis(named, _plainly(named), message, certain=False)
+    if told is None:
+        told = Diagnosis("unknown", f'the operator says only "{message}"', message, certain=False)
+    if told.cause == "owned-by-other-controller":
+        told = _owner(app, fleet, resource, told)
+    return replace(told, evidence=(*told.evidence, *_evidence(app, resource, message)))
+
+
+def raced(resource: Resource) -> bool:
+    """The lasting trace of the first-sync race: this very generation was synced, and the refresh is not due yet."""
+    synced, _, _ = str(dig(resource.live, "status", "syncedResourceVersion") or "").partition("-")
+    return bool(synced) and synced == str(dig(resource.live, "metadata", "generation") or "")
+
+
+def _raced(app: App, resource: Resource) -> bool:
+    refreshed = parse_time(dig(resource.live, "status", "refreshTime"))
+    due = refreshed + es.interval(resource.live) if refreshed else None
+    return raced(resource) and due is not None and app.observed_at < due
+
+
+def _condition(message: str) -> tuple[str, str]:
+    """The stage and the cause that a condition's message gives away."""
+    for entry in load(__package__, "sync_errors.yaml")["conditions"]:
+        if re.search(entry["match"], message):
+            return str(entry.get("stage") or ""), str(entry.get("cause") or "")
+    return "", ""
+
+
+def warnings(app: App, resource: Resource) -> tuple[Event, ...]:
+    """Warning Events of the present failure, newest first: none that is older than the condition's last turn."""
+    since = parse_time(es.ready(resource.live).get("lastTransitionTime"))
+    found = app.events(resource.id, resource.uid) or ()
+    return tuple(
+        e for e in found if e.type == "Warning" and (since is None or e.last is None or e.last >= since - _FORMER)
+    )
+
+
+def _told(app: App, resource: Resource, stage: str, named: str) -> Diagnosis | None:
+    """What the newest Event of the right stage says; a condition that names a cause overrules an Event of another cause."""
+    for event in warnings(app, resource):
+        found = classify(event.message, stage)
+        if found is not None and (not named or _about_store(named) or found.cause == named):
+            return found
+        if found is None and not named and classify(event.message) is None:
+            text = clean(event.message)
+            return Diagnosis("unknown", f'the operator says "{text}"', text)
+    return None
+
+
+def _about_store(cause: str) -> bool:
+    return cause in ("store-not-found", "store-not-ready", "unmanaged-store", "namespace-denied")
+
+
+def _by_store(app: App, fleet: Fleet, resource: Resource, told: Diagnosis | None) -> Diagnosis | None:
+    """What the stores themselves say, in the operator's order; it overrules a text that tells of the past."""
+    refs = es.store_refs(resource.live)
+    if told is not None and told.detail.get("store"):
+        refs = tuple(r for r in refs if r.name == told.detail["store"] and r.kind == told.detail["kind"]) or refs
+    for ref in refs:
+        store = stores.find(app, fleet, ref, resource.namespace)
+        where = f'{ref.kind} "{ref.name}"'
+        detail = {"store": ref.name, "kind": ref.kind, "pointer": ref.pointer}
+        if store.live is None:
+            if told is not None and told.cause != "store-not-found":
+                continue
+            other = stores.twin(app, fleet, ref)
+            if other is not None and ref.kind_omitted:
+                return Diagnosis(
+                    "store-kind-omitted",
+                    f'secretStoreRef names "{ref.name}" without a kind, so a SecretStore of that name is looked for, and "{ref.name}" is a ClusterSecretStore',
+                    told.text if told else "",
+                    detail,
+                )
+            if told is not None:
+                return replace(told, detail={**told.detail, **detail, **({"twin": ref.name} if other else {})})
+            if store.absent:
+                return Diagnosis("store-not-found", f"there is no {where}", "", detail)
+            continue
+        if store.controller:
+            seen = f'{where} has spec.controller "{store.controller}" and no status'
+            says = f'{where} asks for the operator class "{store.controller}", which no running operator serves'
+            return Diagnosis("unmanaged-store", says, "", {**detail, "controller": store.controller}, evidence=(seen,))
+        if store.admits(resource.namespace) is False:
+            says = (
+                f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}" (spec.conditions)'
+            )
+            return Diagnosis(
+                "namespace-denied", says, told.text if told else "", {**detail, "namespace": resource.namespace}
+            )
+        if store.is_ready is False:
+            seen = f"{where}: {clean(str(es.ready(store.live).get('message') or 'Ready=False'))}"
+            return Diagnosis(
+                "store-not-ready", f"{where} is not ready", told.text if told else "", detail, evidence=(seen,)
+            )
+        if told is not None and told.cause in ("store-not-found", "store-not-ready") and store.is_ready:
+            return replace(
+                told,
+                says=f"{told.says.replace('there is no', 'there was no').replace('is not ready', 'was not ready')} at the last attempt (by now it is ready)",
+                detail={**told.detail, **detail, "present": "yes"},
+            )
+    return None
+
+
+def _by_generator(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
+    """A generator that an application renders and that is not live; without a store a generator is the only source."""
+    for kind, name, pointer in es.generator_refs(resource.live):
+        own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
+        if own is not None and own.missing:
+            return Diagnosis("generator", f'there is no {kind} "{name}"', "", {"generator": name, "pointer": pointer})
+        if own is None and not es.store_refs(resource.live):
+            says = f'its generator, {kind} "{name}", cannot be used'
+            return Diagnosis("generator", says, "", {"generator": name, "pointer": pointer}, certain=False)
+    return None
+
+
+def _owner(app: App, fleet: Fleet, resource: Resource, told: Diagnosis) -> Diagnosis:
+    """Up to v0.10 both kinds of ExternalSecret are told by the same words: who is it?"""
+    owner = told.detail.get("owner", "")
+    kind = told.detail.get("owner_kind", "")
+    if not owner:
+        told = _owner_in_tree(app, resource, told)
+        owner, kind = told.detail.get("owner", ""), told.detail.get("owner_kind", "")
+    if kind != "ExternalSecret" or told.detail.get("owner_group") == es.KES_GROUP:
+        return told
+    name = owner.strip('"')
+
+    def known(group: str) -> bool:
+        key = ResourceKey(app.cluster, group, "ExternalSecret", resource.namespace, name)
+        return app.resource(key) is not None or bool(fleet.owners(key))
+
+    served = fleet.api_versions(app.cluster)
+    old = known(es.KES_GROUP) or any(v.startswith(es.KES_GROUP + "/") for v in served)
+    new = known(es.GROUP) and name != resource.name
+    if told.detail.get("owner_group") == es.GROUP or (new and not known(es.KES_GROUP)) or (not old and served):
+        says = f'the target Secret already belongs to ExternalSecret "{name}"'
+        return replace(told, cause="owned-by-external-secret", says=says, detail={**told.detail, "owner": name})
+    says = f'the target Secret still belongs to the Kubernetes External Secrets object "{name}"'
+    return replace(told, says=says, detail={**told.detail, "owner": name, "owner_group": es.KES_GROUP})
+
+
+def _owner_in_tree(app: App, resource: Resource, told: Diagnosis) -> Diagnosis:
+    secret = es.target_name(resource.live)
+    for node in app.nodes:
+        if (node.id.kind, node.id.group, node.id.namespace, node.id.name) != ("Secret", "", resource.namespace, secret):
+            continue
+        for parent in items(node.raw, "parentRefs"):
+            if parent.get("uid") == resource.uid:
+                continue
+            kind, name = str(parent.get("kind") or ""), str(parent.get("name") or "")
+            detail = {"owner": name, "owner_kind": kind, "owner_group": str(parent.get("group") or "")}
+            return replace(
+                told, says=f'the target Secret already belongs to {kind} "{name}"', detail={**told.detail, **detail}
+            )
+    return told
+
+
+def _evidence(app: App, resource: Resource, message: str) -> Iterator[str]:
+    yield f"condition Ready=False: {message}"
+    events = app.events(resource.id, resource.uid)
+    if events is None:
+        yield "its Events could not be read"
+    elif found := warnings(app, resource):
+        last = f" at {found[0].last:%H:%M:%S}Z" if found[0].last else ""
+        yield f"Event {found[0].reason}{last}: {clean(found[0].message)}"
+    else:
+        yield "no Warning Event of this failure is left (the cluster keeps them for about an hour)"
+
+
+def _says(cause: str) -> str:
+    says = next(p.says for p in _patterns() if p.cause == cause)
+    return _plainly(cause) if "{" in says else says
+
+
+def _plainly(cause: str) -> str:
+    return {
+        "owned-by-external-secret": "the target Secret already belongs to another ExternalSecret",
+        "owned-by-other-controller": "the target Secret already belongs to another controller",
+        "store-not-found": "its store was not found",
+        "unmanaged-store": "its store belongs to a controller class that this operator does not serve",
+    }.get(cause, cause)
+
+
+def _terminal(cause: str) -> bool:
+    return any(p.terminal for p in _patterns() if p.cause == cause)
+
+
+@cache
+def _envelopes() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(text, re.DOTALL) for text in load(__package__, "sync_errors.yaml")["envelopes"])
+
+
+@cache
+def _patterns() -> tuple[_Pattern, ...]:
+    return tuple(_pattern(entry) for entry in load(__package__, "sync_errors.yaml")["errors"])
+
+
+def _pattern(entry: Mapping[str, Any]) -> _Pattern:
+    return _Pattern(
+        entry["cause"],
+        str(entry.get("stage") or ""),
+        entry["says"],
+        bool(entry.get("terminal")),
+        tuple(re.compile(text, re.DOTALL) for text in entry["match"]),
+    )
