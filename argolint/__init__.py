@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argolint.app import App, Condition, Event, Health, Node, Operation, Resource
+    from argolint.app import App, Awaited, Condition, Event, Health, Node, Operation, Resource
     from argolint.fleet import Fleet
     from argolint.model import (
         MISSING,
@@ -42,7 +42,7 @@ __version__ = "0.1.0"
 
 # Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
 _HOME = {
-    "argolint.app": ("App", "Condition", "Event", "Health", "Node", "Operation", "Resource"),
+    "argolint.app": ("App", "Awaited", "Condition", "Event", "Health", "Node", "Operation", "Resource"),
     "argolint.fleet": ("Fleet",),
     "argolint.model": (
         "MISSING",
@@ -80,6 +80,7 @@ __all__ = [
     "MISSING",
     "App",
     "AppRef",
+    "Awaited",
     "Change",
     "Condition",
     "Edit",

@@ -6,6 +6,7 @@ through `App.with_states`. Objects are decoded when a rule asks for them, and ne
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -64,6 +65,27 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Awaited:
+    """What a running operation waits for. `reason`: healthy state of, completion of hook, deletion of, pruning confirmation of."""
+
+    reason: str
+    group: str
+    kind: str
+    name: str
+    others: int = 0
+
+    def is_(self, resource: ResourceId) -> bool:
+        """True for an object of this group, kind and name; the message tells no namespace."""
+        return (resource.group, resource.kind, resource.name) == (self.group, self.kind, self.name)
+
+
+_AWAITED = re.compile(
+    r"waiting for (healthy state of|completion of hook|deletion of|pruning confirmation of) ([^/\s]*)/([^/\s]+)/(\S+)"
+    r"(?: and (\d+) more)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """status.operationState: the last or running sync."""
 
@@ -100,6 +122,17 @@ class Operation:
     def waiting_to_retry(self) -> bool:
         """Running with finishedAt set means the controller waits before the next attempt (controller/appcontroller.go)."""
         return self.phase == "Running" and self.finished_at is not None
+
+    @property
+    def failed(self) -> bool:
+        """The last attempt failed, whether or not another one is planned."""
+        return self.phase in ("Failed", "Error") or self.waiting_to_retry
+
+    @property
+    def awaited(self) -> Awaited | None:
+        """What the running operation says that it waits for (gitops-engine/pkg/sync/sync_context.go)."""
+        found = _AWAITED.search(self.message) if self.phase == "Running" and not self.waiting_to_retry else None
+        return Awaited(*found.group(1, 2, 3, 4), int(found.group(5) or 0)) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +323,11 @@ class App:
             int(raw.get("retryCount") or 0),
             raw,
         )
+
+    def awaits(self, resource: ResourceId) -> bool:
+        """True when the running operation goes on only after this object."""
+        awaited = self.operation.awaited if self.operation else None
+        return awaited is not None and awaited.is_(resource)
 
     @cached_property
     def sync_options(self) -> frozenset[str]:

@@ -21,6 +21,7 @@ from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, Unr
 from argolint.fleet import Fleet, cluster_of
 from argolint.model import AppRef, Fact, Failure, Finding, Note, Object, Severity, Source, Symptom
 from argolint.notes import notes
+from argolint.operations import with_consequences
 from argolint.rule import Rule, Want
 from argolint.transport import Transport
 from argolint.values import dig
@@ -300,7 +301,8 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> AppResult:
         rule = chosen.rule
         try:
             if rule.check is not None:
-                findings += [_stamp(f, chosen, app) for f in rule.check(app, fleet, chosen.options)]
+                found = rule.check(app, fleet, chosen.options)
+                findings += [_stamp(with_consequences(f, app), chosen, app) for f in found]
             if rule.collect is not None:
                 facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
         except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on

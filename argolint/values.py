@@ -144,6 +144,20 @@ def plain(text: str) -> str:
     return _CONTROL.sub(lambda m: " " if m.group() in "\n\t\r" else f"\\x{ord(m.group()):02x}", text)
 
 
+_USERINFO = re.compile(r"(\w+://)[^/@\s]+@")
+_REFUSED_VALUE = re.compile(r"Invalid value: (?:\{.*\}|map\[.*\]|\[.*\]|\"(?:[^\"\\]|\\.){40,}\")", re.DOTALL)
+
+
+def excerpt(text: str, limit: int = 240) -> str:
+    """A server's text for a message: one line, cut at `limit` characters.
+
+    Credentials in URLs go, and so do long values that the API server refuses and repeats: a pod template can hold passwords.
+    """
+    safe = _REFUSED_VALUE.sub("Invalid value: (left out)", _USERINFO.sub(r"\1", text))
+    line = " ".join(plain(safe).split()).rstrip(" .:")
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
 def show(value: Json, pointer: str = "", limit: int = 60) -> str:
     """A value for a message: JSON, cut at `limit` characters; masked when the field's name says that it is a secret."""
     if value is MISSING:

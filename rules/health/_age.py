@@ -1,0 +1,62 @@
+"""How long something has been waiting, by its own times, and how long it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from argolint import App, Object, Resource
+from argolint.values import dig, items, parse_time
+
+
+@dataclass(frozen=True)
+class Patience:
+    """minutes: how long a thing may wait (Progressing, no status yet, a deletion) before that is a finding."""
+
+    minutes: int = 5
+
+    @property
+    def span(self) -> timedelta:
+        return timedelta(minutes=self.minutes)
+
+
+def waiting_since(resource: Resource) -> datetime | None:
+    """The newest of: made, its spec last written, a condition of its status last changed; None when nothing is known.
+
+    So a rollout that began a minute ago is young, however old its Deployment is.
+    """
+    live = resource.live
+    times = [resource.created_at, parse_time(dig(live, "metadata", "creationTimestamp")), *_times(live)]
+    return max((t for t in times if t is not None), default=None)
+
+
+def _times(live: Object | None) -> Iterator[datetime | None]:
+    for entry in items(live, "metadata", "managedFields"):
+        if entry.get("subresource") != "status":
+            yield parse_time(entry.get("time"))
+    for condition in items(live, "status", "conditions"):
+        if isinstance(condition, dict):
+            yield parse_time(condition.get("lastTransitionTime"))
+            yield parse_time(condition.get("lastUpdateTime"))
+
+
+def allowed(resource: Resource, patience: timedelta) -> timedelta:
+    """How long it may be Progressing: the option, or the object's own deadlines where they are longer."""
+    spec = (resource.live or resource.desired or {}).get("spec") or {}
+    own = sum(
+        value
+        for field in ("progressDeadlineSeconds", "minReadySeconds")
+        if isinstance(value := spec.get(field), int) and 0 < value < 2**31 - 1
+    )
+    return max(patience, timedelta(seconds=own))
+
+
+def overdue(app: App, since: datetime | None, allowance: timedelta) -> bool:
+    """True when it has waited longer than it may; what has no time is taken as old."""
+    return since is None or app.observed_at - since > allowance
+
+
+def waited(app: App, since: datetime | None) -> timedelta | None:
+    """How long it has waited when the server was read."""
+    return app.observed_at - since if since else None

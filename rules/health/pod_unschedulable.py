@@ -1,0 +1,102 @@
+"""Pods cannot be scheduled, created, pulled or started
+
+What it finds: a workload whose pods never run, and why, from the Events of the pods and their controllers: too few
+`resources` on the nodes, a `selector` or affinity that no node meets, a `taint` that is not tolerated, a `volume` that is not
+there or cannot be mounted, a `quota` that is used up, an `image` that cannot be pulled, or `unknown`. One finding a workload.
+
+Why it hurts: the rollout never ends, later sync waves wait for it, and the old version (or nothing) keeps running.
+
+How to fix: by cause; the scheduler's or kubelet's own words stand in the message.
+
+Example: a Deployment with `nodeSelector: {accelerator: tpu}` on a cluster where no node has that label.
+
+Sources: kube-scheduler (FailedScheduling), k8s.io/apiserver pkg/admission (resourcequota), kubelet events;
+gitops-engine/pkg/health/health_pod.go. A pod that merely waits is told after five minutes (option `minutes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Finding, Fleet, Location, Node, Related, Resource, Rule, Symptom, Want
+from argolint.values import age_text
+
+from ._age import Patience, overdue
+from ._pods import Trouble, below, fixes, pointer_of, troubles, wanted_events
+
+_NO_CHECK = ""  # an operator's own object, which Argo CD has no health check for
+
+
+def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
+    """Events of workloads that are not well and of what is unhealthy under them."""
+    for resource, nodes in _workloads(app):
+        yield from wanted_events(app, resource, nodes)
+
+
+def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
+    """One finding a workload whose pods do not come to run."""
+    for resource, nodes in _workloads(app):
+        trouble = next((t for t in troubles(app, resource, nodes) if t.cause), None)
+        if trouble is None:
+            continue
+        if trouble.failed or resource.health.status == "Degraded" or overdue(app, trouble.since, options.span):
+            yield _finding(app, resource, nodes, trouble)
+
+
+def _workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
+    """Managed objects that are not Healthy and have something unhealthy under them; hooks are hook-stuck's."""
+    ailing = below(app)
+    for resource in app.resources:
+        nodes = ailing.get(resource.uid, ())
+        own = resource.kind in ("Pod", "StatefulSet", "DaemonSet", "Job") and resource.health.status in (
+            "Progressing",
+            "Degraded",
+        )
+        if (
+            not resource.hook
+            and (own or nodes)
+            and resource.health.status in ("Progressing", "Degraded", "Unknown", _NO_CHECK)
+        ):
+            yield resource, nodes
+
+
+def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Trouble) -> Finding:
+    pods = [n for n in nodes if n.id.kind == "Pod"]
+    count = f"{len(pods)} of its pods" if len(pods) > 1 else "its pods" if resource.kind != "Pod" else "it"
+    age = f" for {age_text(app.observed_at - trouble.since)}" if trouble.since and not trouble.failed else ""
+    return Finding(
+        message=f'{resource.id} does not come up: {count} {trouble.verb}{age}: "{trouble.text}".',
+        at=Location(app.ref, resource.id, pointer_of(resource.desired or resource.live, trouble)),
+        cause=trouble.cause,
+        confidence="likely" if trouble.cause == "unknown" else "proven",
+        evidence=tuple(_evidence(app, resource, trouble)),
+        related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes[:5]),
+        fixes=tuple(fixes(app, resource.id, resource.desired, trouble)),
+        explains=(
+            Symptom.health(resource.id),
+            *(Symptom.health(n.id) for n in nodes),
+        ),
+    )
+
+
+def _evidence(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:
+    if resource.health.status:
+        yield f"health of {resource.id}: {resource.health.status} {resource.health.message}".rstrip()
+    yield f"{trouble.node.id}: {trouble.text}"
+    if app.events(trouble.node.id, trouble.node.uid) is None:
+        yield f"Events of {trouble.node.id} could not be had"
+    if app.awaits(resource.id):
+        yield "the running operation waits for this object"
+
+
+RULE = Rule(
+    id="pod-unschedulable",
+    family="health",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    options=Patience,
+    causes=("resources", "selector", "taint", "volume", "quota", "image", "unknown"),
+    rank=10,
+)

@@ -1,0 +1,190 @@
+"""An object is unhealthy for a reason that no other rule knows
+
+What it finds: an object that Argo CD shows as Degraded or Unknown, or Progressing for longer than it may, and the best
+reason there is: its own status conditions, its Events, what happens to its pods.
+
+Why it hurts: the application counts as broken, sync waves and hooks behind the object wait, and automation that looks at
+health stops.
+
+How to fix: follow the reason. Where Argo CD's health check is wrong for the kind, correct the check, not the object.
+
+Example: a Certificate that is Progressing for an hour, since no issuer answers.
+
+Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. What only waits is told after five minutes (option
+`minutes`), and after its own progressDeadlineSeconds and minReadySeconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Event, Finding, Fix, Fleet, Location, Related, Resource, Rule, Severity, Symptom, Want
+from argolint.values import age_text, dig, excerpt, items
+
+from ._age import Patience, allowed, overdue, waited, waiting_since
+from ._pods import below, troubles, wanted_events
+
+_RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
+
+
+def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
+    """Events of what is unhealthy, and of the pods under it."""
+    ailing = below(app)
+    for resource in _unhealthy(app, options):
+        yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
+
+
+def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
+    """One finding an object; one for the application when it is unhealthy and none of its objects is."""
+    found = list(_unhealthy(app, options))
+    for resource in found:
+        if resource.kind == "Application" and fleet.app(resource.name, resource.namespace) is not None:
+            yield _child_application(app, fleet, resource)
+        else:
+            yield _finding(app, resource)
+    if (
+        app.health.status in ("Degraded", "Unknown")
+        and app.desired_known
+        and not _any_object_is(app, app.health.status)
+    ):
+        yield _whole(app)
+
+
+def _unhealthy(app: App, options: Patience) -> Iterator[Resource]:
+    for resource in app.resources:
+        status = resource.health.status
+        if resource.hook or status in ("", "Healthy", "Suspended"):
+            continue
+        if status == "Missing" and (resource.missing or not resource.live_known):
+            continue  # told as a missing object
+        if status == "Progressing" and not _late(app, resource, options):
+            continue
+        yield resource
+
+
+def _late(app: App, resource: Resource, options: Patience) -> bool:
+    if resource.kind in _RUN_TO_THEIR_END:
+        return False
+    return overdue(app, waiting_since(resource), allowed(resource, options.span))
+
+
+def _any_object_is(app: App, status: str) -> bool:
+    return any(r.health.status == status for r in app.resources) or any(n.health.status == status for n in app.nodes)
+
+
+def _finding(app: App, resource: Resource) -> Finding:
+    status = resource.health.status
+    reason, evidence = _reason(app, resource)
+    waits = status == "Progressing"
+    age = waited(app, waiting_since(resource))
+    since = f" for {age_text(age)}" if waits and age else ""
+    severity: Severity = "warning" if waits else "error"
+    told = f': "{reason}"' if reason else ", and neither its status nor its Events tell why"
+    ailing = below(app).get(resource.uid, ())
+    return Finding(
+        message=f"{resource.id} is {_shown(status)}{since}{told}, so application {app.ref} is {app.health.status or status}.",
+        at=Location(app.ref, resource.id),
+        severity=severity,
+        confidence="likely" if reason else "possible",
+        evidence=evidence,
+        related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
+        fixes=(
+            Fix(
+                f"Follow the reason that the {resource.kind} gives",
+                "live",
+                str(resource.id),
+                Edit("command", _describe(resource)),
+            ),
+        ),
+        explains=(
+            Symptom.health(resource.id),
+            *(Symptom.health(n.id) for n in ailing),
+        ),
+    )
+
+
+def _shown(status: str) -> str:
+    return "of unknown health" if status == "Unknown" else status
+
+
+def _describe(resource: Resource) -> str:
+    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
+    where = f"-n {resource.namespace} " if resource.namespace else ""
+    return f"kubectl {where}describe {kind} {resource.name}"
+
+
+def _reason(app: App, resource: Resource) -> tuple[str, tuple[str, ...]]:
+    """(reason, evidence): the pods' trouble first, then a failed condition, a Warning Event, Argo CD's own words."""
+    events = app.events(resource.id, resource.uid)
+    lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
+    candidates = [f"{t.node.id}: {t.text}" for t in troubles(app, resource, below(app).get(resource.uid, ()))]
+    candidates += [_of_condition(c) for c in items(resource.live, "status", "conditions") if _speaks(c)]
+    candidates += [_of_event(e) for e in events or () if e.type == "Warning"]
+    lines += [excerpt(c, 400) for c in candidates[:6]]
+    if events is None and resource.uid:
+        lines.append("its Events could not be had")
+    best = next(iter(candidates), resource.health.message or str(dig(resource.live, "status", "message") or ""))
+    return excerpt(best), tuple(lines)
+
+
+_BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid")
+
+
+def _speaks(condition: object) -> bool:
+    """A condition that says what is wrong: False, or True for the types that mean failure."""
+    if not isinstance(condition, dict) or not (condition.get("message") or condition.get("reason")):
+        return False
+    status, kind = str(condition.get("status")), str(condition.get("type"))
+    return (status == "True") if kind.endswith(_BAD_WHEN_TRUE) else status in ("False", "Unknown")
+
+
+def _of_condition(condition: dict[str, object]) -> str:
+    return f"{condition.get('type')}={condition.get('status')} {condition.get('reason') or ''}: {condition.get('message') or ''}".rstrip(
+        ": "
+    )
+
+
+def _of_event(event: Event) -> str:
+    return f"{event.reason}: {event.message}"
+
+
+def _child_application(app: App, fleet: Fleet, resource: Resource) -> Finding:
+    child = fleet.app(resource.name, resource.namespace)
+    assert child is not None  # the caller looked
+    return Finding(
+        message=f"Application {child.ref}, which application {app.ref} manages, is {resource.health.status}, so the parent is as well; the findings of {child.ref} tell why.",
+        at=Location(app.ref, resource.id),
+        severity="info",
+        related=(Related(child.ref, role="cause"),),
+        explains=(Symptom.health(resource.id),),
+    )
+
+
+def _whole(app: App) -> Finding:
+    told = f': "{excerpt(app.health.message)}"' if app.health.message else ", though none of its objects is"
+    return Finding(
+        message=f"Application {app.ref} is {app.health.status}{told}, so automation that looks at its health stops.",
+        at=Location(app.ref),
+        confidence="possible",
+        fixes=(
+            Fix(
+                "Refresh the application, so that its health is taken anew",
+                "live",
+                f"Application {app.ref}",
+                Edit("command", f"argocd app get {app.ref} --refresh"),
+            ),
+        ),
+        explains=(Symptom.health(),),
+    )
+
+
+RULE = Rule(
+    id="unhealthy",
+    family="health",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    options=Patience,
+    rank=-100,
+)

@@ -1,0 +1,71 @@
+"""What a failed sync says of each object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from argolint import App, Operation, ResourceId
+from argolint.knowledge import load
+
+UNANSWERED = ("sync-failed", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """One message of a failed operation: `id` is None when it is the operation's own.
+
+    `rule` answers it, by failures.yaml; `cause` is sync-failed's. `hook` is the phase of a hook that failed.
+    """
+
+    id: ResourceId | None
+    message: str
+    rule: str
+    cause: str
+    hook: str = ""
+
+
+@cache
+def _classes() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    return tuple(
+        (c["rule"], c.get("cause", ""), re.compile("|".join(c["match"]), re.IGNORECASE))
+        for c in load(__package__, "failures.yaml")
+    )
+
+
+def classify(message: str) -> tuple[str, str]:
+    """(rule, cause) that answers this message."""
+    return next(((rule, cause) for rule, cause, match in _classes() if match.search(message)), UNANSWERED)
+
+
+def failures(app: App) -> tuple[Failed, ...]:
+    """What failed in the last operation, one entry an object, in the server's order; empty when it did not fail."""
+    operation = app.operation
+    if operation is None or not operation.failed:
+        return ()
+    found = tuple(_of_results(app, operation))
+    return found or (Failed(None, operation.message, *classify(operation.message)),)
+
+
+def _of_results(app: App, operation: Operation) -> Iterator[Failed]:
+    for result in operation.results:
+        hook = str(result.get("hookPhase") or "") if result.get("hookType") else ""
+        if result.get("status") != "SyncFailed" and hook not in ("Failed", "Error"):
+            continue
+        named = ResourceId(
+            str(result.get("group") or ""),
+            str(result.get("kind") or ""),
+            str(result.get("namespace") or ""),
+            str(result.get("name") or ""),
+            str(result.get("version") or ""),
+            app.cluster,
+        )
+        message = str(result.get("message") or operation.message)
+        yield Failed(named, message, *classify(message), str(result.get("hookType") or "") if hook else "")
+
+
+def answered_by(app: App, rule: str) -> tuple[Failed, ...]:
+    """The failures that `rule` explains."""
+    return tuple(f for f in failures(app) if f.rule == rule)

@@ -1,0 +1,43 @@
+"""Which source of an Application a message is about, and what else the fleet reads from there."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from argolint import App, Fleet, Object
+
+_NUMBERED = re.compile(r"source (\d+) of \d+")
+
+
+def pointer_of_source(app: App, message: str) -> str:
+    """The RFC 6901 pointer, in the Application, of the source that the message counts; of the only one when it counts none."""
+    if app.spec.get("sourceHydrator"):
+        return "/spec/sourceHydrator/drySource"
+    if not app.spec.get("sources"):
+        return "/spec/source"
+    return f"/spec/sources/{_index(app, message)}"
+
+
+def source_in(app: App, message: str) -> Object:
+    """The source that the message counts (Argo CD counts from 1); the first when it counts none."""
+    return app.sources[_index(app, message)] if app.sources else {}
+
+
+def _index(app: App, message: str) -> int:
+    found = _NUMBERED.search(message)
+    return min(max(int(found.group(1)) - 1, 0), max(len(app.sources) - 1, 0)) if found else 0
+
+
+def usual_revision(fleet: Fleet, app: App, source: Object) -> str:
+    """The revision that most other applications, compared without trouble, follow in the same repository; empty when none do."""
+    counted = Counter(
+        str(other.get("targetRevision") or "")
+        for peer in fleet.apps
+        if peer.ref != app.ref and peer.desired_known
+        for other in peer.sources
+        if other.get("repoURL") == source.get("repoURL") and other.get("chart") == source.get("chart")
+    )
+    counted.pop("", None)
+    ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ranked[0][0] if ranked and ranked[0][0] != source.get("targetRevision") else ""

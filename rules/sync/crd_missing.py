@@ -1,0 +1,103 @@
+"""The kind is unknown to the cluster
+
+What it finds: a sync that failed because the cluster knows no such kind, in any version: its CustomResourceDefinition is
+not installed, or comes later than the object. One finding a kind.
+
+Why it hurts: the dry run of the whole sync fails, so not one object of the application is applied.
+
+How to fix: install the CRD first: an earlier sync wave, or an application that is synced before. Where the CRD is made by
+the very sync (an operator installs it), let Argo CD skip the dry run of the object.
+
+Example: a ScaledObject on a cluster without KEDA.
+
+Sources: gitops-engine/pkg/sync/sync_context.go (`The Kubernetes API could not find …`); docs/user-guide/sync-options.md
+(SkipDryRunOnMissingResource) of Argo CD.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule
+from argolint.operations import consequences
+from argolint.values import excerpt
+
+from ._failures import Failed, answered_by
+from ._options import on_manifest
+
+_GROUP_VERSION = re.compile(r"group version (\S+?):|in version \"([^\"]+)\"")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each kind that the cluster does not know."""
+    by_kind: dict[tuple[str, str], list[Failed]] = {}
+    for failed in answered_by(app, "crd-missing"):
+        by_kind.setdefault((failed.id.group, failed.id.kind) if failed.id else ("", ""), []).append(failed)
+    for (group, kind), told in by_kind.items():
+        yield _finding(app, fleet, group, kind, told)
+
+
+def _finding(app: App, fleet: Fleet, group: str, kind: str, told: list[Failed]) -> Finding:
+    first = told[0]
+    what = f"{kind} ({group})" if kind else _group_version(first.message) or "a kind of this application"
+    definitions = _definitions(app, fleet, group)
+    origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
+    return Finding(
+        message=f"Cluster {app.cluster} does not know {what}{origin}, so the sync of application {app.ref} fails before anything is applied.",
+        at=Location(app.ref, first.id, "/kind" if first.id else ""),
+        evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in told[:5]),
+        related=(*definitions, *(Related(app.ref, f.id, role="symptom") for f in told[1:] if f.id)),
+        fixes=tuple(_fixes(app, group, kind, first.id, definitions)),
+        explains=tuple(consequences(app)),
+    )
+
+
+def _group_version(message: str) -> str:
+    found = _GROUP_VERSION.search(message)
+    return (found.group(1) or found.group(2)) if found else ""
+
+
+def _definitions(app: App, fleet: Fleet, group: str) -> tuple[Related, ...]:
+    """Applications of this cluster, this one included, that bring CRDs of the group."""
+    if not group:
+        return ()
+    keys = fleet.of_kind(app.cluster, "apiextensions.k8s.io", "CustomResourceDefinition")
+    found = [
+        Related(owner, ResourceId(key.group, key.kind, key.namespace, key.name, "v1", key.cluster), role="cause")
+        for key in keys
+        if key.name.endswith(f".{group}")
+        for owner in fleet.owners(key)
+    ]
+    return tuple(found[:3])
+
+
+def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions: tuple[Related, ...]) -> Iterator[Fix]:
+    resource = app.resource(id_.key) if id_ else None
+    owners = sorted({str(d.app) for d in definitions if d.app != app.ref})
+    if owners:
+        yield Fix(
+            f"Sync application {owners[0]} first: it brings the CRD",
+            "live",
+            f"Application {owners[0]}",
+            Edit("command", f"argocd app sync {owners[0]} && argocd app sync {app.ref}"),
+        )
+    else:
+        yield Fix(
+            f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
+            "live",
+            app.cluster,
+            Edit("command", f"kubectl get crd | grep '{group or 'group'}'"),
+        )
+    if resource is not None and id_ is not None:
+        yield Fix(
+            "Skip the dry run, if the very sync (or an operator that it installs) makes the CRD",
+            "manifest",
+            str(id_),
+            Edit("json-patch", on_manifest(resource.desired, "SkipDryRunOnMissingResource=true")),
+            caveat="the object is applied late, and does not help where nobody brings the CRD",
+            resource=id_,
+        )
+
+
+RULE = Rule(id="crd-missing", family="sync", severity="error", doc=__doc__, check=check, rank=10)

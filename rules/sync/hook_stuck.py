@@ -1,0 +1,212 @@
+"""An operation waits for something that does not come
+
+What it finds: a sync that has been running for minutes because it waits for a hook to complete, for an object to become
+healthy, for a deletion or for a confirmation; what it waits for and, from pods, finalizers and Events, why that does not
+come. When a more specific rule explains the object, that rule speaks alone.
+
+Why it hurts: an operation without timeout runs for ever, and while it runs no other sync can start: new commits do not
+arrive, and the objects of later waves stay missing.
+
+How to fix: remove what stops the hook or the object, then terminate the operation and sync again.
+
+Example: a PreSync Job whose pod asks for a node label that no node has.
+
+Sources: gitops-engine/pkg/sync/sync_context.go (the messages); argoproj/argo-cd#6880, #27507. Told after five minutes (option
+`minutes`); a hook whose pod is running is given `running_minutes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from argolint import (
+    App,
+    Awaited,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Node,
+    Object,
+    Operation,
+    ResourceId,
+    Rule,
+    Symptom,
+    Want,
+)
+from argolint.operations import consequences
+from argolint.values import age_text, dig, excerpt, items
+
+from ..health import _pods as pods  # noqa: TID252 - the package is installed under another name than its folder
+
+
+@dataclass(frozen=True)
+class Options:
+    """minutes: how long an operation may wait; running_minutes: how long while the awaited hook's pod runs."""
+
+    minutes: int = 5
+    running_minutes: int = 60
+
+
+def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
+    """Events of the awaited object and of its pods; the rendered manifest of an awaited hook."""
+    operation = app.operation
+    awaited = operation.awaited if operation else None
+    if operation is None or awaited is None or not _long(app, operation, options.minutes):
+        return
+    node = _node(app, awaited)
+    if node is not None:
+        yield Want("events", node.id, node.uid)
+        for child in pods.watched_below(app, node):
+            yield Want("events", child.id, child.uid)
+    if awaited.reason == "completion of hook":
+        yield Want("manifests")
+
+
+def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
+    """At most one finding: the operation that runs now."""
+    operation = app.operation
+    if operation is None or not _long(app, operation, options.minutes):
+        return
+    awaited = operation.awaited
+    if awaited is None:
+        yield _finding(app, operation, None, None, "")
+        return
+    node = _node(app, awaited)
+    trouble = next(iter(pods.troubles_below(app, node)), None) if node else None
+    running = (
+        node is not None
+        and trouble is None
+        and any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
+    )
+    if running and not _long(app, operation, options.running_minutes):
+        return
+    why = _why(app, awaited, node, trouble, running=running)
+    yield _finding(app, operation, node, trouble, why)
+
+
+def _long(app: App, operation: Operation, minutes: int) -> bool:
+    if operation.phase not in ("Running", "Terminating") or operation.waiting_to_retry:
+        return False
+    return operation.started_at is None or app.observed_at - operation.started_at > timedelta(minutes=minutes)
+
+
+def _node(app: App, awaited: Awaited) -> Node | None:
+    return next((n for n in app.nodes if awaited.is_(n.id)), None)
+
+
+def _why(app: App, awaited: Awaited, node: Node | None, trouble: pods.Trouble | None, *, running: bool) -> str:
+    """The rest of the sentence: why it does not come."""
+    if node is None:
+        return "which the resource tree does not hold"
+    if trouble is not None:
+        subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind} {trouble.node.id.name}"
+        return f'since {subject} {trouble.verb}: "{trouble.text}"'
+    if awaited.reason == "deletion of":
+        left = ", ".join(items(_live(app, node), "metadata", "finalizers")) or "a finalizer"
+        return f"which is not removed before {left} is done"
+    if awaited.reason == "pruning confirmation of":
+        return "which nobody has confirmed"
+    if running:
+        return "whose pod still runs"
+    warning = next((e for e in app.events(node.id, node.uid) or () if e.type == "Warning"), None)
+    if warning is not None:
+        return f'of which an Event says "{excerpt(f"{warning.reason}: {warning.message}")}"'
+    told = f": {excerpt(node.health.message)}" if node.health.message else ""
+    return f"which is {node.health.status or 'without health'}{told}"
+
+
+def _live(app: App, node: Node) -> Object | None:
+    resource = app.resource(node.id.key)
+    return resource.live if resource else None
+
+
+def _manifest(app: App, id_: ResourceId) -> Object | None:
+    """The desired object; a hook's only out of the plain render."""
+    resource = app.resource(id_.key)
+    if resource is not None and resource.desired is not None:
+        return resource.desired
+    rendered = app.evidence.get(Want("manifests")) or ()
+    return next((m for m in rendered if m.get("kind") == id_.kind and dig(m, "metadata", "name") == id_.name), None)
+
+
+def _finding(app: App, operation: Operation, node: Node | None, trouble: pods.Trouble | None, why: str) -> Finding:
+    awaited = operation.awaited
+    age = age_text(app.observed_at - operation.started_at) if operation.started_at else "an unknown time"
+    if awaited is None:
+        what = f'has been {operation.phase.lower()} for {age} ("{excerpt(operation.message) or "no message"}")'
+    else:
+        others = f" and {awaited.others} more" if awaited.others else ""
+        what = f"has waited {age} for the {awaited.reason} {awaited.kind} {awaited.name}{others}, {why}"
+    manifest = _manifest(app, node.id) if node else None
+    named = node.id if node else None
+    return Finding(
+        message=f"The sync of application {app.ref} {what}, so no other sync can start.",
+        at=Location(app.ref, named, pods.pointer_of(manifest, trouble) if trouble else ""),
+        confidence="proven" if trouble or not awaited else "likely",
+        evidence=tuple(_evidence(app, operation, node, trouble)),
+        fixes=(*_causes(app, awaited, named, manifest, trouble), _terminate(app)),
+        explains=(*consequences(app), *_healths(app, node)),
+    )
+
+
+def _healths(app: App, node: Node | None) -> Iterator[Symptom]:
+    if node is not None:
+        yield Symptom.health(node.id)
+        yield from (Symptom.health(child.id) for child in pods.watched_below(app, node))
+
+
+def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.Trouble | None) -> Iterator[str]:
+    since = f" since {operation.started_at:%Y-%m-%d %H:%M:%SZ}" if operation.started_at else ""
+    yield f"operation {operation.phase}{since}: {excerpt(operation.message, 400)}"
+    if node is not None:
+        wave = next((r.sync_wave for r in app.resources if r.key == node.id.key), 0)
+        yield f"{node.id}: wave {wave}, health {node.health.status or 'none'} {node.health.message}".rstrip()
+    if trouble is not None:
+        yield f"{trouble.node.id}: {trouble.text}"
+    elif node is not None and app.events(node.id, node.uid) is None:
+        yield f"Events of {node.id} could not be had"
+
+
+def _causes(
+    app: App, awaited: Awaited | None, id_: ResourceId | None, manifest: Object | None, trouble: pods.Trouble | None
+) -> Iterator[Fix]:
+    if id_ is None or awaited is None:
+        return
+    if trouble is not None and trouble.cause:
+        yield from pods.fixes(app, id_, manifest, trouble)
+    elif awaited.reason == "pruning confirmation of":
+        yield Fix(
+            "Confirm the pruning",
+            "live",
+            f"Application {app.ref}",
+            Edit("command", f"argocd app confirm-deletion {app.ref}"),
+            caveat="deletes the object",
+        )
+    else:
+        kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
+        where = f"-n {id_.namespace} " if id_.namespace else ""
+        yield Fix(
+            f"Remove what stops {id_.kind} {id_.name}",
+            "live",
+            str(id_),
+            Edit("command", f"kubectl {where}describe {kind} {id_.name}"),
+        )
+
+
+def _terminate(app: App) -> Fix:
+    return Fix(
+        "Then terminate the operation and sync again",
+        "live",
+        f"Application {app.ref}",
+        Edit("command", f"argocd app terminate-op {app.ref} && argocd app sync {app.ref}"),
+        caveat="what was applied so far stays",
+    )
+
+
+RULE = Rule(
+    id="hook-stuck", family="sync", severity="error", doc=__doc__, check=check, wants=wants, options=Options, rank=-50
+)

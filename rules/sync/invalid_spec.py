@@ -1,0 +1,155 @@
+"""The Application's spec is refused
+
+What it finds: an InvalidSpecError: the project does not permit the destination or the repository, the project does not
+exist, the destination is no cluster that Argo CD knows, or the source lacks a field. `cause` tells which: `destination`,
+`repository`, `project`, `cluster`, `source`, `unknown`.
+
+Why it hurts: sync and health are Unknown and the application is not reconciled at all; what status.resources shows is old.
+
+How to fix: correct the Application where it is wrong, or widen its project where the application is right.
+
+Example: project `edge` permits the cluster `edge` only, and an application of it names another server.
+
+Sources: util/argo/argo.go (ValidatePermissions, ValidateRepo), controller/appcontroller.go of Argo CD.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
+from argolint.values import excerpt, items
+
+from ._sources import pointer_of_source, source_in
+
+# Argo CD's own words, the narrower ones first (util/argo/argo.go).
+_CAUSES = tuple(
+    (cause, re.compile(pattern, re.IGNORECASE))
+    for cause, pattern in (
+        ("project", r"referencing project .* which does not exist|is not allowed in project|app is not allowed"),
+        ("destination", r"do(es)? not match any of the allowed destinations"),
+        (
+            "cluster",
+            r"no clusters? with this name|clusters with the same name|getting cluster|unable to find destination server|both name and server defined|destination server missing|cluster \S+ not found|destination (cluster|server)",
+        ),
+        ("repository", r"repo(sitory)? .*(is )?not permitted in project"),
+        ("source", r"spec\.source|repoURL|targetRevision is required|Manifest source|is missing\.?$|spec\.sources"),
+    )
+)
+
+
+def classify(message: str) -> str:
+    """destination, repository, project, cluster, source or unknown."""
+    return next((cause for cause, pattern in _CAUSES if pattern.search(message)), "unknown")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each InvalidSpecError."""
+    for condition in app.conditions:
+        if condition.type == "InvalidSpecError":
+            yield _finding(app, fleet, condition)
+
+
+def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
+    cause = classify(condition.message)
+    pointer = {
+        "destination": "/spec/destination",
+        "cluster": "/spec/destination",
+        "project": "/spec/project",
+        "repository": pointer_of_source(app, condition.message) + "/repoURL",
+        "source": pointer_of_source(app, condition.message),
+    }.get(cause, "/spec")
+    return Finding(
+        message=f'Application {app.ref} is refused by Argo CD: "{excerpt(condition.message)}", so it is neither compared nor synced.',
+        at=Location(app.ref, None, pointer),
+        cause=cause,
+        evidence=(f"condition InvalidSpecError: {excerpt(condition.message, 600)}",),
+        fixes=tuple(_fixes(app, fleet, cause, condition.message)),
+        explains=(
+            condition.symptom,
+            Symptom.sync(),
+            Symptom.health(),
+            Symptom.operation(),
+            Symptom.condition("SyncError"),
+        ),
+    )
+
+
+def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
+    here, project = f"Application {app.ref}", app.ref.project
+    if cause == "destination":
+        for destination in items(fleet.projects.get(project), "spec", "destinations"):
+            server, namespace = str(destination.get("server") or ""), str(destination.get("namespace") or "")
+            if server and "*" not in server and not server.startswith("!") and server != app.cluster:
+                yield Fix(
+                    f"Point the application to {server}, which its project permits",
+                    "application",
+                    here,
+                    Edit(
+                        "json-patch",
+                        [
+                            {
+                                "op": "add",
+                                "path": "/spec/destination",
+                                "value": {
+                                    "server": server,
+                                    "namespace": app.destination_namespace if namespace in ("*", "") else namespace,
+                                },
+                            }
+                        ],
+                    ),
+                    caveat="deploys to that cluster"
+                    if namespace in ("*", "") or "*" not in namespace
+                    else f"namespaces there must match {namespace}",
+                )
+        yield Fix(
+            f"Permit this destination in project {project}",
+            "argocd-settings",
+            f"AppProject {project}",
+            Edit("command", f"argocd proj add-destination {project} {app.cluster} {app.destination_namespace or '*'}"),
+            caveat="every application of the project may then deploy there",
+        )
+    elif cause == "repository":
+        repo = excerpt(str(source_in(app, message).get("repoURL") or ""))
+        yield Fix(
+            f"Permit the repository in project {project}",
+            "argocd-settings",
+            f"AppProject {project}",
+            Edit("command", f"argocd proj add-source {project} {repo}"),
+            caveat="every application of the project may then deploy from there",
+        )
+    elif cause == "project":
+        known = ", ".join(sorted(fleet.projects)[:10])
+        yield Fix(
+            "Name a project that exists" + (f": {known}" if known else ""),
+            "application",
+            here,
+            Edit("command", f"argocd app set {app.ref} --project <project>"),
+        )
+        yield Fix(
+            f"Create project {project}, or let it take applications of namespace {app.ref.namespace}",
+            "argocd-settings",
+            f"AppProject {project}",
+            Edit("yaml", f"spec:\n  sourceNamespaces:\n  - {app.ref.namespace}"),
+        )
+    elif cause == "cluster":
+        known = ", ".join(sorted(fleet.clusters)[:10])
+        yield Fix(
+            "Name a registered cluster" + (f": {known}" if known else "") + "; by server or by name, not by both",
+            "application",
+            here,
+            Edit("command", "argocd cluster list"),
+        )
+    else:
+        yield Fix("Complete the Application's spec", "application", here, Edit("text", excerpt(message, 600)))
+
+
+RULE = Rule(
+    id="invalid-spec",
+    family="sync",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    causes=("destination", "repository", "project", "cluster", "source", "unknown"),
+)

@@ -1,0 +1,65 @@
+"""Automated sync gave up at this revision
+
+What it finds: an automated application whose last sync failed, with the condition SyncError: Argo CD remembers revision and
+parameters of the failed attempt and does not try them again.
+
+Why it hurts: repairing the cluster (a missing CRD, a quota, a webhook) is not enough. Nothing happens until there is a new
+commit or a person syncs, and self-heal is off as long as this lasts.
+
+How to fix: repair the cause, which another finding names, then sync once by hand or push a commit. Where the failure passes
+by itself, allow more retries with a longer backoff; for a manifest that is wrong, more retries do not help.
+
+Example: `Failed last sync attempt to [9c72…]: one or more synchronization tasks are not valid (retried 2 times).`
+
+Sources: controller/appcontroller.go (autoSync, alreadyAttemptedSync); argoproj/argo-cd#18442.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
+from argolint.values import dig, excerpt
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """At most one finding: SyncError on an automated application whose operation has failed for good."""
+    operation = app.operation
+    told = next((c for c in app.conditions if c.type == "SyncError"), None)
+    if told is None or operation is None or not app.automated or operation.phase not in ("Failed", "Error"):
+        return
+    tried = f" after {operation.retry_count + 1} attempts" if operation.retry_count else ""
+    revision = ", ".join(r[:12] for r in operation.revisions) or "this revision"
+    yield Finding(
+        message=f"Automated sync of application {app.ref} gave up at {revision}{tried}, so nothing is synced or healed before a new commit or a sync by hand.",
+        at=Location(
+            app.ref, None, "/spec/syncPolicy/retry" if dig(app.spec, "syncPolicy", "retry") else "/spec/syncPolicy"
+        ),
+        evidence=(
+            f"condition SyncError: {excerpt(told.message, 600)}",
+            f"operation {operation.phase}"
+            + (f" at {operation.finished_at:%Y-%m-%d %H:%M:%SZ}" if operation.finished_at else ""),
+        ),
+        fixes=(
+            Fix(
+                "Repair the cause of the failure, then sync once by hand or push a commit",
+                "live",
+                f"Application {app.ref}",
+                Edit("command", f"argocd app sync {app.ref}"),
+            ),
+            Fix(
+                "Allow more attempts, if the failure passes by itself",
+                "application",
+                f"Application {app.ref}",
+                Edit(
+                    "yaml",
+                    "spec:\n  syncPolicy:\n    retry:\n      limit: 10\n      backoff:\n        duration: 30s\n        factor: 2\n        maxDuration: 10m",
+                ),
+                caveat="does not help against a manifest that is wrong",
+            ),
+        ),
+        explains=(Symptom.condition("SyncError"),),
+    )
+
+
+RULE = Rule(id="retry-exhausted", family="sync", severity="error", doc=__doc__, check=check, rank=10)

@@ -1,0 +1,249 @@
+"""Self-heal repeats at one revision
+
+What it finds: an application whose self-heal has put the same objects right again and again without a new commit; the field
+and both writers are named: Argo CD and another application, an autoscaler, a controller, a webhook or a person.
+
+Why it hurts: two writers undo each other for ever. Pods may restart with each turn, the API server and Argo CD work without
+end, and the application is never in sync for long. Nothing of it shows in the history, since self-heals are partial syncs.
+
+How to fix: let one of the two own the field: drop it from Git, or stop the other writer, or ignore it and respect that.
+
+Example: a HorizontalPodAutoscaler sets replicas to 5, Git says 2, and self-heal scales down every few seconds.
+
+Sources: controller/appcontroller.go (autoSync), `operation.sync.autoHealAttemptsCount`; argoproj/argo-cd#21497, #14666. Told
+from three attempts on (option `attempts`) when the last one is not older than `recent_minutes`. It comments: the rule that
+knows the reason of the difference speaks as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from argolint import (
+    MISSING,
+    App,
+    AppRef,
+    Change,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Want,
+    Writer,
+    managed_fields,
+)
+from argolint.diff import differences
+from argolint.values import dig, get, items, show
+
+from ._options import on_application
+
+
+@dataclass(frozen=True)
+class Options:
+    """attempts: how many self-heals at one revision make a loop; recent_minutes: how old the last one may be."""
+
+    attempts: int = 3
+    recent_minutes: int = 15
+
+
+_ARGOCD = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Between two turns the application looks fine."""
+    return _loops(app, Options())
+
+
+def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
+    """The same object in the other application that has it: what it wants the field to be."""
+    if _loops(app, options):
+        for resource in _healed(app):
+            for other in _rivals(app, fleet, resource):
+                yield Want("peer", resource.id, app=other)
+
+
+def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
+    """One finding for each object that self-heal keeps putting right."""
+    if _loops(app, options):
+        yield from (f for resource in _healed(app) if (f := _finding(app, fleet, resource)))
+
+
+def _loops(app: App, options: Options) -> bool:
+    operation = app.operation
+    if operation is None or not app.self_heal or operation.self_heal_attempts < options.attempts:
+        return False
+    last = operation.finished_at or operation.started_at
+    return last is None or app.observed_at - last <= timedelta(minutes=options.recent_minutes)
+
+
+def _healed(app: App) -> tuple[Resource, ...]:
+    """The objects of the last partial sync, which names no namespace where it is the destination's."""
+    named = {
+        (r.get("group") or "", r.get("kind") or "", r.get("namespace") or "", r.get("name") or "")
+        for r in items(dig(app.operation.raw if app.operation else None, "operation", "sync"), "resources")
+    }
+    found = [
+        r for r in app.resources if {(r.group, r.kind, r.namespace, r.name), (r.group, r.kind, "", r.name)} & named
+    ]
+    return tuple(r for r in found if not r.hook)
+
+
+def _rivals(app: App, fleet: Fleet, resource: Resource) -> tuple[AppRef, ...]:
+    return tuple(ref for ref in fleet.owners(resource.key) if ref != app.ref)
+
+
+def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
+    """None when nothing is left to see of the quarrel: the last turn may have been the last."""
+    rivals = _rivals(app, fleet, resource)
+    pointer, desired, live, writer = _field(app, resource, rivals)
+    if not pointer and not resource.missing:
+        return None
+    scaler = _autoscaler(app, resource) if pointer == "/spec/replicas" else None
+    related = tuple(Related(ref, resource.id, pointer, role="claimant") for ref in rivals)
+    if rivals:
+        other = "application " + ", ".join(str(ref) for ref in rivals)
+    elif scaler is not None:
+        other = f"HorizontalPodAutoscaler {scaler.name}"
+        related = (Related(app.ref, scaler, role="cause"),)
+    elif writer is not None:
+        other = writer.manager + (f" ({writer.subresource})" if writer.subresource else "")
+    elif live is MISSING:
+        other = "the API server or the object's own controller, which drops it again"
+    else:
+        other = "a writer that managedFields does not name"
+    masked = resource.kind == "Secret" and resource.group == "" and pointer.startswith(("/data", "/stringData"))
+    sides = "" if masked else f" ({show(desired, pointer)} in Git, {show(live, pointer)} live)"
+    what = f"{pointer}{sides} of {resource.id}" if pointer else f"{resource.id}, which is gone again,"
+    operation = app.operation
+    assert operation is not None  # _loops looked
+    revision = ", ".join(r[:12] for r in operation.revisions) or "one revision"
+    return Finding(
+        message=f"Self-heal of application {app.ref} has put {what} right {operation.self_heal_attempts} times at {revision} against {other}, so the two undo each other for ever.",
+        at=Location(app.ref, resource.id, pointer),
+        evidence=tuple(_evidence(app, resource, pointer)),
+        related=related,
+        fixes=tuple(_fixes(app, resource, pointer, related)),
+    )
+
+
+_Field = tuple[str, Json, Json, Writer | None]
+
+
+def _field(app: App, resource: Resource, rivals: tuple[AppRef, ...]) -> _Field:
+    """(pointer, Git's value, live's value, live's writer) of the field in dispute; an empty pointer when none is seen now."""
+    change = min(resource.changes, key=_weight, default=None)
+    if change is not None:
+        return change.pointer, change.desired, change.live, change.writer if _foreign(change.writer) else None
+    for ref in rivals:
+        peer = app.evidence.get(Want("peer", resource.id, app=ref))
+        if isinstance(peer, Resource) and peer.desired and resource.desired:
+            for pointer, ours, theirs in sorted(
+                differences(resource.desired, peer.desired), key=lambda d: (d[0].startswith("/metadata"), d[0])
+            ):
+                return pointer, ours, theirs, None
+    if _autoscaler(app, resource) is not None and get(resource.desired, "/spec/replicas", None) is not None:
+        return "/spec/replicas", get(resource.desired, "/spec/replicas"), get(resource.live, "/spec/replicas"), None
+    return "", MISSING, MISSING, None
+
+
+def _weight(change: Change) -> tuple[bool, bool, str]:
+    """The field that somebody else wrote comes first; metadata comes last."""
+    return change.pointer.startswith("/metadata"), not _foreign(change.writer), change.pointer
+
+
+def _foreign(writer: Writer | None) -> bool:
+    return writer is not None and writer.manager not in _ARGOCD
+
+
+def _autoscaler(app: App, resource: Resource) -> ResourceId | None:
+    """The HorizontalPodAutoscaler of this application that scales the object."""
+    for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
+        target = dig(hpa.any, "spec", "scaleTargetRef") or {}
+        if (target.get("kind"), target.get("name"), hpa.namespace) == (
+            resource.kind,
+            resource.name,
+            resource.namespace,
+        ):
+            return hpa.id
+    return None
+
+
+def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
+    operation = app.operation
+    assert operation is not None
+    yield f"operation.sync.autoHealAttemptsCount is {operation.self_heal_attempts}; a new revision sets it to 0"
+    if operation.finished_at:
+        yield f"the last self-heal ended {operation.finished_at:%Y-%m-%d %H:%M:%SZ} ({operation.phase}); the application is {app.sync_status} now"
+    if resource.live is not None and pointer:
+        for writer in managed_fields.writers(resource.live, pointer)[:3]:
+            at = f" at {writer.time:%Y-%m-%d %H:%M:%SZ}" if writer.time else ""
+            yield f"{pointer} was written by {writer.manager} ({writer.operation or 'Update'}){at}"
+
+
+def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, ...]) -> Iterator[Fix]:
+    rivals = [r for r in related if r.role == "claimant"]
+    if rivals:
+        yield Fix(
+            f"Keep {resource.id} in one of the two applications only",
+            "manifest",
+            f"{app.ref} or {rivals[0].app}",
+            Edit(
+                "text",
+                f"delete the manifest of {resource.id} from one of them; annotate it argocd.argoproj.io/sync-options: Prune=false there first, so that it is not pruned",
+            ),
+            caveat="the application that pruned it last would delete it for both",
+        )
+        return
+    if pointer and get(resource.desired, pointer, None) is not None:
+        yield Fix(
+            f"Leave {pointer} out of Git, so that its other writer owns it",
+            "manifest",
+            str(resource.id),
+            Edit("json-patch", [{"op": "remove", "path": pointer}]),
+            caveat="Git no longer says what the field is",
+            resource=resource.id,
+        )
+    if pointer:
+        entry = {
+            "group": resource.group,
+            "kind": resource.kind,
+            "name": resource.name,
+            "namespace": resource.namespace,
+            "jsonPointers": [pointer],
+        }
+        entry = {k: v for k, v in entry.items() if v}
+        held = items(app.spec, "ignoreDifferences")
+        add: dict[str, Json] = {"op": "add", "path": "/spec/ignoreDifferences/-", "value": entry}
+        yield Fix(
+            "Or ignore the field, and respect that in syncs",
+            "application",
+            f"Application {app.ref}",
+            Edit(
+                "json-patch",
+                [
+                    add if held else {"op": "add", "path": "/spec/ignoreDifferences", "value": [entry]},
+                    *on_application(app, "RespectIgnoreDifferences=true"),
+                ],
+            ),
+            caveat="hides every later difference of that field",
+        )
+
+
+RULE = Rule(
+    id="self-heal-loop",
+    family="sync",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    reads=reads,
+    options=Options,
+)

@@ -1,0 +1,160 @@
+"""The last sync failed
+
+What it finds: an operation that failed, or an error condition, that no more specific rule explains. The server's reason is
+sorted into a cause: `quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation`
+(the API server refused the object), `timeout`, `unknown`.
+
+Why it hurts: the cluster does not hold what Git says, and objects after the one that failed were not applied at all.
+
+How to fix: repair what the message names, then sync again; automated sync does not try the same revision twice.
+
+Example: a ResourceQuota of the namespace is used up, so the API server refuses the next pod's PersistentVolumeClaim.
+
+Sources: gitops-engine/pkg/sync/sync_context.go, controller/sync.go of Argo CD; k8s.io/apiserver pkg/admission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, Rule, Severity, Symptom
+from argolint.operations import consequences
+from argolint.values import excerpt
+
+from ._failures import Failed, classify, failures
+
+_ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for the operation, and one for each error condition that speaks of something else."""
+    left = [f for f in failures(app) if f.rule == "sync-failed"]
+    if left:
+        yield _of_operation(app, left)
+    elif not failures(app):
+        yield from (_of_condition(app, c) for c in app.conditions if c.type == "SyncError")
+    for condition in app.conditions:
+        if condition.is_error and condition.type not in _ANSWERED_ELSEWHERE:
+            yield _of_condition(app, condition)
+
+
+def _of_operation(app: App, left: list[Failed]) -> Finding:
+    first = left[0]
+    operation = app.operation
+    assert operation is not None  # failures come from an operation
+    who = str(first.id) if first.id else f"application {app.ref}"
+    more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+    hook = f" ({first.hook} hook)" if first.hook else ""
+    waits = "Argo CD tries again" if operation.waiting_to_retry else "the cluster does not hold what Git says"
+    severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
+    return Finding(
+        message=f'The last sync failed at {who}{hook}{more}: "{excerpt(first.message)}", so {waits}.',
+        at=Location(app.ref, first.id),
+        cause=first.cause,
+        severity=severity,
+        evidence=tuple(_evidence(app, left)),
+        related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
+        fixes=tuple(_fixes(app, first)),
+        explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_of_objects(left)),
+    )
+
+
+def _of_objects(left: list[Failed]) -> Iterator[Symptom]:
+    """Beside failures that other rules answer: only the objects, since the operation is theirs as well."""
+    for failed in left:
+        if failed.id:
+            yield Symptom.change(failed.id)
+            yield Symptom.missing(failed.id)
+
+
+def _evidence(app: App, left: list[Failed]) -> Iterator[str]:
+    operation = app.operation
+    assert operation is not None
+    yield f"operation {operation.phase}: {excerpt(operation.message, 600)}"
+    for failed in left[:5]:
+        yield f"{failed.id or app.ref}: {excerpt(failed.message, 400)}"
+    if operation.retry_count:
+        yield f"retried {operation.retry_count} times"
+
+
+def _of_condition(app: App, condition: Condition) -> Finding:
+    rule, cause = classify(condition.message)
+    wipes = "auto-sync will wipe out all resources" in condition.message
+    return Finding(
+        message=f'Application {app.ref} has the condition {condition.type}: "{excerpt(condition.message)}", so '
+        + (
+            "automated sync refuses to go on." if condition.type == "SyncError" else "Argo CD cannot do its work on it."
+        ),
+        at=Location(app.ref),
+        cause=cause if rule == "sync-failed" else "unknown",
+        evidence=(f"condition {condition.type}: {excerpt(condition.message, 600)}",),
+        fixes=tuple(_allow_empty(app) if wipes else _fixes(app, Failed(None, condition.message, rule, cause))),
+        explains=(condition.symptom,),
+    )
+
+
+def _allow_empty(app: App) -> Iterator[Fix]:
+    yield Fix(
+        "Restore the manifests: the source renders nothing",
+        "manifest",
+        "the source's path",
+        Edit("command", f"argocd app manifests {app.ref}"),
+    )
+    yield Fix(
+        "Or allow an empty application, if all its objects shall go",
+        "application",
+        f"Application {app.ref}",
+        Edit("json-patch", [{"op": "add", "path": "/spec/syncPolicy/automated/allowEmpty", "value": True}]),
+        caveat="with prune on, every object of the application is deleted",
+    )
+
+
+def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
+    namespace = (failed.id.namespace if failed.id else "") or app.destination_namespace or "default"
+    again = Edit("command", f"argocd app sync {app.ref}")
+    match failed.cause:
+        case "quota":
+            yield Fix(
+                "Raise the ResourceQuota or LimitRange, or request less",
+                "live",
+                f"namespace {namespace}",
+                Edit("command", f"kubectl -n {namespace} describe resourcequota,limitrange"),
+            )
+        case "admission":
+            yield Fix(
+                "Change the object so that the policy admits it, or repair the webhook that does not answer",
+                "manifest",
+                str(failed.id or app.ref),
+                Edit("text", excerpt(failed.message, 600)),
+            )
+        case "forbidden":
+            yield Fix(
+                "Grant Argo CD the right on the destination, or permit the kind in the project",
+                "argocd-settings",
+                f"AppProject {app.ref.project}, RBAC of the destination",
+                Edit("command", f"argocd proj get {app.ref.project}"),
+            )
+        case "validation":
+            yield Fix(
+                "Correct the field that the API server refuses",
+                "manifest",
+                str(failed.id or app.ref),
+                Edit("text", excerpt(failed.message, 600)),
+            )
+        case "timeout":
+            yield Fix(
+                "Sync again when the API server answers, and look at what made it slow", "live", app.cluster, again
+            )
+        case _:
+            yield Fix("Repair what the message names, then sync again", "live", f"Application {app.ref}", again)
+
+
+RULE = Rule(
+    id="sync-failed",
+    family="sync",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    causes=("quota", "admission", "forbidden", "validation", "timeout", "unknown"),
+    rank=-100,
+)
