@@ -132,7 +132,7 @@ class Operation:
     def awaited(self) -> Awaited | None:
         """What the running operation says that it waits for (gitops-engine/pkg/sync/sync_context.go)."""
         found = _AWAITED.search(self.message) if self.phase == "Running" and not self.waiting_to_retry else None
-        return Awaited(*found.group(1, 2, 3, 4), int(found.group(5) or 0)) if found else None
+        return Awaited(found[1], found[2], found[3], found[4], int(found[5] or 0)) if found else None
 
 
 @dataclass(frozen=True, slots=True)

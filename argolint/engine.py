@@ -301,8 +301,8 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> AppResult:
         rule = chosen.rule
         try:
             if rule.check is not None:
-                found = rule.check(app, fleet, chosen.options)
-                findings += [_stamp(with_consequences(f, app), chosen, app) for f in found]
+                told = rule.check(app, fleet, chosen.options)
+                findings += [_stamp(with_consequences(f, app), chosen, app) for f in told]
             if rule.collect is not None:
                 facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
         except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
