@@ -215,6 +215,11 @@ class Resource:
         """The desired object, else the live one, else nothing."""
         return self.desired or self.live or {}
 
+    def mentions(self, text: str) -> bool:
+        """True when a state holds this text as the server sent it: a cheap look before decoding a fleet of objects."""
+        states = (self.desired_state, self.live_state)
+        return any(text in s if isinstance(s, str) else text in str(s) for s in states if s is not None)
+
     @property
     def claimed(self) -> bool:
         """The list shows it as wanted by its application: compared (so neither hook nor skipped) and not to be pruned."""
