@@ -1,4 +1,5 @@
-"""What a rule author imports; everything else may change, `argolint.values`, `argolint.knowledge` and `argolint.testing` aside.
+"""What a rule author imports; everything else may change but for these modules, which rules may import too:
+`argolint.values`, `argolint.knowledge`, `argolint.compare`, `argolint.ignore` and `argolint.testing`.
 
 A rule is a module with a docstring (its page) and one value::
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from argolint.app import App, Awaited, Condition, Event, Health, Node, Operation, Resource
     from argolint.fleet import Fleet
+    from argolint.ignore_fix import narrowest_ignore
     from argolint.model import (
         MISSING,
         AppRef,
@@ -44,6 +46,7 @@ __version__ = "0.1.0"
 _HOME = {
     "argolint.app": ("App", "Awaited", "Condition", "Event", "Health", "Node", "Operation", "Resource"),
     "argolint.fleet": ("Fleet",),
+    "argolint.ignore_fix": ("narrowest_ignore",),
     "argolint.model": (
         "MISSING",
         "AppRef",
@@ -107,4 +110,5 @@ __all__ = [
     "Want",
     "Writer",
     "__version__",
+    "narrowest_ignore",
 ]

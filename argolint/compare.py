@@ -24,7 +24,7 @@ from argolint.ignore import (
     server_rules,
     trusted,
 )
-from argolint.model import Json, Object
+from argolint.model import MISSING, Json, Object
 from argolint.scheme import builtin, canonical, defaulted, group_of, merge_key
 from argolint.server_side import server_side_apply, with_owner
 from argolint.three_way import Place, completed, three_way
@@ -72,10 +72,14 @@ class Comparison:
 
     @property
     def pointers(self) -> tuple[str, ...]:
-        """The pointers of every difference, sorted; empty for an object that exists on one side only."""
+        """The pointers of every difference, sorted; empty for an object that exists on one side only.
+
+        An explicit null and an absent field are one: older Go types print `creationTimestamp: null` into templates.
+        """
         if not self.modified or self.normalized is None or self.predicted is None:
             return ()
-        return tuple(sorted(pointer for pointer, _, _ in differences(self.predicted, self.normalized)))
+        found = differences(self.predicted, self.normalized)
+        return tuple(sorted(pointer for pointer, *sides in found if not all(s is None or s is MISSING for s in sides)))
 
 
 def rules_of(application: Object, settings: Object) -> Rules:

@@ -8,6 +8,7 @@ sorted before anything looks at them, so the bytes of a report do not depend on 
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any
 from argolint import argocd
 from argolint.app import App, Resource, app_from_list
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UnreadableStateError
+from argolint.fix import unreplayed, verify
 from argolint.fleet import Fleet, cluster_of
 from argolint.model import AppRef, Fact, Failure, Finding, Note, Object, Severity, Source, Symptom
 from argolint.notes import notes
@@ -25,6 +27,8 @@ from argolint.operations import with_consequences
 from argolint.rule import Rule, Want
 from argolint.transport import Transport
 from argolint.values import dig
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -307,13 +311,30 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> AppResult:
                 facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
         except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(_crash(rule, app.ref, "check", error))
-    kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
+    by_id = {c.rule.id: c for c in rules}
+    kept = settle(findings, {id_: c.rule.rank for id_, c in by_id.items()})
+    proven = tuple(_proven(finding, app, fleet, by_id[finding.rule], failures) for finding in kept)
     found: tuple[Note, ...] = ()
     try:
         found = tuple(notes(app))
     except UnreadableStateError as error:
         failures.append(Failure("states", error.message, error.hint, app.ref))
-    return AppResult(app.ref, len(app.resources), tuple(kept), tuple(facts), tuple(failures), found)
+    return AppResult(app.ref, len(app.resources), proven, tuple(facts), tuple(failures), found)
+
+
+def _proven(finding: Finding, app: App, fleet: Fleet, chosen: Chosen, failures: list[Failure]) -> Finding:
+    """The finding with its fixes replayed; one that does not work is not offered."""
+    check, options = chosen.rule.check, chosen.options
+    try:
+        again = (lambda after: check(after, fleet, options)) if check else None
+        fixes = [verify(fix, finding, app, fleet, again) for fix in finding.fixes]
+    except Exception as error:  # a rule's crash on the state after its fix is a Failure that names it
+        failures.append(_crash(chosen.rule, app.ref, "verify", error))
+        return finding
+    for fix in fixes:
+        if fix.verified is False:
+            _LOG.debug("%s: dropped the fix %r of %s: %s", finding.rule, fix.title, app.ref, fix.unverified)
+    return replace(finding, fixes=tuple(fix for fix in fixes if fix.verified is not False))
 
 
 def _crash(rule: Rule, ref: AppRef | None, stage: str, error: Exception) -> Failure:
@@ -370,7 +391,10 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
         chosen = chosen_by_id[rule_id]
         try:
             findings += [
-                _stamp(f, chosen, None, key) for f in (chosen.rule.join or _nothing)(key, facts, chosen.options)
+                replace(stamped, fixes=tuple(map(unreplayed, stamped.fixes)))
+                for stamped in (
+                    _stamp(f, chosen, None, key) for f in (chosen.rule.join or _nothing)(key, facts, chosen.options)
+                )
             ]
         except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(_crash(chosen.rule, None, "join", error))

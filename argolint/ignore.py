@@ -73,10 +73,15 @@ def server_rules(settings: Object) -> tuple[IgnoreRule, ...]:
 
 def _server_rules(overrides: Mapping[str, Json]) -> Iterator[IgnoreRule]:
     for key, override in sorted(overrides.items()):
-        entry = yaml.safe_load((override or {}).get("ignoreDifferences") or "")
+        entry = _parsed((override or {}).get("ignoreDifferences") or "")
         rule = _rule(entry, *_group_kind(key), key) if isinstance(entry, Mapping) else IgnoreRule()
         if rule.json_pointers or rule.jq_paths or rule.managers:
             yield rule
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Json:
+    return yaml.safe_load(text)
 
 
 def known_types(settings: Object) -> tuple[KnownTypes, ...]:
@@ -166,7 +171,7 @@ def normalize(obj: Object, rules: Iterable[IgnoreRule], types: Iterable[KnownTyp
     for rule in rules:
         if (rule.json_pointers or rule.jq_paths) and matches_object(rule, obj):
             for pointer in rule.json_pointers:
-                obj = _without(obj, pointer.split("/")[1:])
+                obj = without(obj, pointer)
             for path in rule.jq_paths:
                 obj = _without_jq(obj, path)
     for known in types:
@@ -176,14 +181,18 @@ def normalize(obj: Object, rules: Iterable[IgnoreRule], types: Iterable[KnownTyp
     return obj
 
 
-def _without(node: Json, tokens: list[str]) -> Json:
-    """The node without what the (still escaped) tokens name; a path that does not exist changes nothing.
+def without(node: Json, pointer: str) -> Json:
+    """The node without what the pointer names; a path that does not exist changes nothing.
 
     Like evanphx/json-patch, what stands before the first slash is not looked at.
     """
+    return _without(node, [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]])
+
+
+def _without(node: Json, tokens: list[str]) -> Json:
     if not tokens:
         return node
-    token = tokens[0].replace("~1", "/").replace("~0", "~")
+    token = tokens[0]
     if isinstance(node, Mapping) and token in node:
         if len(tokens) == 1:
             return {key: value for key, value in node.items() if key != token}
@@ -240,28 +249,22 @@ def trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple
     left, right = live, desired
     for entry in (live.get("metadata") or {}).get("managedFields") or () if managers else ():
         if entry.get("manager") in managers:
-            for tokens in _disputed(entry.get("fieldsV1") or {}, live, desired):
-                left, right = _without(left, list(tokens[0])), _without(right, list(tokens[1]))
+            for here, there in _disputed(entry.get("fieldsV1") or {}, live, desired):
+                left, right = without(left, here), without(right, there)
     return left, right
 
 
-_Paths = tuple[tuple[str, ...], tuple[str, ...]]
-
-
-def _disputed(fields: Object, live: Json, desired: Json, at: _Paths = ((), ())) -> Iterator[_Paths]:
-    """The escaped tokens, on each side, of the owned leaves that both sides hold with different values."""
+def _disputed(fields: Object, live: Json, desired: Json, at: tuple[str, str] = ("", "")) -> Iterator[tuple[str, str]]:
+    """The pointers, into live and into desired, of the owned leaves that both hold with different values."""
     for step, below in fields.items():
-        if step == ".":
+        here, there = (None, None) if step == "." else (locate(live, step), locate(desired, step))
+        if here is None or there is None:
             continue
-        places = (locate(live, step), locate(desired, step))
-        if places[0] is None or places[1] is None:
-            continue
-        here = (live[places[0]], desired[places[1]])
-        paths = tuple((*side, join_pointer(place)[1:]) for side, place in zip(at, places, strict=True))
+        pointers = (at[0] + join_pointer(here), at[1] + join_pointer(there))
         if below:
-            yield from _disputed(below, *here, (paths[0], paths[1]))
-        elif here[0] != here[1]:
-            yield paths[0], paths[1]
+            yield from _disputed(below, live[here], desired[there], pointers)
+        elif live[here] != desired[there]:
+            yield pointers
 
 
 def locate(node: Json, step: str) -> Any:

@@ -1,0 +1,290 @@
+"""Fixes are proven before they are printed: applied in memory, synced in memory, compared and linted again.
+
+Three moments count: now (live as it is), after a sync, and after the field's other writer has written its value again. A
+manifest or Application edit is verified when the differences that the finding claims are gone in them, nothing new differs,
+and the rule itself is silent about the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from argolint import compare, diff
+from argolint.app import App, Resource
+from argolint.compare import Comparison, Rules, Strategy
+from argolint.fleet import Fleet
+from argolint.ignore import IgnoreRule, matches_object, without
+from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey
+from argolint.values import get, split_pointer
+
+Check = Callable[[App], Iterable[Finding]]
+"""The finding's own rule, over another state of the application."""
+
+RENDERED_FROM = ("/spec/source", "/spec/sources", "/spec/sourceHydrator", "/spec/destination", "/spec/project")
+
+
+class _CannotReplay(Exception):
+    """Why a fix can be neither proven nor contradicted here."""
+
+
+class _Contradicted(Exception):
+    """Why a fix does not work."""
+
+
+def verify(fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | None = None) -> Fix:
+    """The fix with its verdict: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
+
+    `app` is the application whose manifest or Application object the fix edits, with its states.
+    """
+    try:
+        _replay(fix, finding, app, fleet, check)
+    except _CannotReplay as reason:
+        return replace(fix, verified=None, unverified=str(reason))
+    except _Contradicted as fault:
+        return replace(fix, verified=False, unverified=str(fault))
+    return replace(fix, verified=True, unverified="")
+
+
+def unreplayed(fix: Fix) -> Fix:
+    """A fleet finding's fix: no one application's states could prove it, and it says so."""
+    why = _NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
+    return replace(fix, verified=None, unverified=why)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One managed object before the fix, and the pointers that Argo CD shows of it today."""
+
+    resource: Resource
+    live: Object
+    desired: Object
+    shown: frozenset[str]
+    claimed: tuple[str, ...]
+    """The pointers whose differences the finding explains."""
+    server_side: bool
+    """The controller compares server-side: inferred, since no API tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """An object at one moment after the fix."""
+
+    live: Object
+    desired: Object
+    comparison: Comparison
+
+
+def _replay(fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | None) -> None:
+    """Returns when the fix is proven. Raises _CannotReplay or _Contradicted."""
+    _require_replayable(fix, finding, check)
+    raw, pairs = app.raw, _pairs(fix, finding, app, fleet)
+    if fix.target == "application":
+        raw = _patched(fix, raw)
+    touched: dict[ResourceKey, _Moment] = {}
+    for pair in pairs:
+        desired = _patched(fix, pair.desired) if fix.target == "manifest" else pair.desired
+        live = _patched(fix, pair.live) if fix.target == "live" else pair.live
+        if _identity(desired) != _identity(pair.desired):
+            raise _CannotReplay("the edit makes another object of it")
+        for moment in _moments(fix, pair, live, desired, _terms(raw, desired, pair, fleet)):
+            touched[pair.resource.key] = moment
+            for pointer in moment.comparison.pointers:
+                if any(_under(pointer, claim) for claim in pair.claimed):
+                    raise _Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
+                if pointer not in pair.shown:
+                    raise _Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
+    _require_silence(finding, _after(app, raw, touched), check)
+
+
+def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None:
+    if fix.edit.kind != "json-patch":
+        raise _CannotReplay(_NOT_REPLAYED[fix.edit.kind])
+    if fix.target not in ("manifest", "application", "live"):
+        raise _CannotReplay("what is made of this setting cannot be replayed")
+    if any(symptom.kind != "change" for symptom in finding.explains):
+        raise _CannotReplay("only a sync shows whether this ends it")
+    if not finding.explains and check is None:
+        raise _CannotReplay("nothing tells whether the fault is gone")
+    paths = [str(operation.get(field, "")) for operation in fix.edit.content for field in ("path", "from")]
+    if fix.target == "application" and any(_under(path, root) for path in paths for root in RENDERED_FROM):
+        raise _CannotReplay("the edit changes what is rendered, and nothing is rendered here")
+
+
+_NOT_REPLAYED = {
+    "command": "a command is not run",
+    "yaml": "what is rendered from this fragment is not known here",
+    "text": "advice cannot be replayed",
+}
+
+
+def _pairs(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> Iterator[_Pair]:
+    """The objects whose comparison the fix can change."""
+    if fix.target == "application":
+        if not app.read or not app.desired_known:
+            raise _CannotReplay("the states of the application's objects are not known")
+        after = _patched(fix, app.raw)
+        ignored = tuple(compare.rules_of(raw, fleet.settings).ignore for raw in (app.raw, after))
+        for resource in app.resources:
+            if resource.live and resource.desired:
+                ways = [
+                    _way(raw, rules, resource.desired) for raw, rules in zip((app.raw, after), ignored, strict=True)
+                ]
+                if ways[0] != ways[1]:
+                    yield _pair(resource, finding, app, fleet)
+        return
+    target = fix.resource or finding.at.resource
+    resource_ = app.resource(target.key) if target else None
+    if resource_ is None or not resource_.live or not resource_.desired:
+        raise _CannotReplay("the states of the object are not known")
+    if any(symptom.resource != resource_.key for symptom in finding.explains):
+        raise _CannotReplay("it works through another object")
+    masked = resource_.kind == "Secret" and not resource_.group
+    if masked and any(str(o.get("path", "")).startswith(("/data", "/stringData")) for o in fix.edit.content):
+        raise _CannotReplay("Argo CD masks the data of Secrets")
+    yield _pair(resource_, finding, app, fleet)
+
+
+def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet) -> _Pair:
+    live, desired = resource.live, resource.desired
+    assert live is not None
+    assert desired is not None
+    shown = Comparison(resource.normalized, resource.predicted, resource.modified).pointers
+    rules = compare.rules_of(app.raw, fleet.settings)
+    for server_side in (False, True):
+        strategy = compare.strategy_of(app.raw, desired, server_side=server_side)
+        if resource.normalized and compare.compare(live, desired, rules, strategy).pointers == shown:
+            claimed = tuple(symptom.detail for symptom in finding.explains if symptom.resource == resource.key)
+            return _Pair(resource, live, desired, frozenset(shown), claimed, server_side)
+    raise _CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
+
+
+def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object) -> tuple[object, ...]:
+    """All that the Application says about comparing and syncing this object. To respect `/status` alone means nothing."""
+    own = {replace(rule, origin="") for rule in rules if matches_object(rule, desired)}
+    effective = any(rule.jq_paths or rule.managers or set(rule.json_pointers) - {"/status"} for rule in own)
+    return (
+        own,
+        compare.strategy_of(raw, desired),
+        compare.syncs_server_side(raw, desired),
+        effective and compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """How one object is compared and synced under one version of the Application."""
+
+    rules: Rules
+    strategy: Strategy
+    server_side: bool
+    respect_ignored: bool
+
+
+def _terms(raw: Object, desired: Object, pair: _Pair, fleet: Fleet) -> _Terms:
+    return _Terms(
+        compare.rules_of(raw, fleet.settings),
+        compare.strategy_of(raw, desired, server_side=pair.server_side),
+        compare.syncs_server_side(raw, desired),
+        compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
+    )
+
+
+def _moments(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: _Terms) -> Iterator[_Moment]:
+    if fix.target != "manifest":
+        yield _moment(live, desired, terms)
+    if fix.target == "live":
+        return
+    synced = compare.apply(
+        live, desired, terms.rules, server_side=terms.server_side, respect_ignored=terms.respect_ignored
+    )
+    assert synced is not None
+    yield _moment(synced, desired, terms)
+    yield _moment(_rewritten(synced, pair), desired, terms)
+
+
+def _moment(live: Object, desired: Object, terms: _Terms) -> _Moment:
+    return _Moment(live, desired, compare.compare(live, desired, terms.rules, terms.strategy))
+
+
+def _rewritten(synced: Object, pair: _Pair) -> Object:
+    """The synced object after whoever wrote live's differing values has written them again.
+
+    What live holds exactly as it was applied last was written by Argo CD itself, and nobody writes it again.
+    """
+    before = compare.last_applied(pair.live)
+    result = synced
+    for change in diff.changes(pair.resource.predicted or {}, pair.resource.normalized or {}):
+        if not any(_under(change.pointer, claim) for claim in pair.claimed):
+            continue
+        if before is not None and get(before, change.pointer) == change.live:
+            continue
+        if change.live is not MISSING:
+            result = _put(result, split_pointer(change.pointer), change.live)
+        elif get(result, change.pointer) == change.desired:
+            result = without(result, change.pointer)
+    return result
+
+
+def _put(node: Json, tokens: tuple[str, ...], value: Json) -> Json:
+    """The node with the value at these tokens; maps that lack are made."""
+    if not tokens:
+        return value
+    if isinstance(node, list):
+        if not tokens[0].isdigit() or int(tokens[0]) > len(node):
+            raise _CannotReplay("the list that it edits has another shape after a sync")
+        index = int(tokens[0])
+        return [*node[:index], _put(node[index] if index < len(node) else {}, tokens[1:], value), *node[index + 1 :]]
+    base = node if isinstance(node, Mapping) else {}
+    return {**base, tokens[0]: _put(base.get(tokens[0]), tokens[1:], value)}
+
+
+def _patched(fix: Fix, document: Object) -> Any:
+    import jsonpatch  # needed only where a finding has a patch
+
+    try:
+        return jsonpatch.apply_patch(document, fix.edit.content)
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+        raise _Contradicted(f"the patch does not apply: {error}") from error
+
+
+def _identity(obj: Object) -> tuple[Json, ...]:
+    metadata = obj.get("metadata") or {}
+    return obj.get("apiVersion"), obj.get("kind"), metadata.get("namespace"), metadata.get("name")
+
+
+def _under(pointer: str, claim: str) -> bool:
+    return pointer == claim or pointer.startswith(claim + "/") or not claim
+
+
+def _after(app: App, raw: Object, touched: Mapping[ResourceKey, _Moment]) -> App:
+    """The application as the server would answer it at the last moment."""
+    resources = []
+    for resource in app.resources:
+        moment = touched.get(resource.key)
+        if moment is not None:
+            resource = replace(  # noqa: PLW2901  the same object, later
+                resource,
+                status="OutOfSync" if moment.comparison.modified else "Synced",
+                modified=moment.comparison.modified,
+                desired_state=moment.desired,
+                live_state=moment.live,
+                normalized_state=moment.comparison.normalized,
+                predicted_state=moment.comparison.predicted,
+            )
+        resources.append(resource)
+    return replace(app, raw=raw, resources=tuple(resources))
+
+
+def _require_silence(finding: Finding, app: App, check: Check | None) -> None:
+    """The rule must not find the same fault again. An entry of the Application may have moved up to another's place.
+
+    Where the differences are gone and the rule speaks all the same, the fix does what it says but does not end the fault.
+    """
+    for other in check(app) if check else ():
+        if (other.at, other.cause) == (finding.at, finding.cause) and (
+            finding.at.resource is not None or other.message == finding.message
+        ):
+            why = f"the rule would still say: {other.message}"
+            raise _CannotReplay(why) if finding.explains else _Contradicted(why)

@@ -1,0 +1,304 @@
+"""Fixes are replayed: what works is verified, what does not is found out, what cannot be replayed says why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from argolint import argocd, engine, narrowest_ignore
+from argolint.app import App
+from argolint.compare import LAST_APPLIED
+from argolint.fix import unreplayed, verify
+from argolint.fleet import Fleet
+from argolint.model import Edit, Finding, Fix, FixTarget, Json, Location, Symptom
+from argolint.snapshot import SnapshotTransport
+from argolint.testing import FixtureTransport
+from argolint.transport import Transport
+from tests.conftest import recording
+
+
+def states(t: Transport) -> Iterator[tuple[App, Fleet]]:
+    """Every application whose states the server answered."""
+    fleet, _ = engine.load_fleet(t)
+    for app in fleet.apps:
+        if app.desired_known:
+            yield app.with_states(argocd.managed_resources(t, app.ref), argocd.resource_tree(t, app.ref)), fleet
+
+
+def lone(desired: Json, live: Json, **app: Any) -> tuple[App, Fleet]:
+    """An application that manages one object."""
+    data = {"apps": [{"name": "web", "resources": [{"desired": desired, "live": live}], **app}]}
+    return next(states(FixtureTransport(data)))
+
+
+def deployment(last: Json = None, fields: Mapping[str, Json] | None = None, **spec: Any) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": "web", "namespace": "shop"}
+    if last is not None:
+        metadata["annotations"] = {LAST_APPLIED: json.dumps(last)}
+    if fields is not None:
+        metadata["managedFields"] = [{"manager": "scaler", "operation": "Update", "fieldsV1": fields}]
+    template = {
+        "spec": {
+            "containers": [{"name": "proxy", "image": "p:1"}, {"name": "app", "image": spec.pop("image", "web:1")}]
+        }
+    }
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": template, **spec}}
+
+
+def drift(app: App) -> Finding:
+    """A finding that claims every difference of the only object."""
+    resource = app.resources[0]
+    claims = tuple(Symptom.change(resource.id, change.pointer) for change in resource.changes)
+    assert claims
+    return Finding("it drifts", Location(app.ref, resource.id, claims[0].detail), explains=claims)
+
+
+def patch(target: FixTarget, *operations: Json) -> Fix:
+    return Fix("Try this", target, "somewhere", Edit("json-patch", list(operations)))
+
+
+REMOVE = {"op": "remove", "path": "/spec/replicas"}
+
+
+def test_a_field_that_leaves_the_manifest_is_its_writers_after_the_sync() -> None:
+    """Today the removal would reset replicas to the default; once synced and scaled again, nothing differs."""
+    app, fleet = lone(deployment(replicas=2), deployment(deployment(replicas=2), replicas=5))
+    assert verify(patch("manifest", REMOVE), drift(app), app, fleet).verified is True
+
+
+def test_another_value_in_git_ends_nothing_while_somebody_else_writes_the_field() -> None:
+    app, fleet = lone(deployment(replicas=2), deployment(deployment(replicas=2), replicas=5))
+    found = verify(patch("manifest", {"op": "replace", "path": "/spec/replicas", "value": 3}), drift(app), app, fleet)
+    assert found.verified is False
+    assert found.unverified == "/spec/replicas of Deployment shop/web would differ all the same"
+
+
+def test_a_fix_that_brings_another_difference_is_found_out() -> None:
+    everything = patch("application", {"op": "remove", "path": "/spec/ignoreDifferences"})
+    app, fleet = lone(
+        deployment(replicas=1, paused=True),
+        deployment(deployment(replicas=1, paused=True), replicas=4, paused=False),
+        spec={"ignoreDifferences": [{"group": "apps", "kind": "*", "jsonPointers": ["/spec/replicas"]}]},
+    )
+    found = verify(everything, Finding("an entry too much", Location(app.ref)), app, fleet, lambda after: ())
+    assert (found.verified, found.unverified) == (False, "/spec/replicas of Deployment shop/web would newly differ")
+
+
+def test_a_patch_that_does_not_apply_is_found_out() -> None:
+    app, fleet = lone(deployment(replicas=2), deployment(replicas=5))
+    found = verify(patch("manifest", {"op": "remove", "path": "/spec/absent"}), drift(app), app, fleet)
+    assert found.verified is False
+    assert found.unverified.startswith("the patch does not apply")
+
+
+def test_a_rule_that_still_speaks_keeps_the_fix_from_being_verified() -> None:
+    app, fleet = lone(deployment(replicas=2), deployment(replicas=5))
+    finding = drift(app)
+    assert verify(patch("manifest", REMOVE), finding, app, fleet, lambda after: ()).verified is True
+    half = verify(patch("manifest", REMOVE), finding, app, fleet, lambda after: [finding])
+    assert (half.verified, half.unverified) == (None, "the rule would still say: it drifts")
+    comment = Finding("it will drift", finding.at)
+    assert verify(patch("manifest", REMOVE), comment, app, fleet, lambda after: [comment]).verified is False
+
+
+def test_the_rule_sees_the_application_after_the_fix() -> None:
+    app, fleet = lone(deployment(replicas=2), deployment(replicas=5))
+    seen: list[App] = []
+
+    def check(after: App) -> list[Finding]:
+        seen.append(after)
+        return []
+
+    verify(patch("manifest", REMOVE), drift(app), app, fleet, check)
+    after = seen[0].resources[0]
+    assert (after.status, after.changes, app.resources[0].status) == ("Synced", (), "OutOfSync")
+    assert after.live is not None
+    assert after.desired is not None
+    assert (after.live["spec"]["replicas"], "replicas" in after.desired["spec"]) == (5, False)
+
+
+@pytest.mark.parametrize(
+    ("fix", "why"),
+    [
+        (Fix("Run it", "live", "", Edit("command", "kubectl ...")), "a command is not run"),
+        (patch("helm-values", REMOVE), "what is made of this setting cannot be replayed"),
+        (
+            patch("application", {"op": "replace", "path": "/spec/source/path", "value": "x"}),
+            "the edit changes what is rendered",
+        ),
+        (
+            patch("manifest", {"op": "replace", "path": "/metadata/name", "value": "x"}),
+            "the edit makes another object of it",
+        ),
+    ],
+)
+def test_what_cannot_be_replayed_says_why(fix: Fix, why: str) -> None:
+    app, fleet = lone(deployment(replicas=2), deployment(replicas=5), spec={"source": {"repoURL": "r", "path": "p"}})
+    found = verify(fix, drift(app), app, fleet)
+    assert found.verified is None
+    assert found.unverified.startswith(why)
+
+
+def test_a_failed_operation_is_not_cured_in_memory() -> None:
+    app, fleet = lone(deployment(replicas=2), deployment(replicas=5))
+    finding = Finding("it failed", Location(app.ref), explains=(Symptom.operation(),))
+    assert verify(patch("manifest", REMOVE), finding, app, fleet).unverified == "only a sync shows whether this ends it"
+
+
+def test_masked_secret_data_is_not_replayed() -> None:
+    desired = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s", "namespace": "shop"},
+        "data": {"k": "++++++++"},
+    }
+    app, fleet = lone(desired, {**desired, "data": {"k": "++++++++++++"}})
+    fix = patch("manifest", {"op": "remove", "path": "/data/k"})
+    assert verify(fix, drift(app), app, fleet).unverified == "Argo CD masks the data of Secrets"
+
+
+def test_a_verdict_that_argolint_cannot_reproduce_is_not_reasoned_from() -> None:
+    data = {
+        "apps": [
+            {
+                "name": "web",
+                "resources": [
+                    {
+                        "desired": deployment(replicas=2),
+                        "live": deployment(replicas=5),
+                        "normalized": deployment(paused=True),
+                        "predicted": deployment(paused=False),
+                    }
+                ],
+            }
+        ]
+    }
+    app, fleet = next(states(FixtureTransport(data)))
+    assert "does not agree with Argo CD's" in verify(patch("manifest", REMOVE), drift(app), app, fleet).unverified
+
+
+def test_a_fleet_findings_fix_says_that_it_was_not_replayed() -> None:
+    assert unreplayed(patch("application", REMOVE)).unverified == "a finding about several applications is not replayed"
+
+
+class TestNarrowestIgnore:
+    def entry(self, app: App) -> tuple[Json, Json]:
+        resource = app.resources[0]
+        fix = narrowest_ignore(app, resource, [change.pointer for change in resource.changes])
+        return fix.edit.content[0]["value"], fix.edit.content[1:]
+
+    def test_it_names_one_object_and_one_field_and_makes_syncs_respect_it(self) -> None:
+        app, fleet = lone(deployment(replicas=2), deployment(replicas=5))
+        entry, rest = self.entry(app)
+        assert entry == [
+            {
+                "group": "apps",
+                "kind": "Deployment",
+                "name": "web",
+                "namespace": "shop",
+                "jsonPointers": ["/spec/replicas"],
+            }
+        ]
+        assert rest == [
+            {"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": ["RespectIgnoreDifferences=true"]}}
+        ]
+        fix = narrowest_ignore(app, app.resources[0], ["/spec/replicas"])
+        assert verify(fix, drift(app), app, fleet).verified is True
+
+    def test_core_objects_have_no_group_and_keys_are_escaped(self) -> None:
+        desired = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a/b~c": "1"}}
+        app, _ = lone(desired, {**desired, "data": {"a/b~c": "2"}})
+        assert self.entry(app)[0] == [{"kind": "ConfigMap", "name": "c", "jsonPointers": ["/data/a~1b~0c"]}]
+
+    def test_list_items_are_chosen_by_name(self) -> None:
+        app, fleet = lone(deployment(image="web:1"), deployment(image="web:2"))
+        entry = self.entry(app)[0][0]
+        assert entry["jqPathExpressions"] == ['.spec.template.spec.containers[] | select(.name == "app") | .image']
+        assert verify(
+            narrowest_ignore(app, app.resources[0], [app.resources[0].changes[0].pointer]), drift(app), app, fleet
+        ).verified
+
+    def test_several_plain_items_of_a_list_are_ignored_as_the_list(self) -> None:
+        def role(*verbs: str) -> dict[str, Any]:
+            rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": list(verbs)}]
+            api = "rbac.authorization.k8s.io/v1"
+            return {"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": "r"}, "rules": rules}
+
+        app, fleet = lone(role("get", "list", "watch"), role("list", "watch", "delete"))
+        assert self.entry(app)[0][0]["jqPathExpressions"] == [".rules[0].verbs"]
+        pointers = [change.pointer for change in app.resources[0].changes]
+        assert verify(narrowest_ignore(app, app.resources[0], pointers), drift(app), app, fleet).verified is True
+
+    def test_keys_that_are_no_identifiers_are_quoted_behind_a_pipe(self) -> None:
+        def gateway(value: str) -> dict[str, Any]:
+            spec = {"listeners": [{"name": "http", "labels": {"a.b/c": value}}]}
+            return {"apiVersion": "net.example.com/v1", "kind": "Gateway", "metadata": {"name": "g"}, "spec": spec}
+
+        app, fleet = lone(gateway("1"), gateway("2"))
+        entry = self.entry(app)[0][0]
+        assert entry["jqPathExpressions"] == ['.spec.listeners[] | select(.name == "http") | .labels["a.b/c"]']
+        assert verify(
+            narrowest_ignore(app, app.resources[0], ["/spec/listeners/0/labels/a.b~1c"]), drift(app), app, fleet
+        ).verified
+
+    def test_a_manager_that_owns_just_these_fields_is_trusted_with_them(self) -> None:
+        app, _ = lone(deployment(replicas=2), deployment(fields={"f:spec": {"f:replicas": {}}}, replicas=5))
+        assert self.entry(app)[0][0]["managedFieldsManagers"] == ["scaler"]
+
+    def test_a_manager_that_owns_more_is_not(self) -> None:
+        fields: dict[str, Any] = {"f:spec": {"f:replicas": {}, "f:minReadySeconds": {}}}
+        app, _ = lone(deployment(replicas=2), deployment(fields=fields, replicas=5, minReadySeconds=3))
+        assert self.entry(app)[0][0]["jsonPointers"] == ["/spec/replicas"]
+
+    def test_it_joins_an_entry_of_the_same_object(self) -> None:
+        own = {
+            "group": "apps",
+            "kind": "Deployment",
+            "name": "web",
+            "namespace": "shop",
+            "jsonPointers": ["/spec/paused"],
+        }
+        spec = {"ignoreDifferences": [own], "syncPolicy": {"syncOptions": ["RespectIgnoreDifferences=true"]}}
+        app, _ = lone(deployment(replicas=2), deployment(replicas=5), spec=spec)
+        fix = narrowest_ignore(app, app.resources[0], ["/spec/replicas"])
+        assert fix.edit.content == [
+            {"op": "add", "path": "/spec/ignoreDifferences/0/jsonPointers/-", "value": "/spec/replicas"}
+        ]
+
+    def test_it_stands_beside_an_entry_of_another_object(self) -> None:
+        spec = {"ignoreDifferences": [{"group": "apps", "kind": "StatefulSet", "jsonPointers": ["/spec/replicas"]}]}
+        app, _ = lone(deployment(replicas=2), deployment(replicas=5), spec=spec)
+        fix = narrowest_ignore(app, app.resources[0], ["/spec/replicas"])
+        assert fix.edit.content[0]["path"] == "/spec/ignoreDifferences/-"
+        assert "holds for the application's other 1 ignore entries too" in fix.caveat
+
+    def test_an_application_of_an_application_set_is_edited_in_its_template(self) -> None:
+        owner = {"ownerReferences": [{"kind": "ApplicationSet", "name": "shops"}]}
+        app, _ = lone(deployment(replicas=2), deployment(replicas=5), metadata=owner)
+        assert (
+            narrowest_ignore(app, app.resources[0], ["/spec/replicas"]).where
+            == "template of ApplicationSet argocd/shops"
+        )
+
+
+@pytest.mark.parametrize(
+    "phase",
+    ["harbourline/2-after-mutate", "harbourline/3-after-commits", "harbourline-2.14/2-after-mutate"],
+)
+def test_every_recorded_drift_has_a_narrowest_ignore_that_holds(phase: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """All but those that nobody should ignore: an object that two owners fight for, and one that cannot be compared."""
+    verdicts: dict[bool | None, list[str]] = {True: [], False: [], None: []}
+    for app, fleet in states(SnapshotTransport([recording(phase)])):
+        for resource in app.resources:
+            if resource.changes:
+                claims = tuple(Symptom.change(resource.id, change.pointer) for change in resource.changes)
+                finding = Finding("drift", Location(app.ref, resource.id), explains=claims)
+                fix = verify(narrowest_ignore(app, resource, [c.detail for c in claims]), finding, app, fleet)
+                verdicts[fix.verified].append(f"{app.ref} {resource.id}: {fix.unverified}")
+    with capsys.disabled():
+        print(f"\n{phase}: {len(verdicts[True])} verified", *verdicts[False], *verdicts[None], sep="\n  ")  # noqa: T201
+    assert len(verdicts[True]) >= 25
+    assert len(verdicts[False]) + len(verdicts[None]) <= 2
