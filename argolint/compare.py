@@ -27,7 +27,7 @@ from argolint.ignore import (
 from argolint.model import MISSING, Json, Object
 from argolint.scheme import builtin, canonical, defaulted, group_of, merge_key
 from argolint.server_side import server_side_apply, with_owner
-from argolint.three_way import Place, completed, three_way
+from argolint.three_way import Place, completed, numbered, three_way
 from argolint.values import annotations_of, labels_of
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -127,6 +127,7 @@ def compare(
     """Argo CD's verdict on one pair; neither object is changed. Raises ValueError when both are None."""
     if live is None and desired is None:
         raise ValueError("nothing to compare: neither live nor desired exists")
+    live, desired = _readable(live), _readable(desired)
     if live is None or desired is None:
         sides = [None if side is None else _normalized(canonical(side), rules) for side in (live, desired)]
         return Comparison(sides[0], sides[1], modified=live is None)
@@ -134,7 +135,7 @@ def compare(
     live, desired = canonical(live), canonical(desired)
     if strategy is Strategy.SERVER_SIDE:
         predicted = server_side_apply(live, desired, complete=True)
-        sides = [_unmanaged(_normalized(side, rules)) for side in (live, canonical(predicted))]
+        sides = [_unmanaged(_normalized(side, rules)) for side in (live, defaulted(canonical(predicted)))]
         return Comparison(sides[0], sides[1], modified=sides[0] != sides[1])
     live, desired = _normalized(live, rules), _normalized(desired, rules)
     if strategy is Strategy.STRUCTURED:
@@ -171,6 +172,7 @@ def apply(
     ignored fields then travel in what is applied (controller/sync.go, normalizeTargetResources). Defaults that only the
     API server knows are taken over from live.
     """
+    live, desired = _readable(live), _readable(desired)
     if desired is None or live is None:
         return None if desired is None else _recorded(defaulted(canonical(desired)), desired, server_side)
     target = _respecting(live, desired, rules) if respect_ignored else desired
@@ -187,7 +189,20 @@ def last_applied(live: Object) -> Object | None:
         found = json.loads(annotations_of(live).get(LAST_APPLIED) or "null")
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return _readable(found) if isinstance(found, dict) else None
+
+
+def _readable(obj: Object | None) -> Object | None:
+    """The object without metadata of a shape that no API server accepts: a template can render anything."""
+    if obj is None:
+        return None
+    metadata = dict(given) if isinstance(given := obj.get("metadata"), Mapping) else {}
+    for field in ("annotations", "labels"):
+        found = metadata.get(field)
+        texts = {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, Mapping) else None
+        if found is not None and texts != found:
+            metadata[field] = texts
+    return obj if metadata == given else {**obj, "metadata": metadata}
 
 
 def _recorded(live: Object, desired: Object, server_side: bool) -> Object:
@@ -224,10 +239,10 @@ def _restored(desired: Json, kept: Json, live: Json, at: Place) -> Json:
         return {**base, **changes}
     key = merge_key(*at) if at else None
     if key and isinstance(live, list) and isinstance(kept, list) and isinstance(desired, list):
-        have, left = ({item.get(key): item for item in side if isinstance(item, Mapping)} for side in (live, kept))
+        have, left = (numbered(side, key) for side in (live, kept))
         return [
-            _restored(item, left[name], have[name], at) if (name := item.get(key)) in left and name in have else item
-            for item in desired
+            _restored(item, left[name], have[name], at) if name in left and name in have else item
+            for name, item in numbered(desired, key).items()
         ]
     return live
 
@@ -246,11 +261,12 @@ def _normalized(obj: Object, rules: Rules) -> Object:
 
 def _encoded(secret: Object) -> Object:
     """The Secret with stringData folded into data and null values printed as empty."""
+    data, plain = (found if isinstance(found := secret.get(f), Mapping) else {} for f in ("data", "stringData"))
     text = {
         key: base64.b64encode(value.encode()).decode() if isinstance(value, str) else value
-        for key, value in (secret.get("stringData") or {}).items()
+        for key, value in plain.items()
     }
-    given = {**(secret.get("data") or {}), **text}
+    given = {**data, **text}
     data = {key: "" if value is None else value for key, value in given.items()}
     rest = {key: value for key, value in secret.items() if key != "stringData"}
     return {**rest, "data": data} if "data" in secret or text else rest

@@ -190,7 +190,7 @@ _CONTAINER: dict[str, Any] = {
     "lifecycle": {"postStart": {"httpGet": _HTTP}, "preStop": {"httpGet": _HTTP}},
     "imagePullPolicy": lambda c: "Always" if _tag(c.get("image")) == "latest" else "IfNotPresent",
 }  # fmt: skip
-_CLAIM = {"spec": {"volumeMode": "Filesystem"}, "status": lambda c: {"phase": "Pending", **(c.get("status") or {})}}
+_CLAIM = {"spec": {"volumeMode": "Filesystem"}, "status": lambda c: {"phase": "Pending", **_map(c, "status")}}
 _VOLUME: dict[str, Any] = {
     "configMap": {"defaultMode": 420}, "secret": {"defaultMode": 420},
     "downwardAPI": {"defaultMode": 420, "items": [_FIELD_REF]}, "hostPath": {"type": ""},
@@ -246,7 +246,7 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
         "spec": {
             "replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady", "template": _TEMPLATE,
             "persistentVolumeClaimRetentionPolicy": lambda s: {
-                "whenDeleted": "Retain", "whenScaled": "Retain", **(s.get("persistentVolumeClaimRetentionPolicy") or {})
+                "whenDeleted": "Retain", "whenScaled": "Retain", **_map(s, "persistentVolumeClaimRetentionPolicy")
             },
             "updateStrategy": lambda s: _rolling(s.get("updateStrategy"), {"partition": 0}, only_new=True),
             "volumeClaimTemplates": [_CLAIM],
@@ -320,12 +320,17 @@ def _fill(node: Mapping[str, Json], table: Mapping[str, Any]) -> dict[str, Json]
     return found
 
 
+def _map(node: Mapping[str, Json], field: str) -> Mapping[str, Json]:
+    found = node.get(field)
+    return found if isinstance(found, Mapping) else {}
+
+
 def _rolling(strategy: Json, bounds: Mapping[str, Json], *, only_new: bool = False) -> dict[str, Json]:
     """A strategy with its type and bounds; `only_new`: a named type without bounds stays without (StatefulSet)."""
     given = strategy if isinstance(strategy, Mapping) else {}
     found = {"type": "RollingUpdate", **given}
     if found["type"] == "RollingUpdate" and not (only_new and "type" in given and "rollingUpdate" not in given):
-        found["rollingUpdate"] = {**bounds, **(found.get("rollingUpdate") or {})}
+        found["rollingUpdate"] = {**bounds, **_map(found, "rollingUpdate")}
     return found
 
 

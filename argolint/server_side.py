@@ -75,8 +75,14 @@ def _list_keys(structure: Fields | None, at: Place) -> tuple[str, ...]:
     return (key,) if key else ()
 
 
-def _names(item: Json, keys: tuple[str, ...]) -> Json:
-    return tuple(item.get(k, "TCP" if k == "protocol" else None) for k in keys) if isinstance(item, Mapping) else item
+def _names(item: Json, keys: tuple[str, ...]) -> dict[str, Json]:
+    """The item's merge keys; `protocol` is the one that the schema defaults."""
+    found = item if isinstance(item, Mapping) else {}
+    return {key: found.get(key, "TCP" if key == "protocol" else None) for key in keys}
+
+
+def _step(item: Json, keys: tuple[str, ...]) -> str:
+    return "k:" + json.dumps(_names(item, keys), separators=(",", ":"))
 
 
 def _items(structure: Fields | None) -> Fields:
@@ -99,11 +105,11 @@ def _merge(live: Json, desired: Json, structure: Fields | None, at: Place, compl
         keys = _list_keys(structure, at)
         if keys:
             known = _items(structure)
-            have = {_names(item, keys): item for item in live}
-            merged = [_merge(have.get(_names(item, keys)), item, known, at, complete) for item in desired]
-            wanted = {_names(item, keys) for item in desired}
-            others = [item for item in live if _names(item, keys) not in wanted]
-            return interleave(merged, others, live, lambda item: _names(item, keys))
+            have = {_step(item, keys): item for item in live}
+            merged = [_merge(have.get(_step(item, keys)), item, known, at, complete) for item in desired]
+            wanted = {_step(item, keys) for item in desired}
+            others = [item for item in live if _step(item, keys) not in wanted]
+            return interleave(merged, others, live, lambda item: _step(item, keys))
         if any(step.startswith("v:") for step in structure or ()):
             return [*live, *(item for item in desired if item not in live)]
         return completed(desired, live) if complete else desired
@@ -151,7 +157,3 @@ def _owned(node: Json, structure: Fields | None, at: Place) -> dict[str, Any]:
     if isinstance(node, list) and (keys := _list_keys(structure, at)):
         return {_step(item, keys): {".": {}, **_owned(item, _items(structure), at)} for item in node}
     return {}
-
-
-def _step(item: Json, keys: tuple[str, ...]) -> str:
-    return "k:" + json.dumps(dict(zip(keys, _names(item, keys), strict=True)), separators=(",", ":"))

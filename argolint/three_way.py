@@ -7,6 +7,8 @@ threeWayMergePatch; pkg/utils/json/json.go).
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from argolint.model import Json, Object
@@ -122,7 +124,7 @@ def _merge_list(original: Json, desired: list[Json], live: list[Json], seen: Jso
 
 def _merge_items(original: list[Json], desired: list[Json], live: list[Json], key: str, at: Place) -> list[Json]:
     """A built-in list merged by key. Items that share a key (port 53, TCP and UDP) are paired in their order."""
-    before, wanted, have = _numbered(original, key), _numbered(desired, key), _numbered(live, key)
+    before, wanted, have = numbered(original, key), numbered(desired, key), numbered(live, key)
     mine = [
         _merge_map(before.get(name), item, have[name], have[name], at) if name in have else item
         for name, item in wanted.items()
@@ -131,9 +133,12 @@ def _merge_items(original: list[Json], desired: list[Json], live: list[Json], ke
     return interleave(mine, others, live, lambda item: item[key])
 
 
-def _numbered(items: list[Json], key: str) -> dict[tuple[Json, int], Json]:
-    found: dict[tuple[Json, int], Json] = {}
+def numbered(items: list[Json], key: str) -> dict[tuple[str, int], Json]:
+    """Items by their key's value and how many of that value came before; an item without the key is of the empty one."""
+    found: dict[tuple[str, int], Json] = {}
+    seen: Counter[str] = Counter()
     for item in items:
-        name = item.get(key) if isinstance(item, Mapping) else None
-        found[name, sum(1 for other, _ in found if other == name)] = item
+        name = json.dumps(item.get(key), sort_keys=True) if isinstance(item, Mapping) else ""
+        found[name, seen[name]] = item
+        seen[name] += 1
     return found

@@ -154,6 +154,26 @@ class TestThreeWay:
         assert not compare(live, desired).modified
 
 
+@pytest.mark.parametrize("strategy", list(Strategy))
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"metadata": None},
+        {"metadata": {"name": "web", "labels": ["a"], "annotations": {LAST_APPLIED: 1, "a": None}}},
+        {"spec": {"template": {"spec": {"containers": [{"name": ["x"]}, None, "y"], "volumes": {"a": 1}}}}},
+        {"spec": {"strategy": "Recreate", "template": []}},
+        {"spec": None},
+    ],
+)
+def test_a_malformed_manifest_is_compared_and_synced_without_a_crash(broken: Object, strategy: Strategy) -> None:
+    desired = {**deployment({"replicas": 2}), **broken}
+    live = applied(deployment({"replicas": 2}), desired)
+    compare(live, desired, STATUS, strategy)
+    synced = apply(live, desired, STATUS, server_side=strategy is not Strategy.THREE_WAY, respect_ignored=True)
+    assert synced is not None
+    assert not compare(live, deployment({"replicas": 2}), STATUS, Strategy.STRUCTURED).modified
+
+
 class TestOneSide:
     def test_an_object_that_is_not_live_is_created(self) -> None:
         found = compare(None, deployment({}))
