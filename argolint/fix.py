@@ -95,6 +95,10 @@ def _replay(fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | N
                     raise _Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
                 if pointer not in pair.shown:
                     raise _Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
+    if any(symptom.kind != "change" for symptom in finding.explains):
+        raise _CannotReplay("only a sync shows whether this ends it")
+    if any(symptom.resource not in touched for symptom in finding.explains):
+        raise _CannotReplay("the differences themselves stay")
     _require_silence(finding, _after(app, raw, touched), check)
 
 
@@ -103,8 +107,6 @@ def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None
         raise _CannotReplay(_NOT_REPLAYED[fix.edit.kind])
     if fix.target not in ("manifest", "application", "live"):
         raise _CannotReplay("what is made of this setting cannot be replayed")
-    if any(symptom.kind != "change" for symptom in finding.explains):
-        raise _CannotReplay("only a sync shows whether this ends it")
     if not finding.explains and check is None:
         raise _CannotReplay("nothing tells whether the fault is gone")
     paths = [str(operation.get(field, "")) for operation in fix.edit.content for field in ("path", "from")]
@@ -138,7 +140,7 @@ def _pairs(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> Iterator[_Pair
     resource_ = app.resource(target.key) if target else None
     if resource_ is None or not resource_.live or not resource_.desired:
         raise _CannotReplay("the states of the object are not known")
-    if any(symptom.resource != resource_.key for symptom in finding.explains):
+    if any(symptom.resource != resource_.key for symptom in finding.explains if symptom.kind == "change"):
         raise _CannotReplay("it works through another object")
     masked = resource_.kind == "Secret" and not resource_.group
     if masked and any(str(o.get("path", "")).startswith(("/data", "/stringData")) for o in fix.edit.content):
@@ -221,23 +223,28 @@ def _rewritten(synced: Object, pair: _Pair) -> Object:
         if before is not None and get(before, change.pointer) == change.live:
             continue
         if change.live is not MISSING:
-            result = _put(result, split_pointer(change.pointer), change.live)
+            result = _put(result, split_pointer(change.pointer), change.live, insert=change.desired is MISSING)
         elif get(result, change.pointer) == change.desired:
             result = without(result, change.pointer)
     return result
 
 
-def _put(node: Json, tokens: tuple[str, ...], value: Json) -> Json:
-    """The node with the value at these tokens; maps that lack are made."""
+def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> Json:
+    """The node with the value at these tokens; maps that lack are made.
+
+    `insert` is for a list's item that only live had: the others move up for it, unless it stands there already.
+    """
     if not tokens:
         return value
     if isinstance(node, list):
-        if not tokens[0].isdigit() or int(tokens[0]) > len(node):
+        index = int(tokens[0]) if tokens[0].isdigit() else len(node)
+        if index >= len(node) + (len(tokens) == 1):
             raise _CannotReplay("the list that it edits has another shape after a sync")
-        index = int(tokens[0])
-        return [*node[:index], _put(node[index] if index < len(node) else {}, tokens[1:], value), *node[index + 1 :]]
+        if len(tokens) == 1:
+            return node if insert and value in node else [*node[:index], value, *node[index + (not insert) :]]
+        return [*node[:index], _put(node[index], tokens[1:], value, insert=insert), *node[index + 1 :]]
     base = node if isinstance(node, Mapping) else {}
-    return {**base, tokens[0]: _put(base.get(tokens[0]), tokens[1:], value)}
+    return {**base, tokens[0]: _put(base.get(tokens[0]), tokens[1:], value, insert=insert)}
 
 
 def _patched(fix: Fix, document: Object) -> Any:
@@ -280,11 +287,10 @@ def _after(app: App, raw: Object, touched: Mapping[ResourceKey, _Moment]) -> App
 def _require_silence(finding: Finding, app: App, check: Check | None) -> None:
     """The rule must not find the same fault again. An entry of the Application may have moved up to another's place.
 
-    Where the differences are gone and the rule speaks all the same, the fix does what it says but does not end the fault.
+    A rule that speaks all the same contradicts nothing: it may look at an operator's or an operation's record.
     """
     for other in check(app) if check else ():
         if (other.at, other.cause) == (finding.at, finding.cause) and (
             finding.at.resource is not None or other.message == finding.message
         ):
-            why = f"the rule would still say: {other.message}"
-            raise _CannotReplay(why) if finding.explains else _Contradicted(why)
+            raise _CannotReplay("the rule looks at more than is replayed here, and would still speak")
