@@ -135,7 +135,7 @@ def compare(
     live, desired = canonical(live), canonical(desired)
     if strategy is Strategy.SERVER_SIDE:
         predicted = server_side_apply(live, desired, complete=True)
-        sides = [_unmanaged(_normalized(side, rules)) for side in (live, defaulted(canonical(predicted)))]
+        sides = [defaulted(_unmanaged(_normalized(side, rules))) for side in (live, canonical(predicted))]
         return Comparison(sides[0], sides[1], modified=sides[0] != sides[1])
     live, desired = _normalized(live, rules), _normalized(desired, rules)
     if strategy is Strategy.STRUCTURED:

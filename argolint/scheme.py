@@ -97,7 +97,8 @@ def _canonical(field: str, value: Json) -> Json:
     if isinstance(value, Mapping):
         if field in _QUANTITY_MAPS:
             return {name: quantity(amount) for name, amount in value.items()}
-        return value if field in _STRING_MAPS else _canonical_map(value)
+        plain = field in _STRING_MAPS or (field == "selector" and all(isinstance(v, str) for v in value.values()))
+        return value if plain else _canonical_map(value)
     if isinstance(value, list):
         return [_canonical_map(item) if isinstance(item, Mapping) else item for item in value]
     return quantity(value) if field in _QUANTITIES else value
@@ -228,6 +229,7 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
             "ports": [{"protocol": "TCP", "targetPort": lambda p: p.get("port")}],
         }
     },
+    ("", "Endpoints"): {"subsets": [{"ports": [{"protocol": "TCP"}]}]},
     ("", "PersistentVolume"): {"spec": {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}},
     ("", "PersistentVolumeClaim"): _CLAIM,
     ("apps", "Deployment"): {

@@ -93,8 +93,8 @@ def _merge(original: Json, desired: Object, live: Object, seen: Json, at: Place)
         have = live.get(key)
         place = (at[1], key) if at else None
         if want is None:
-            if at:
-                result.pop(key, None)
+            if at and have is not None:
+                del result[key]
         elif isinstance(want, Mapping) and isinstance(have, Mapping):
             result[key] = _merge_map(was.get(key), want, have, shown.get(key), place)
         elif isinstance(want, list) and isinstance(have, list):

@@ -133,6 +133,12 @@ class TestThreeWay:
         changed = manifest("ExternalSecret", {"spec": {"data": [{"secretKey": "b"}]}}, desired["apiVersion"])
         assert compare(applied(live, desired), changed).pointers == ("/spec/data/0/policy", "/spec/data/0/secretKey")
 
+    def test_no_rules_and_an_empty_list_of_rules_are_one(self) -> None:
+        api = "rbac.authorization.k8s.io/v1"
+        assert not compare(
+            manifest("ClusterRole", {"rules": None}, api), manifest("ClusterRole", {"rules": []}, api)
+        ).modified
+
     def test_string_data_counts_as_data(self) -> None:
         live = manifest("Secret", {"type": "Opaque", "data": {"k": "dg=="}})
         assert not compare(live, manifest("Secret", {"stringData": {"k": "v"}})).modified
