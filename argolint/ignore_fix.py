@@ -78,12 +78,13 @@ def _caveat(app: App, fields: Mapping[str, list[str]], operations: Iterable[Obje
         if "managedFieldsManagers" in fields
         else "Argo CD no longer shows a change of these fields, whoever makes it"
     )
-    respects = any(RESPECT in json.dumps(operation.get("value")) for operation in operations)
-    others = len(application_rules(app.raw))
+    adds = any(RESPECT in json.dumps(operation.get("value")) for operation in operations)
+    once = ", and Git's value counts only when the object is created" if adds or RESPECT in app.sync_options else ""
+    others = len(application_rules(app.raw)) if adds else 0
     wide = (
-        f"; {RESPECT} then holds for the application's other {others} ignore entries too" if respects and others else ""
+        f"; {RESPECT} then holds for {others} other ignore {'entries' if others > 1 else 'entry'} too" if others else ""
     )
-    return f"{blind}, and Git's value counts only when the object is created{wide}"
+    return blind + once + wide
 
 
 RESPECT = "RespectIgnoreDifferences=true"

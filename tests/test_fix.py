@@ -297,7 +297,7 @@ class TestNarrowestIgnore:
         app, _ = lone(deployment(replicas=2), deployment(replicas=5), spec=spec)
         fix = narrowest_ignore(app, app.resources[0], ["/spec/replicas"])
         assert fix.edit.content[0]["path"] == "/spec/ignoreDifferences/-"
-        assert "holds for the application's other 1 ignore entries too" in fix.caveat
+        assert "RespectIgnoreDifferences=true then holds for 1 other ignore entry too" in fix.caveat
 
     def test_an_application_of_an_application_set_is_edited_in_its_template(self) -> None:
         owner = {"ownerReferences": [{"kind": "ApplicationSet", "name": "shops"}]}
