@@ -22,16 +22,18 @@ class Patience:
 
 
 def waiting_since(resource: Resource) -> datetime | None:
-    """The newest of: made, its spec last written, a condition of its status last changed; None when nothing is known.
+    """The newest of: made, deleted, its spec last written, a condition of its status last changed; None when nothing is known.
 
     So a rollout that began a minute ago is young, however old its Deployment is.
     """
     live = resource.live
-    times = [resource.created_at, parse_time(dig(live, "metadata", "creationTimestamp")), *_times(live)]
+    times = [resource.created_at, *_times(live)]
     return max((t for t in times if t is not None), default=None)
 
 
 def _times(live: Object | None) -> Iterator[datetime | None]:
+    yield parse_time(dig(live, "metadata", "creationTimestamp"))
+    yield parse_time(dig(live, "metadata", "deletionTimestamp"))
     for entry in items(live, "metadata", "managedFields"):
         if entry.get("subresource") != "status":
             yield parse_time(entry.get("time"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from argolint import App, Operation, ResourceId
+from argolint import App, Object, Operation, ResourceId
 from argolint.knowledge import load
 
 UNANSWERED = ("sync-failed", "unknown")
@@ -54,16 +54,18 @@ def _of_results(app: App, operation: Operation) -> Iterator[Failed]:
         hook = str(result.get("hookPhase") or "") if result.get("hookType") else ""
         if result.get("status") != "SyncFailed" and hook not in ("Failed", "Error"):
             continue
-        named = ResourceId(
-            str(result.get("group") or ""),
-            str(result.get("kind") or ""),
-            str(result.get("namespace") or ""),
-            str(result.get("name") or ""),
-            str(result.get("version") or ""),
-            app.cluster,
-        )
+        named = _named(app, result)
         message = str(result.get("message") or operation.message)
         yield Failed(named, message, *classify(message), str(result.get("hookType") or "") if hook else "")
+
+
+def _named(app: App, result: Object) -> ResourceId:
+    """The object of a result; for a cluster-scoped one the server writes the destination's namespace."""
+    group, kind, namespace, name, version = (
+        str(result.get(k) or "") for k in ("group", "kind", "namespace", "name", "version")
+    )
+    managed = app.find(group, kind, namespace, name) or app.find(group, kind, "", name)
+    return managed.id if managed else ResourceId(group, kind, namespace, name, version, app.cluster)
 
 
 def answered_by(app: App, rule: str) -> tuple[Failed, ...]:

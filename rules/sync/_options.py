@@ -1,9 +1,9 @@
-"""RFC 6902 operations that set a sync option, on a manifest or on an Application, and keep those that are there."""
+"""RFC 6902 operations that set sync options or make a hook, on a manifest or on an Application, and keep what is there."""
 
 from __future__ import annotations
 
 from argolint import App, Json, Object
-from argolint.values import annotations_of, dig, items
+from argolint.values import annotations_of, dig, items, join_pointer
 
 ANNOTATION = "argocd.argoproj.io/sync-options"
 
@@ -24,6 +24,14 @@ def on_application(app: App, option: str) -> list[Json]:
     if dig(app.spec, "syncPolicy") is not None:
         return [{"op": "add", "path": "/spec/syncPolicy/syncOptions", "value": [option]}]
     return [{"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": [option]}}]
+
+
+def as_hook(desired: Object | None) -> list[Json]:
+    """Makes the manifest a Sync hook that is deleted before each run."""
+    pairs = {"argocd.argoproj.io/hook": "Sync", "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
+    if desired is not None and not annotations_of(desired):
+        return [{"op": "add", "path": "/metadata/annotations", "value": pairs}]
+    return [{"op": "add", "path": "/metadata/annotations" + join_pointer(k), "value": v} for k, v in pairs.items()]
 
 
 def sync_options(desired: Object | None) -> frozenset[str]:

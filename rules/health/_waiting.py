@@ -1,0 +1,48 @@
+"""What the rules on addresses and claims share: an object that has been Progressing for too long, and what its Events say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Resource, Want
+from argolint.values import age_text, excerpt
+
+from ._age import Patience, overdue, waited, waiting_since
+
+
+def late(app: App, options: Patience, kind: str, *groups: str) -> Iterator[Resource]:
+    """Managed objects of the kind that are Progressing for longer than the option allows."""
+    for resource in app.of_kind(kind):
+        waits = resource.group in groups and resource.health.status == "Progressing" and resource.live is not None
+        if waits and overdue(app, waiting_since(resource), options.span):
+            yield resource
+
+
+def wanted(resources: Iterator[Resource]) -> Iterator[Want]:
+    """Their Events."""
+    return (Want("events", r.id, r.uid) for r in resources if r.uid)
+
+
+def age(app: App, resource: Resource) -> str:
+    """How long it has waited, for people."""
+    span = waited(app, waiting_since(resource))
+    return age_text(span) if span else "an unknown time"
+
+
+def warning(app: App, resource: Resource) -> str:
+    """The newest Warning Event; empty when there is none or Events could not be had."""
+    found = next((e for e in app.events(resource.id, resource.uid) or () if e.type == "Warning"), None)
+    return excerpt(f"{found.reason}: {found.message}") if found else ""
+
+
+def told(app: App, resource: Resource) -> tuple[str, ...]:
+    """Evidence lines: health, Event, what could not be had, what waits for it."""
+    lines = [f"health {resource.health.status} {resource.health.message}".rstrip()]
+    event = warning(app, resource)
+    if event:
+        lines.append(event)
+    elif app.events(resource.id, resource.uid) is None:
+        lines.append("its Events could not be had")
+    if app.awaits(resource.id):
+        lines.append("the running operation waits for this object")
+    return tuple(lines)

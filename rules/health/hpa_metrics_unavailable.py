@@ -1,0 +1,122 @@
+"""An autoscaler cannot read its metrics
+
+What it finds: a HorizontalPodAutoscaler whose condition ScalingActive is False since a metric cannot be had: no metrics API in
+the cluster, no such metric, or containers without a request to take a percentage of.
+
+Why it hurts: the autoscaler does nothing; under load the workload stays as it is.
+
+How to fix: install what serves the metrics API (metrics-server; an adapter for custom and external metrics), set requests, or
+correct the metric's name.
+
+Example: `failed to get cpu utilization: missing request for cpu in container app`.
+
+Sources: k8s.io/kubernetes pkg/controller/podautoscaler (conditions); gitops-engine/pkg/health/health_hpa.go, which before 3.0
+stops at AbleToScale and calls such an autoscaler Healthy. Metrics that are merely late are told after five minutes (option
+`minutes`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint.values import annotations_of, dig, excerpt, items, parse_time
+
+from ._age import Patience, overdue
+
+_NO_API = re.compile(
+    r"could not find the requested resource|no matches for|unable to handle the request|not registered", re.IGNORECASE
+)
+_PREFIX = re.compile(r"^the HPA was unable to compute the replica count: ")
+_NO_REQUEST = re.compile(r"missing request for (\S+)")
+_V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"  # where autoscaling/v1 keeps them
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Argo CD 2.x calls such an autoscaler Healthy."""
+    return not fleet.at_least(3, 0) and any(app.of_kind("HorizontalPodAutoscaler", "autoscaling"))
+
+
+def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
+    """One finding an autoscaler."""
+    for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
+        condition = next((c for c in _conditions(hpa) if c.get("type") == "ScalingActive"), None)
+        if condition is None or condition.get("status") != "False" or "Metric" not in str(condition.get("reason")):
+            continue
+        message = str(condition.get("message") or "")
+        lasting = bool(_NO_API.search(message) or _NO_REQUEST.search(message))
+        if lasting or overdue(app, parse_time(condition.get("lastTransitionTime")), options.span):
+            yield _finding(app, hpa, condition, message)
+
+
+def _conditions(hpa: Resource) -> tuple[Object, ...]:
+    found = items(hpa.live, "status", "conditions")
+    text = annotations_of(hpa.live).get(_V1_CONDITIONS)
+    if found or not text:
+        return found
+    try:
+        decoded = json.loads(text)
+    except ValueError:
+        return ()
+    return tuple(c for c in decoded if isinstance(c, dict)) if isinstance(decoded, list) else ()
+
+
+def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
+    return Finding(
+        message=f'{hpa.id} cannot read its metrics ({condition.get("reason")}): "{excerpt(_PREFIX.sub("", message))}", so it does not scale.',
+        at=Location(app.ref, hpa.id),
+        evidence=(
+            f"condition ScalingActive=False {condition.get('reason')} since {condition.get('lastTransitionTime')}",
+        ),
+        fixes=tuple(_fixes(app, hpa, message)),
+        explains=(Symptom.health(hpa.id),),
+    )
+
+
+def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
+    missing = _NO_REQUEST.search(message)
+    target = dig(hpa.live, "spec", "scaleTargetRef") or {}
+    workload = f"{target.get('kind', 'workload')} {hpa.namespace}/{target.get('name', '')}"
+    if missing:
+        yield Fix(
+            f"Request {missing.group(1)} in every container of {workload}",
+            "manifest",
+            workload,
+            Edit("yaml", f"resources:\n  requests:\n    {missing.group(1)}: 100m"),
+            caveat="pods restart, and each one then needs that much on a node",
+        )
+    elif "external metric" in message or "custom metric" in message or "from metric" in message:
+        yield Fix(
+            "Install or repair the adapter that serves the metric, or correct the metric's name",
+            "operator",
+            app.cluster,
+            Edit("command", "kubectl get apiservices | grep metrics.k8s.io"),
+        )
+    elif _NO_API.search(message):
+        yield Fix(
+            "Install metrics-server, or repair it: the cluster has no metrics API",
+            "operator",
+            app.cluster,
+            Edit("command", "kubectl get apiservice v1beta1.metrics.k8s.io"),
+        )
+    else:
+        yield Fix(
+            "Look why the metric is not there",
+            "live",
+            str(hpa.id),
+            Edit("command", f"kubectl -n {hpa.namespace} describe hpa {hpa.name}"),
+        )
+
+
+RULE = Rule(
+    id="hpa-metrics-unavailable",
+    family="health",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    reads=reads,
+    options=Patience,
+    rank=10,
+)

@@ -1,0 +1,106 @@
+"""An Ingress gets no address
+
+What it finds: an Ingress that has been Progressing for minutes since nobody writes an address into its status.
+
+Why it hurts: either no controller serves its class and the hosts are dead, or one does and does not publish its address, so
+that Argo CD shows a working Ingress as Progressing and syncs that wait for it do not end.
+
+How to fix: name a class that a controller serves. Where traffic flows, let the controller publish (`publishService` of
+ingress-nginx, `publishedService` of Traefik), or teach Argo CD another health check.
+
+Example: `ingressClassName: nginx` on a cluster without ingress-nginx.
+
+Sources: gitops-engine/pkg/health/health_ingress.go; argoproj/argo-cd#14607, #28345; docs/faq.md. Told after five minutes
+(option `minutes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, Want
+from argolint.values import annotations_of, dig, items
+
+from ._age import Patience
+from ._waiting import age, late, told, wanted, warning
+
+_GROUPS = ("networking.k8s.io", "extensions")
+
+
+def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
+    """Events of the Ingresses that wait."""
+    return wanted(_waiting(app, options))
+
+
+def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
+    """One finding an Ingress."""
+    for ingress in _waiting(app, options):
+        named = dig(ingress.live, "spec", "ingressClassName") or annotations_of(ingress.live).get(
+            "kubernetes.io/ingress.class"
+        )
+        known = sorted(k.name for k in fleet.of_kind(app.cluster, "networking.k8s.io", "IngressClass"))
+        event = warning(app, ingress)
+        of_class = f"of class {named}" if named else "without a class"
+        why = f'"{event}"' if event else "no controller writes one into its status"
+        yield Finding(
+            message=f"{ingress.id} {of_class} has had no address for {age(app, ingress)}: {why}.",
+            at=Location(
+                app.ref, ingress.id, "/spec/ingressClassName" if dig(ingress.live, "spec", "ingressClassName") else ""
+            ),
+            confidence="proven" if event else "likely",
+            evidence=(
+                "status.loadBalancer.ingress is empty",
+                *([f"classes that applications bring to this cluster: {', '.join(known)}"] if known else []),
+                *told(app, ingress),
+            ),
+            fixes=tuple(_fixes(app, ingress, named or "", known)),
+            explains=(Symptom.health(ingress.id),),
+        )
+
+
+def _waiting(app: App, options: Patience) -> Iterator[Resource]:
+    for ingress in late(app, options, "Ingress", *_GROUPS):
+        if not items(ingress.live, "status", "loadBalancer", "ingress") and not dig(
+            ingress.live, "metadata", "deletionTimestamp"
+        ):
+            yield ingress
+
+
+def _fixes(app: App, ingress: Resource, named: str, known: list[str]) -> Iterator[Fix]:
+    if known and named not in known:
+        yield Fix(
+            f"Name a class that is there: {known[0]}",
+            "manifest",
+            str(ingress.id),
+            Edit("json-patch", [{"op": "add", "path": "/spec/ingressClassName", "value": known[0]}]),
+            caveat="another controller then serves the hosts",
+            resource=ingress.id,
+        )
+    yield Fix(
+        f"Install a controller for {named or 'this Ingress'}, or let the one that serves it publish its address",
+        "operator",
+        app.cluster,
+        Edit("command", "kubectl get ingressclass && kubectl get pods -A | grep -i ingress"),
+    )
+    yield Fix(
+        "Or judge Ingresses healthy without an address",
+        "argocd-settings",
+        "ConfigMap argocd-cm",
+        Edit(
+            "yaml",
+            'resource.customizations.health.networking.k8s.io_Ingress: |\n  hs = {}\n  hs.status = "Healthy"\n  hs.message = "addresses are not published here"\n  return hs',
+        ),
+        caveat="an Ingress that nobody serves then counts as healthy, in every application",
+    )
+
+
+RULE = Rule(
+    id="ingress-no-address",
+    family="health",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    options=Patience,
+    rank=10,
+)

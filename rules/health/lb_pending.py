@@ -1,0 +1,83 @@
+"""A load balancer never comes
+
+What it finds: a Service of type LoadBalancer that has had no address for minutes, with the cloud controller's Event if there
+is one.
+
+Why it hurts: the Service is Progressing for ever, a sync that waits for it does not end, and nobody can reach it.
+
+How to fix: repair what gives addresses (cloud controller, MetalLB, quota), or do without: ClusterIP behind an ingress.
+
+Example: a Service of type LoadBalancer on a cluster without a load balancer controller.
+
+Sources: gitops-engine/pkg/health/health_service.go; argoproj/argo-cd#17702. Told after five minutes (option `minutes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, Want
+from argolint.values import dig, get, items
+
+from ._age import Patience
+from ._waiting import age, late, told, wanted, warning
+
+
+def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
+    """Events of the Services that wait."""
+    return wanted(_waiting(app, options))
+
+
+def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
+    """One finding a Service."""
+    for service in _waiting(app, options):
+        event = warning(app, service)
+        load_class = dig(service.live, "spec", "loadBalancerClass")
+        of_class = f" of class {load_class}" if load_class else ""
+        why = f'"{event}"' if event else f"no controller{of_class} gives it one"
+        yield Finding(
+            message=f"{service.id} of type LoadBalancer has had no address for {age(app, service)}: {why}.",
+            at=Location(app.ref, service.id, "/spec/type"),
+            confidence="proven" if event else "likely",
+            evidence=("status.loadBalancer.ingress is empty", *told(app, service)),
+            fixes=tuple(_fixes(app, service)),
+            explains=(Symptom.health(service.id),),
+        )
+
+
+def _waiting(app: App, options: Patience) -> Iterator[Resource]:
+    for service in late(app, options, "Service", ""):
+        served = items(service.live, "status", "loadBalancer", "ingress")
+        going = dig(service.live, "metadata", "deletionTimestamp")
+        if dig(service.live, "spec", "type") == "LoadBalancer" and not served and not going:
+            yield service
+
+
+def _fixes(app: App, service: Resource) -> Iterator[Fix]:
+    yield Fix(
+        "Install or repair what gives load balancers their address, or raise its quota",
+        "operator",
+        app.cluster,
+        Edit("command", f"kubectl -n {service.namespace} describe service {service.name}"),
+    )
+    if get(service.desired, "/spec/type", None) == "LoadBalancer":
+        yield Fix(
+            "Or do without a load balancer",
+            "manifest",
+            str(service.id),
+            Edit("json-patch", [{"op": "replace", "path": "/spec/type", "value": "ClusterIP"}]),
+            caveat="the Service is then reachable inside the cluster only",
+            resource=service.id,
+        )
+
+
+RULE = Rule(
+    id="lb-pending",
+    family="health",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    options=Patience,
+    rank=10,
+)

@@ -1,0 +1,87 @@
+"""A new revision never rolls out by itself
+
+What it finds: a StatefulSet or DaemonSet with the update strategy OnDelete, some of whose pods still run an older revision.
+
+Why it hurts: Argo CD shows Synced and Healthy, but the change in Git reaches no pod before somebody deletes it.
+
+How to fix: RollingUpdate, or delete the old pods.
+
+Example: a log collector with `updateStrategy: {type: OnDelete}` after a new image was synced.
+
+Sources: gitops-engine/pkg/health/health_daemonset.go and health_statefulset.go; Kubernetes' documentation of update strategies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.values import dig
+
+_KINDS = ("StatefulSet", "DaemonSet")
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """The list tells neither the strategy nor how many pods are old."""
+    return any(r.group == "apps" and r.kind in _KINDS for r in app.resources)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a workload with old pods."""
+    for kind in _KINDS:
+        for resource in app.of_kind(kind, "apps"):
+            if dig(resource.live, "spec", "updateStrategy", "type") == "OnDelete":
+                old, total = _old(resource)
+                if old > 0:
+                    yield _finding(app, resource, old, total)
+
+
+def _old(resource: Resource) -> tuple[int, int]:
+    """(pods of an older revision, pods wanted), by the object's own status."""
+    status = dig(resource.live, "status") or {}
+    if resource.kind == "DaemonSet":
+        total = int(status.get("desiredNumberScheduled") or 0)
+        return total - int(status.get("updatedNumberScheduled") or 0), total
+    total = int(status.get("replicas") or 0)
+    current, update = status.get("currentRevision"), status.get("updateRevision")
+    if not update or current == update:
+        return 0, total
+    return total - int(status.get("updatedReplicas") or 0), total
+
+
+def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
+    in_git = dig(resource.desired, "spec", "updateStrategy", "type") == "OnDelete"
+    namespace = f"-n {resource.namespace} " if resource.namespace else ""
+    labels = dig(resource.live, "spec", "selector", "matchLabels") or {}
+    selector = ",".join(f"{k}={v}" for k, v in sorted(labels.items()))
+    patch = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "RollingUpdate"}}]
+    return Finding(
+        message=f"{resource.id} has the update strategy OnDelete and {old} of its {total} pods are of an older revision, so what Git says reaches them only when they are deleted.",
+        at=Location(app.ref, resource.id, "/spec/updateStrategy/type"),
+        fixes=(
+            *(
+                [
+                    Fix(
+                        "Let the pods roll",
+                        "manifest",
+                        str(resource.id),
+                        Edit("json-patch", patch),
+                        caveat="the old pods are replaced at once, one after the other",
+                        resource=resource.id,
+                    )
+                ]
+                if in_git
+                else []
+            ),
+            Fix(
+                "Or delete the old pods when it suits",
+                "live",
+                str(resource.id),
+                Edit("command", f"kubectl {namespace}delete pod -l {selector}"),
+                caveat="all of them go at once",
+            ),
+        ),
+    )
+
+
+RULE = Rule(id="ondelete-strategy", family="health", severity="info", doc=__doc__, check=check, reads=reads)

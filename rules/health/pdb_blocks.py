@@ -1,0 +1,79 @@
+"""A PodDisruptionBudget that allows no disruption
+
+What it finds: a budget that can never let a pod go, even when all of them are ready: as many pods are demanded as there are,
+or `maxUnavailable` is 0.
+
+Why it hurts: nodes cannot be drained. Cluster upgrades, node rotation and autoscalers hang at that pod, or go over it by
+force.
+
+How to fix: allow one pod to be away, or run one more replica.
+
+Example: `minAvailable: 2` beside a Deployment of 2 replicas.
+
+Sources: policy/v1 (status.desiredHealthy, expectedPods, disruptionsAllowed); Kubernetes' documentation of disruptions. A budget
+that is only blocked while pods start is not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
+from argolint.values import dig
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Argo CD calls such a budget Healthy."""
+    return any(app.of_kind("PodDisruptionBudget", "policy"))
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a budget."""
+    for budget in app.of_kind("PodDisruptionBudget", "policy"):
+        status = dig(budget.live, "status") or {}
+        expected, demanded = int(status.get("expectedPods") or 0), int(status.get("desiredHealthy") or 0)
+        if expected > 0 and demanded >= expected and not status.get("disruptionsAllowed"):
+            yield _finding(app, budget, expected, demanded)
+
+
+def _finding(app: App, budget: Resource, expected: int, demanded: int) -> Finding:
+    spec = dig(budget.live, "spec") or {}
+    field = "maxUnavailable" if "maxUnavailable" in spec else "minAvailable"
+    pods = f"all {expected} pods" if expected > 1 else "the only pod"
+    return Finding(
+        message=f"{budget.id} ({field} {spec.get(field)}) demands {pods} to stay, so no node that runs one can be drained.",
+        at=Location(app.ref, budget.id, f"/spec/{field}"),
+        evidence=(f"status: expectedPods {expected}, desiredHealthy {demanded}, disruptionsAllowed 0",),
+        fixes=tuple(_fixes(budget, field, expected)),
+        explains=(Symptom.health(budget.id),),
+    )
+
+
+def _fixes(budget: Resource, field: str, expected: int) -> Iterator[Fix]:
+    if field in (dig(budget.desired, "spec") or {}):
+        edit: list[Json] = [{"op": "replace", "path": "/spec/maxUnavailable", "value": 1}]
+        if field == "minAvailable":
+            edit = [
+                {"op": "remove", "path": "/spec/minAvailable"},
+                {"op": "add", "path": "/spec/maxUnavailable", "value": 1},
+            ]
+        yield Fix(
+            "Allow one pod to be away",
+            "manifest",
+            str(budget.id),
+            Edit("json-patch", edit),
+            caveat="a drain then takes the only pod away for a moment"
+            if expected == 1
+            else "one pod fewer during a drain",
+            resource=budget.id,
+        )
+    yield Fix(
+        f"Or run more than {expected} replica{'s' if expected > 1 else ''}",
+        "manifest",
+        f"the workload that {budget.id} selects",
+        Edit("yaml", f"spec:\n  replicas: {expected + 1}"),
+        caveat="a percentage or maxUnavailable: 0 still demands all of them" if field == "maxUnavailable" else "",
+    )
+
+
+RULE = Rule(id="pdb-blocks", family="health", severity="warning", doc=__doc__, check=check, reads=reads, rank=10)

@@ -1,0 +1,151 @@
+"""A volume claim waits for a pod that waits for the claim
+
+What it finds: a PersistentVolumeClaim whose class binds at the first consumer, while no consumer can come: the sync waits for
+the claim before it makes the pod of a later wave, or nothing that runs uses the claim.
+
+Why it hurts: the sync never ends (a deadlock), or the application is Progressing for ever.
+
+How to fix: put the claim into the wave of its consumer. A claim that nothing uses goes, or gets its consumer back.
+
+Example: a claim with `argocd.argoproj.io/sync-wave: "-1"` beside a Deployment in wave 0, storage class with
+`volumeBindingMode: WaitForFirstConsumer`.
+
+Sources: gitops-engine/pkg/health/health_pvc.go; argoproj/argo-cd#12840, #29201. Told after five minutes (option `minutes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Related, Resource, Rule, Symptom, Want
+from argolint.values import annotations_of, dig, get, items
+
+from ._age import Patience
+from ._waiting import age, late, told, wanted
+
+_WAVE = "argocd.argoproj.io/sync-wave"
+_POINTER = "/metadata/annotations/argocd.argoproj.io~1sync-wave"
+
+
+def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
+    """Events of the claims that wait: they tell the binding mode."""
+    return wanted(_pending(app, options))
+
+
+def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
+    """One finding a claim."""
+    for claim in _pending(app, options):
+        consumers = [r for r in app.resources if r.desired is not None and _uses(r, claim)]
+        later = [c for c in consumers if wave(c) > wave(claim)]
+        if later and app.awaits(claim.id) and _first_consumer(app, claim) is not False:
+            yield _deadlock(app, claim, later[0])
+        elif _first_consumer(app, claim) and all(_stopped(c) for c in consumers):
+            yield _unused(app, claim, consumers)
+
+
+def _pending(app: App, options: Patience) -> Iterator[Resource]:
+    return (
+        c
+        for c in late(app, options, "PersistentVolumeClaim", "")
+        if dig(c.live, "status", "phase") in ("Pending", None)
+    )
+
+
+def wave(resource: Resource) -> int:
+    """The sync wave that the manifest asks for; 0 without one."""
+    text = annotations_of(resource.desired).get(_WAVE, str(resource.sync_wave))
+    return int(text) if text.removeprefix("-").isdigit() else 0
+
+
+def _first_consumer(app: App, claim: Resource) -> bool | None:
+    """Whether its class binds at the first consumer, by its Events; None when they tell nothing."""
+    events = app.events(claim.id, claim.uid) or ()
+    if any(e.reason == "WaitForFirstConsumer" or "first consumer" in e.message for e in events):
+        return True
+    return False if any(e.type == "Warning" for e in events) else None
+
+
+def _uses(resource: Resource, claim: Resource) -> bool:
+    if resource.namespace != claim.namespace:
+        return False
+    for spec in ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"):
+        volumes = items(get(resource.desired, spec, None), "volumes")
+        if any(dig(v, "persistentVolumeClaim", "claimName") == claim.name for v in volumes):
+            return True
+    return False
+
+
+def _stopped(resource: Resource) -> bool:
+    return (
+        dig(resource.desired, "spec", "replicas") == 0
+        or bool(dig(resource.desired, "spec", "suspend"))
+        or resource.kind == "CronJob"
+    )
+
+
+def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
+    return Finding(
+        message=f"{claim.id} in wave {wave(claim)} waits for its first consumer, and {consumer.kind} {consumer.name} in wave {wave(consumer)} waits for the claim, so the sync of application {app.ref} never ends.",
+        at=Location(app.ref, claim.id, _POINTER if _WAVE in annotations_of(claim.desired) else ""),
+        confidence="proven" if _first_consumer(app, claim) else "likely",
+        evidence=(f"pending for {age(app, claim)}", *told(app, claim)),
+        related=(Related(app.ref, consumer.id, role="cause"),),
+        fixes=(
+            Fix(
+                f"Put the claim into the wave of {consumer.kind} {consumer.name}",
+                "manifest",
+                str(claim.id),
+                Edit("json-patch", _into(claim, wave(consumer))),
+                caveat="then terminate the operation, so that a new one can start",
+                resource=claim.id,
+            ),
+            Fix(
+                "Then terminate the operation and sync again",
+                "live",
+                f"Application {app.ref}",
+                Edit("command", f"argocd app terminate-op {app.ref} && argocd app sync {app.ref}"),
+            ),
+        ),
+        explains=(Symptom.health(claim.id),),
+    )
+
+
+def _into(claim: Resource, wanted_wave: int) -> list[Json]:
+    held = annotations_of(claim.desired)
+    if wanted_wave == 0 and _WAVE in held:
+        return [{"op": "remove", "path": _POINTER}]
+    if held:
+        return [{"op": "add", "path": _POINTER, "value": str(wanted_wave)}]
+    return [{"op": "add", "path": "/metadata/annotations", "value": {_WAVE: str(wanted_wave)}}]
+
+
+def _unused(app: App, claim: Resource, consumers: list[Resource]) -> Finding:
+    why = f"{consumers[0].kind} {consumers[0].name} runs no pod" if consumers else "nothing in the application uses it"
+    return Finding(
+        message=f"{claim.id} has waited {age(app, claim)} for its first consumer, but {why}, so application {app.ref} stays Progressing.",
+        at=Location(app.ref, claim.id),
+        severity="warning",
+        evidence=told(app, claim),
+        related=tuple(Related(app.ref, c.id, role="cause") for c in consumers),
+        fixes=(
+            Fix(
+                "Remove the claim from Git, or start a pod that uses it",
+                "manifest",
+                str(claim.id),
+                Edit("text", f"delete {claim.id} from Git, or raise the replicas of its consumer"),
+            ),
+        ),
+        explains=(Symptom.health(claim.id),),
+    )
+
+
+RULE = Rule(
+    id="pvc-first-consumer",
+    family="health",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    options=Patience,
+    rank=10,
+)

@@ -1,0 +1,90 @@
+"""The last-applied annotation would exceed its limit
+
+What it finds: an object that is too large for client-side apply: kubectl's way stores the whole manifest in an annotation,
+and all annotations together may hold 262144 bytes. Told by the failed sync, or foreseen for a missing object of that size.
+
+Why it hurts: the object is refused each time, and the sync with it. Large CRDs (Prometheus operator, Argo CD, KEDA) are the
+usual case.
+
+How to fix: server-side apply for these objects; it needs no annotation.
+
+Example: the CRD `prometheuses.monitoring.coreos.com`.
+
+Sources: k8s.io/apimachinery pkg/api/validation (TotalAnnotationSizeLimitB); argoproj/argo-cd#820; docs/user-guide/sync-options.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
+from argolint.operations import consequences
+from argolint.values import excerpt
+
+from ._failures import Failed, answered_by
+from ._options import on_application, on_manifest, sync_options
+
+_LIMIT = 262144  # bytes, TotalAnnotationSizeLimitB
+_SERVER_SIDE = "ServerSideApply=true"
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for all such objects of the application: one option cures them."""
+    told = {f.id.key: f for f in answered_by(app, "annotation-too-long") if f.id}
+    found = [r for r in app.resources if r.key in told or _foreseen(app, r)]
+    if found:
+        yield _finding(app, found, [told[r.key] for r in found if r.key in told])
+    elif answered_by(app, "annotation-too-long"):
+        yield _finding(app, [], list(answered_by(app, "annotation-too-long")))
+
+
+def _foreseen(app: App, resource: Resource) -> bool:
+    """A missing object whose manifest alone is over the limit and that would be applied by the client."""
+    if not resource.missing or not isinstance(resource.desired_state, str):
+        return False
+    own = sync_options(resource.desired)
+    by_server = _SERVER_SIDE in own or (_SERVER_SIDE in app.sync_options and "ServerSideApply=false" not in own)
+    return not by_server and not own & {"Replace=true"} and len(resource.desired_state.encode()) > _LIMIT
+
+
+def _finding(app: App, found: list[Resource], told: list[Failed]) -> Finding:
+    first = found[0] if found else None
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    what = f"{first.id}{more}" if first else f"an object of application {app.ref}"
+    verb = "exceed" if len(found) > 1 else "exceeds"
+    return Finding(
+        message=f"{what} {verb} the 262144 bytes that annotations may hold, so client-side apply is refused and application {app.ref} does not sync.",
+        at=Location(app.ref, first.id if first else None, "/metadata/annotations" if first else ""),
+        confidence="proven" if told else "likely",
+        evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message)}" for f in told[:5])
+        or ("the manifest alone is over the limit",),
+        related=tuple(Related(app.ref, r.id, role="symptom") for r in found[1:]),
+        fixes=tuple(_fixes(app, first)),
+        explains=(
+            *(consequences(app) if told else ()),
+            *(Symptom.missing(r.id) for r in found),
+            *(Symptom.health(r.id) for r in found),
+            *(Symptom.change(r.id) for r in found),
+        ),
+    )
+
+
+def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
+    yield Fix(
+        "Apply on the server's side",
+        "application",
+        f"Application {app.ref}",
+        Edit("json-patch", on_application(app, _SERVER_SIDE)),
+        caveat="then sync by hand: Argo CD does not try the failed revision again by itself",
+    )
+    if first is not None and first.desired is not None:
+        yield Fix(
+            "Or for these objects only",
+            "manifest",
+            str(first.id),
+            Edit("json-patch", on_manifest(first.desired, _SERVER_SIDE)),
+            resource=first.id,
+        )
+
+
+RULE = Rule(id="annotation-too-long", family="sync", severity="error", doc=__doc__, check=check, rank=10)

@@ -1,0 +1,151 @@
+"""A deletion waits for a finalizer
+
+What it finds: an object (or the Application itself) that was deleted minutes ago and is still there, since a finalizer has
+not been removed; who should remove it, and what that waits for.
+
+Why it hurts: the object is Progressing for ever, prunes and namespaces wait for it, and nothing of its name can be made anew.
+
+How to fix: bring back the controller that owns the finalizer, or remove what it waits for. When the controller is gone for
+good, remove the finalizer by hand.
+
+Example: a Service of type LoadBalancer after the cloud controller was removed: `service.kubernetes.io/load-balancer-cleanup`.
+
+Sources: Kubernetes' documentation of finalizers; argoproj/argo-cd#5817, #4198, #19571. Told after five minutes (option
+`minutes`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint.knowledge import load
+from argolint.values import age_text, dig, excerpt, items, parse_time
+
+
+@dataclass(frozen=True)
+class Options:
+    """minutes: how long a deletion may take."""
+
+    minutes: int = 5
+
+
+def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
+    """One finding an object, and one for the Application when it is itself being deleted."""
+    patience = timedelta(minutes=options.minutes)
+    for resource in app.resources:
+        since = parse_time(dig(resource.live, "metadata", "deletionTimestamp"))
+        if (
+            since is not None
+            and app.observed_at - since > patience
+            and _finalizers(resource.live)
+            and resource.kind != "Namespace"
+        ):
+            yield _of_object(app, resource, since)
+    since = parse_time(dig(app.raw, "metadata", "deletionTimestamp"))
+    if since is not None and app.observed_at - since > patience and _finalizers(app.raw):
+        yield _of_application(app, fleet, since)
+
+
+def _finalizers(obj: Object | None) -> tuple[str, ...]:
+    return tuple(str(f) for f in items(obj, "metadata", "finalizers"))
+
+
+def known(finalizer: str) -> Object:
+    """The entry of finalizers.yaml; a guess for one that is not there: whoever its domain names."""
+    entries = load(__package__, "finalizers.yaml")
+    found: Object | None = next((e for e in entries if re.search(e["match"], finalizer)), None)
+    return found or {"who": f"the controller of {finalizer.partition('/')[0]}", "waits": "", "by_hand": True}
+
+
+def _told(finalizers: tuple[str, ...]) -> str:
+    parts = []
+    for finalizer in finalizers:
+        entry = known(finalizer)
+        waits = f" once {entry['waits']}" if entry["waits"] else ""
+        parts.append(f"{finalizer}, which {entry['who']} removes{waits}")
+    return "; ".join(parts)
+
+
+def _of_object(app: App, resource: Resource, since: datetime) -> Finding:
+    finalizers = _finalizers(resource.live)
+    return Finding(
+        message=f"{resource.id} was deleted {age_text(app.observed_at - since)} ago and still has the finalizer {_told(finalizers)}, so it is neither gone nor usable.",
+        at=Location(app.ref, resource.id, "/metadata/finalizers"),
+        evidence=(
+            f"metadata.deletionTimestamp {since:%Y-%m-%d %H:%M:%SZ}",
+            f"metadata.finalizers: {', '.join(finalizers)}",
+        ),
+        fixes=tuple(_fixes(resource, finalizers)),
+        explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
+    )
+
+
+def _fixes(resource: Resource, finalizers: tuple[str, ...]) -> Iterator[Fix]:
+    entries = [known(f) for f in finalizers]
+    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
+    where = f"-n {resource.namespace} " if resource.namespace else ""
+    harmful = [e for e in entries if not e["by_hand"]]
+    if harmful:
+        yield Fix(
+            f"Let it come true that {harmful[0]['waits']}",
+            "live",
+            str(resource.id),
+            Edit("command", f"kubectl {where}get pods,{kind} -o wide"),
+        )
+        return
+    yield Fix(
+        f"Bring back {entries[0]['who']}, so that it cleans up",
+        "operator",
+        str(resource.id),
+        Edit("command", f"kubectl {where}describe {kind} {resource.name}"),
+    )
+    yield Fix(
+        "Or remove the finalizer by hand, when nobody is left to do it",
+        "live",
+        str(resource.id),
+        Edit(
+            "command",
+            f'kubectl {where}patch {kind} {resource.name} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
+        ),
+        caveat="what it should have cleaned up stays behind",
+    )
+
+
+def _of_application(app: App, fleet: Fleet, since: datetime) -> Finding:
+    told = [c for c in app.conditions if c.type == "DeletionError"]
+    why = f': "{excerpt(told[0].message)}"' if told else ""
+    left = sum(1 for r in app.resources if not r.hook)
+    return Finding(
+        message=f"Application {app.ref} was deleted {age_text(app.observed_at - since)} ago and is still there with {left} objects, since Argo CD cannot finish{why}.",
+        at=Location(app.ref, None, "/metadata/finalizers"),
+        evidence=(
+            f"metadata.finalizers: {', '.join(_finalizers(app.raw))}",
+            *(f"condition DeletionError: {excerpt(c.message, 400)}" for c in told),
+        ),
+        fixes=(
+            Fix(
+                "Repair what the deletion stops at: the cluster's connection, or the objects' own finalizers",
+                "live",
+                app.cluster,
+                Edit("command", f"argocd app resources {app.ref}"),
+            ),
+            Fix(
+                "Or delete the Application alone and leave its objects",
+                "live",
+                f"Application {app.ref}",
+                Edit(
+                    "command",
+                    f'kubectl -n {app.ref.namespace} patch application {app.ref.name} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
+                ),
+                caveat="its objects stay in the cluster, owned by nobody",
+            ),
+        ),
+        explains=tuple(c.symptom for c in told),
+    )
+
+
+RULE = Rule(id="finalizer-stuck", family="sync", severity="error", doc=__doc__, check=check, options=Options, rank=10)

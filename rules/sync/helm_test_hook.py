@@ -1,0 +1,79 @@
+"""Helm tests among the manifests
+
+What it finds: manifests with the annotation `helm.sh/hook: test`. Argo CD renders them and never runs them.
+
+Why it hurts: little. Who relies on the tests is mistaken: they do not run after a sync.
+
+How to fix: leave them out with `skipTests`, and run what they check as a PostSync hook.
+
+Example: the `tests/` folder that `helm create` makes.
+
+Sources: docs/user-guide/helm.md (Helm hooks) of Argo CD. Needs the plain render: of a snapshot, or with --manifests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
+from argolint.values import annotations_of, dig
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The plain render of applications with a Helm source: hooks are not among the managed objects."""
+    if "Helm" in _types(app):
+        yield Want("manifests")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an application."""
+    tests = [m for m in app.evidence.get(Want("manifests")) or () if _is_test(m)]
+    if tests:
+        names = ", ".join(sorted(f"{m.get('kind')} {dig(m, 'metadata', 'name')}" for m in tests)[:3])
+        yield Finding(
+            message=f"Application {app.ref} renders the Helm tests {names}, which Argo CD never runs.",
+            at=Location(app.ref, _id(app, tests[0]), "/metadata/annotations/helm.sh~1hook"),
+            evidence=(f"{len(tests)} manifests with helm.sh/hook: test",),
+            fixes=(
+                Fix(
+                    "Leave Helm's tests out",
+                    "application",
+                    f"Application {app.ref}",
+                    Edit("json-patch", _skip(app)),
+                    safe=True,
+                ),
+            ),
+        )
+
+
+def _types(app: App) -> tuple[str, ...]:
+    one = app.status.get("sourceType")
+    return (*(app.status.get("sourceTypes") or ()), *((one,) if one else ()))
+
+
+def _is_test(manifest: Object) -> bool:
+    found = annotations_of(manifest)
+    hooks = {h.strip() for h in (found.get("helm.sh/hook") or "").split(",")}
+    return bool(hooks & {"test", "test-success", "test-failure"}) and "argocd.argoproj.io/hook" not in found
+
+
+def _id(app: App, manifest: Object) -> ResourceId:
+    group, _, version = str(manifest.get("apiVersion") or "").rpartition("/")
+    namespace = dig(manifest, "metadata", "namespace") or app.destination_namespace
+    return ResourceId(
+        group, str(manifest.get("kind")), namespace, str(dig(manifest, "metadata", "name")), version, app.cluster
+    )
+
+
+def _skip(app: App) -> list[Json]:
+    """Sets skipTests on the first source that is a chart or has Helm parameters."""
+    several = app.spec.get("sources")
+    index = next((i for i, s in enumerate(app.sources) if s.get("chart") or s.get("helm")), 0)
+    base = f"/spec/sources/{index}" if several else "/spec/source"
+    source = app.sources[index] if app.sources else {}
+    if source.get("helm"):
+        return [{"op": "add", "path": f"{base}/helm/skipTests", "value": True}]
+    return [{"op": "add", "path": f"{base}/helm", "value": {"skipTests": True}}]
+
+
+RULE = Rule(id="helm-test-hook", family="sync", severity="info", doc=__doc__, check=check, wants=wants)

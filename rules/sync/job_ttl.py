@@ -1,0 +1,71 @@
+"""A plain Job deletes itself
+
+What it finds: a Job with ttlSecondsAfterFinished that is no hook. Kubernetes removes it after it has finished, and Argo CD
+then misses it.
+
+Why it hurts: the application is OutOfSync after each run; with self-heal the Job is made, and run, again and again.
+
+How to fix: make it a hook, which Argo CD does not miss and which it deletes itself; or drop the time to live.
+
+Example: a Job `load-rules` with `ttlSecondsAfterFinished: 60` and no hook annotation.
+
+Sources: argoproj/argo-cd#8586, #21055; docs/user-guide/resource_hooks.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
+from argolint.values import age_text, annotations_of, dig
+
+from ._options import as_hook
+
+_HOOK = "argocd.argoproj.io/hook"
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """A Job that has not been removed yet: the list does not tell its time to live."""
+    return any(not job.hook for job in app.of_kind("Job", "batch"))
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a Job."""
+    for job in app.of_kind("Job", "batch"):
+        seconds = dig(job.desired, "spec", "ttlSecondsAfterFinished")
+        if isinstance(seconds, int) and not job.hook and _HOOK not in annotations_of(job.desired):
+            yield _finding(app, job, seconds)
+
+
+def _finding(app: App, job: Resource, seconds: int) -> Finding:
+    after = age_text(timedelta(seconds=seconds))
+    again = ", and self-heal makes and runs it again" if app.self_heal else ""
+    fact = "is gone" if job.missing else "will be gone"
+    return Finding(
+        message=f"{job.id} {fact} {after} after it finishes (ttlSecondsAfterFinished), so application {app.ref} is OutOfSync from then on{again}.",
+        at=Location(app.ref, job.id, "/spec/ttlSecondsAfterFinished"),
+        evidence=("the live object is missing" if job.missing else "the live object is still there",),
+        fixes=(
+            Fix(
+                "Make it a hook that is replaced at each sync",
+                "manifest",
+                str(job.id),
+                Edit("json-patch", as_hook(job.desired)),
+                caveat="it then runs at each sync",
+                resource=job.id,
+            ),
+            Fix(
+                "Or drop the time to live",
+                "manifest",
+                str(job.id),
+                Edit("json-patch", [{"op": "remove", "path": "/spec/ttlSecondsAfterFinished"}]),
+                caveat="the finished Job and its pods stay",
+                resource=job.id,
+            ),
+        ),
+        explains=(Symptom.missing(job.id), Symptom.health(job.id)),
+    )
+
+
+RULE = Rule(id="job-ttl", family="sync", severity="warning", doc=__doc__, check=check, reads=reads, rank=10)

@@ -1,0 +1,122 @@
+"""The destination namespace is being deleted
+
+What it finds: a sync that the API server refuses since the namespace is being terminated, and a managed Namespace that has
+been terminating for minutes; where Kubernetes tells, what is left in it and whose finalizers hold it.
+
+Why it hurts: nothing can be made in the namespace, so self-heal and every sync fail until it is gone.
+
+How to fix: find what is left in it and remove the finalizer that nobody serves; then let Argo CD make the namespace anew
+(CreateNamespace=true), or delete the application.
+
+Example: an operator was removed before its objects, whose finalizers then keep the namespace for ever.
+
+Sources: k8s.io/apiserver pkg/admission (namespace lifecycle); Namespace conditions NamespaceContentRemaining and
+NamespaceFinalizersRemaining. A terminating Namespace alone is told after five minutes (option `minutes`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule, Symptom
+from argolint.operations import consequences
+from argolint.values import age_text, dig, excerpt, items, parse_time
+
+from ._failures import Failed, answered_by
+
+_NAMESPACE = re.compile(r"in namespace (\S+) because it is being terminated")
+
+
+@dataclass(frozen=True)
+class Options:
+    """minutes: how long a namespace may take to go."""
+
+    minutes: int = 5
+
+
+def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
+    """One finding a namespace."""
+    told = answered_by(app, "namespace-terminating")
+    names = sorted({_name(app, f) for f in told})
+    for name in names:
+        yield _finding(app, name, [f for f in told if _name(app, f) == name], _live(app, name))
+    for resource in app.of_kind("Namespace", ""):
+        since = parse_time(dig(resource.live, "metadata", "deletionTimestamp"))
+        if (
+            since is not None
+            and resource.name not in names
+            and app.observed_at - since > timedelta(minutes=options.minutes)
+        ):
+            yield _finding(app, resource.name, [], resource.live, since)
+
+
+def _name(app: App, failed: Failed) -> str:
+    found = _NAMESPACE.search(failed.message)
+    return found.group(1) if found else (failed.id.namespace if failed.id else "") or app.destination_namespace
+
+
+def _live(app: App, name: str) -> Object | None:
+    resource = app.find("", "Namespace", "", name)
+    return resource.live if resource else None
+
+
+def _finding(app: App, name: str, told: list[Failed], live: Object | None, since: datetime | None = None) -> Finding:
+    id_ = ResourceId("", "Namespace", "", name, "v1", app.cluster)
+    held = [
+        str(c.get("message"))
+        for c in items(live, "status", "conditions")
+        if c.get("type") in ("NamespaceContentRemaining", "NamespaceFinalizersRemaining") and c.get("status") == "True"
+    ]
+    why = f': "{excerpt("; ".join(held))}"' if held else ""
+    state = f"has been terminating for {age_text(app.observed_at - since)}" if since else "is terminating"
+    effect = (
+        f"the sync of application {app.ref} fails" if told else f"nothing of application {app.ref} can be made in it"
+    )
+    return Finding(
+        message=f"Namespace {name} {state} and does not go{why}, so {effect}.",
+        at=Location(app.ref, id_),
+        confidence="proven" if held else "likely",
+        evidence=(
+            *(f"{f.id or app.ref}: {excerpt(f.message, 300)}" for f in told[:3]),
+            *held,
+            *(() if held else ("what is left in the namespace cannot be seen through Argo CD",)),
+        ),
+        related=tuple(Related(app.ref, f.id, role="symptom") for f in told if f.id),
+        fixes=tuple(_fixes(app, name)),
+        explains=(*(consequences(app) if told else ()), Symptom.health(id_), Symptom.extra(id_)),
+    )
+
+
+def _fixes(app: App, name: str) -> Iterator[Fix]:
+    yield Fix(
+        "Find what is left in the namespace, and whose finalizer holds it",
+        "live",
+        f"Namespace {name}",
+        Edit(
+            "command",
+            f"kubectl api-resources --verbs=list --namespaced -o name | xargs -n1 kubectl get -n {name} --ignore-not-found --show-kind --no-headers",
+        ),
+    )
+    yield Fix(
+        "Remove that finalizer, when its controller is gone",
+        "live",
+        f"the object that is left in {name}",
+        Edit(
+            "command", f'kubectl -n {name} patch <kind> <name> --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\''
+        ),
+        caveat="what the controller should have cleaned up stays behind",
+    )
+    yield Fix(
+        "Then sync, so that Argo CD makes the namespace anew, or delete the application if it was meant to go",
+        "live",
+        f"Application {app.ref}",
+        Edit("command", f"argocd app sync {app.ref}"),
+    )
+
+
+RULE = Rule(
+    id="namespace-terminating", family="sync", severity="error", doc=__doc__, check=check, options=Options, rank=10
+)

@@ -1,0 +1,204 @@
+"""An API version that the cluster does not serve, or will not serve for long
+
+What it finds: manifests of an API version that their cluster does not serve (error), or that the next upgrades of Kubernetes
+or of an operator drop (warning). One finding a kind.
+
+Why it hurts: Argo CD checks all objects of a sync first, so one object of an unknown version keeps every other one from
+being applied; after an upgrade an application that was fine cannot be synced any more.
+
+How to fix: write the version that the cluster serves. Where it serves only the old one, upgrade to a release that serves
+both first.
+
+Example: `apiVersion: external-secrets.io/v1beta1` on a cluster with External Secrets v2.
+
+Sources: the cluster's own list (`/api/v1/clusters`, info.apiVersions); the table removed_apis.yaml; gitops-engine
+pkg/sync/sync_context.go (`The Kubernetes API could not find version …`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
+from argolint.knowledge import load
+from argolint.operations import consequences
+from argolint.values import excerpt
+
+from ._failures import Failed, answered_by
+
+_OTHER_VERSION = re.compile(r'Version "([^"]+)" of \S+ is installed')
+_NUMBERS = re.compile(r"\d+")
+
+
+@cache
+def _table() -> tuple[Object, ...]:
+    return tuple({"product": p["product"], **v} for p in load(__package__, "removed_apis.yaml") for v in p["versions"])
+
+
+def removal_of(group: str, version: str, kind: str) -> Object | None:
+    """The entry of removed_apis.yaml: product, removed_in, replacement, perhaps bridge."""
+    return next(
+        (
+            e
+            for e in _table()
+            if (e["group"], e["version"]) == (group, version) and (not e.get("kinds") or kind in e["kinds"])
+        ),
+        None,
+    )
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each kind and version."""
+    refused = {f.id.key: f for f in answered_by(app, "removed-api") if f.id}
+    groups: dict[tuple[str, str, str], list[Resource]] = {}
+    for resource in app.resources:
+        if resource.id.version and not resource.requires_pruning:
+            groups.setdefault((resource.group, resource.id.version, resource.kind), []).append(resource)
+    for (group, version, kind), resources in sorted(groups.items()):
+        told = next((refused[r.key] for r in resources if r.key in refused), None)
+        served = _served(fleet, app.cluster, group, kind)
+        synced = all(r.status == "Synced" for r in resources)  # then it is served, whatever the list says
+        gone = told is not None or (bool(served) and version not in served and not synced)
+        entry = removal_of(group, version, kind)
+        if not gone and entry is not None and not served and not synced:
+            gone = entry["product"] == "Kubernetes" and _reached(
+                fleet.kubernetes_version(app.cluster), entry["removed_in"]
+            )
+        if gone:
+            yield _not_served(app, resources, told, served or _told_versions(told), entry)
+        elif entry is not None:
+            yield _leaving(app, resources, served, entry)
+
+
+def _served(fleet: Fleet, cluster: str, group: str, kind: str) -> tuple[str, ...]:
+    """Versions in which the cluster serves this kind, sorted; empty when the account may not see it or no version is served."""
+    prefix = f"{group}/" if group else ""
+    found = {
+        api.removeprefix(prefix).removesuffix(f"/{kind}")
+        for api in fleet.api_versions(cluster)
+        if api.startswith(prefix) and api.endswith(f"/{kind}")
+    }
+    return tuple(sorted(v for v in found if "/" not in v))
+
+
+def _told_versions(told: Failed | None) -> tuple[str, ...]:
+    found = _OTHER_VERSION.search(told.message) if told else None
+    return (found.group(1),) if found else ()
+
+
+def _reached(version: str, removed_in: str) -> bool:
+    """True when a Kubernetes version such as v1.29.3 or 1.29 is at least `removed_in`; False when it is not known."""
+    have = [int(n) for n in _NUMBERS.findall(version)[:2]]
+    return len(have) == 2 and have >= [int(n) for n in _NUMBERS.findall(removed_in)[:2]]
+
+
+def _names(resources: list[Resource]) -> str:
+    more = f" and {len(resources) - 1} more" if len(resources) > 1 else ""
+    return f"{resources[0].id}{more}"
+
+
+def _not_served(
+    app: App, resources: list[Resource], told: Failed | None, served: tuple[str, ...], entry: Object | None
+) -> Finding:
+    id_ = (told.id if told else None) or resources[0].id
+    first = next((r for r in resources if r.key == id_.key), resources[0])
+    others = [r for r in resources if r.key != first.key]
+    serves = f" (it serves {', '.join(served)})" if served else ""
+    since = f"; {entry['product']} dropped it in {entry['removed_in']}" if entry else ""
+    lead = [first, *others]
+    return Finding(
+        message=f"{_names(lead)} {'ask' if others else 'asks'} for {first.id.api_version}, which cluster {app.cluster} does not serve{serves}{since}, so no sync of application {app.ref} can succeed.",
+        at=Location(app.ref, first.id, "/apiVersion"),
+        confidence="proven" if told else "likely",
+        evidence=tuple(_evidence(told, served)),
+        related=tuple(Related(app.ref, r.id, "/apiVersion", role="other") for r in others),
+        fixes=tuple(_fixes(app, lead, served, entry, gone=True)),
+        explains=tuple(_claims(app, lead, told)),
+    )
+
+
+def _claims(app: App, resources: list[Resource], told: Failed | None) -> Iterator[Symptom]:
+    if told is not None:
+        yield from consequences(app)
+    for resource in resources:
+        if resource.missing:
+            yield Symptom.missing(resource.id)
+            yield Symptom.health(resource.id)
+
+
+def _evidence(told: Failed | None, served: tuple[str, ...]) -> Iterator[str]:
+    if told is not None:
+        yield f"{told.id}: {excerpt(told.message, 400)}"
+    if served:
+        yield f"versions that the cluster serves: {', '.join(served)}"
+
+
+def _leaving(app: App, resources: list[Resource], served: tuple[str, ...], entry: Object) -> Finding:
+    first, *others = resources
+    return Finding(
+        message=f"{_names(resources)} {'are' if others else 'is'} written for {first.id.api_version}, which {entry['product']} drops in {entry['removed_in']}, so an upgrade of cluster {app.cluster} will break its sync.",
+        at=Location(app.ref, first.id, "/apiVersion"),
+        severity="warning",
+        evidence=tuple(_evidence(None, served)),
+        related=tuple(Related(app.ref, r.id, "/apiVersion", role="other") for r in others),
+        fixes=tuple(_fixes(app, resources, served, entry, gone=False)),
+    )
+
+
+def _fixes(
+    app: App, resources: list[Resource], served: tuple[str, ...], entry: Object | None, *, gone: bool
+) -> Iterator[Fix]:
+    first = resources[0]
+    wanted = str((entry or {}).get("replacement") or "")
+    group, _, version = wanted.rpartition("/")
+    same_group = group == first.group
+    if served and (not wanted or (same_group and version not in served and gone)):
+        wanted = f"{first.group}/{_best(served)}".lstrip("/")
+    usable = wanted and (not served or not same_group or wanted.rpartition("/")[2] in served)
+    if usable:
+        more = f", and the same in {len(resources) - 1} more" if len(resources) > 1 else ""
+        yield Fix(
+            f"Write apiVersion: {wanted}{more}",
+            "manifest",
+            str(first.id),
+            Edit("json-patch", [{"op": "replace", "path": "/apiVersion", "value": wanted}]),
+            caveat="fields may have moved between the versions",
+            resource=first.id,
+        )
+    elif wanted and entry is not None:
+        bridge = (
+            f" to {entry['bridge']}, which serves both"
+            if entry.get("bridge")
+            else f" to a release that serves {wanted}"
+        )
+        yield Fix(
+            f"Upgrade {entry['product']}{bridge}, then write apiVersion: {wanted}",
+            "operator",
+            app.cluster,
+            Edit("yaml", f"apiVersion: {wanted}"),
+            caveat=f"{wanted} is not served yet: write it only after the upgrade",
+        )
+    else:
+        yield Fix(
+            "Remove the object: nothing replaces this API",
+            "manifest",
+            str(first.id),
+            Edit("text", f"delete {first.id} from Git"),
+            caveat="what it did must be done by other means",
+        )
+
+
+def _best(served: tuple[str, ...]) -> str:
+    """The stable one of highest number, else the youngest beta: Kubernetes' own order of versions."""
+
+    def rank(version: str) -> tuple[int, list[int]]:
+        return ("alpha" not in version) + ("beta" not in version and "alpha" not in version), [
+            int(n) for n in _NUMBERS.findall(version)
+        ]
+
+    return max(served, key=rank)
+
+
+RULE = Rule(id="removed-api", family="sync", severity="error", doc=__doc__, check=check, rank=10)

@@ -1,0 +1,174 @@
+"""A sync window forbids the sync
+
+What it finds: an application that is OutOfSync, or was never deployed, while the sync windows of its project forbid to sync
+it; and when they let it again.
+
+Why it hurts: by design, for a time. A schedule that leaves no gap, or a window that nobody remembers, keeps it out for ever.
+
+How to fix: wait until it opens, sync by hand where the window allows that, or change the window.
+
+Example: a deny window `0 0 * * *` of 24 hours.
+
+Sources: pkg/apis/application/v1alpha1/types.go (SyncWindows.CanSync); docs/user-guide/sync_windows.md of Argo CD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom, Want
+from argolint.operations import awaits_sync
+from argolint.values import items, parse_duration
+
+from ._cron import Cron, parse
+
+_HORIZON = timedelta(days=60)
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    kind: str
+    schedule: str
+    duration: timedelta
+    manual: bool
+    zone: tzinfo
+    cron: Cron
+
+    def end(self, moment: datetime) -> datetime | None:
+        """When the window that is open at `moment` closes; None while it is closed (SyncWindow.active)."""
+        start = self.cron.after(moment - self.duration, self.zone)
+        return start + self.duration if start is not None and start <= moment else None
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The windows that apply to an application that waits for a sync."""
+    if _waits(app) and items(fleet.projects.get(app.ref.project), "spec", "syncWindows"):
+        yield Want("sync-windows")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """At most one finding."""
+    answer = app.evidence.get(Want("sync-windows"))
+    if not answer or not _waits(app):
+        return
+    zones = _zones(fleet, app)
+    windows = [w for raw in items(answer, "assignedWindows") if (w := _window(raw, zones))]
+    now = app.observed_at
+    if not windows or allowed(windows, now, manual=not app.automated):
+        return
+    yield _finding(app, windows, opens(windows, now, manual=not app.automated))
+
+
+def _waits(app: App) -> bool:
+    return app.sync_status == "OutOfSync" or bool(app.operation and "sync window" in app.operation.message)
+
+
+def _zones(fleet: Fleet, app: App) -> dict[tuple[str, str, str], str]:
+    """Time zones by (kind, schedule, duration): the answer about the application leaves them out."""
+    windows = items(fleet.projects.get(app.ref.project), "spec", "syncWindows")
+    return {(w.get("kind", ""), w.get("schedule", ""), w.get("duration", "")): w.get("timeZone") or "" for w in windows}
+
+
+def _window(raw: Object, zones: dict[tuple[str, str, str], str]) -> _Window | None:
+    kind, schedule, text = (str(raw.get(k) or "") for k in ("kind", "schedule", "duration"))
+    duration, cron = parse_duration(text), parse(schedule)
+    if duration is None or cron is None:
+        return None
+    try:
+        zone: tzinfo = ZoneInfo(zones.get((kind, schedule, text)) or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        zone = UTC
+    return _Window(kind, schedule, duration, bool(raw.get("manualSync")), zone, cron)
+
+
+def allowed(windows: list[_Window], moment: datetime, *, manual: bool) -> bool:
+    """SyncWindows.CanSync: no open deny window, and an open allow window if there is any; manualSync lets a person through."""
+    denies = [w for w in windows if w.kind == "deny" and w.end(moment)]
+    if denies:
+        return manual and all(w.manual for w in denies)
+    allows = [w for w in windows if w.kind == "allow"]
+    if not allows or any(w.end(moment) for w in allows):
+        return True
+    return manual and all(w.manual for w in allows)
+
+
+def opens(windows: list[_Window], moment: datetime, *, manual: bool) -> datetime | None:
+    """The first moment after `moment` at which a sync is allowed; None when there is none within sixty days."""
+    limit = moment + _HORIZON
+    at = moment
+    while at < limit:
+        if allowed(windows, at, manual=manual):
+            return at.astimezone(UTC)
+        ends = [end for w in windows if w.kind == "deny" and (end := w.end(at))]
+        starts = [start for w in windows if w.kind == "allow" and (start := w.cron.after(at, w.zone))]
+        later = [t for t in (*ends, *starts) if t > at]
+        if not later:
+            return None
+        at = min(later)
+    return None
+
+
+def _finding(app: App, windows: list[_Window], at: datetime | None) -> Finding:
+    now = app.observed_at
+    denying = [w for w in windows if w.kind == "deny" and w.end(now)] or [w for w in windows if w.kind == "allow"]
+    shown = ", ".join(f"{w.kind} {w.schedule!r} for {_hours(w.duration)}" for w in denying)
+    when = f"until {at:%Y-%m-%d %H:%M} UTC" if at else f"and leave no gap within {_HORIZON.days} days"
+    by_hand = allowed(windows, now, manual=True)
+    return Finding(
+        message=f"Application {app.ref} is {app.sync_status} and the sync windows of project {app.ref.project} ({shown}) forbid to sync it {when}.",
+        at=Location(app.ref),
+        evidence=(
+            *(f"{w.kind} window {w.schedule!r}, duration {w.duration}, manualSync {w.manual}" for w in windows[:5]),
+        ),
+        fixes=tuple(_fixes(app, at, by_hand=by_hand)),
+        explains=tuple(_claims(app)),
+    )
+
+
+def _hours(duration: timedelta) -> str:
+    minutes = int(duration.total_seconds() // 60)
+    return f"{minutes // 60} h" if minutes % 60 == 0 else f"{minutes} min"
+
+
+def _claims(app: App) -> Iterator[Symptom]:
+    """What the next sync will do: objects not made yet, fields that only Git moved, objects to prune, and the refusal itself."""
+    if app.operation is not None and "sync window" in app.operation.message:
+        yield Symptom.operation()
+        yield Symptom.condition("SyncError")
+    for resource in app.resources:
+        if resource.missing:
+            yield Symptom.missing(resource.id)
+            yield Symptom.health(resource.id)
+        if resource.extra and app.prune:
+            yield Symptom.extra(resource.id)
+        yield from (Symptom.change(resource.id, c.pointer) for c in resource.changes if awaits_sync(resource, c))
+
+
+def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> Iterator[Fix]:
+    if by_hand:
+        yield Fix(
+            "Sync by hand: the window allows that",
+            "live",
+            f"Application {app.ref}",
+            Edit("command", f"argocd app sync {app.ref}"),
+        )
+    if at is not None:
+        yield Fix(
+            f"Wait until {at:%Y-%m-%d %H:%M} UTC",
+            "live",
+            f"Application {app.ref}",
+            Edit("command", f"argocd app get {app.ref}"),
+        )
+    yield Fix(
+        "Change the window, if it keeps out more than it should",
+        "argocd-settings",
+        f"AppProject {app.ref.project}",
+        Edit("command", f"argocd proj windows list {app.ref.project}"),
+        caveat="every application that the window names may then sync",
+    )
+
+
+RULE = Rule(id="sync-window-denies", family="sync", severity="info", doc=__doc__, check=check, wants=wants, rank=10)
