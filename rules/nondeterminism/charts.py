@@ -44,15 +44,26 @@ class Pin:
 
     @property
     def first_version(self) -> str:
-        """The chart version from which on every key of this pin exists; empty when it is not known."""
-        return max(
-            (v for v in self.since.values() if parse_version(v)), key=lambda v: parse_version(v) or (), default=""
-        )
+        """The chart version from which on this pin works; empty when it is not known. What picks a key may come later."""
+        needed = (v for k, v in self.since.items() if not self._picks_key(k) and parse_version(v))
+        return max(needed, key=lambda v: parse_version(v) or (), default="")
 
-    def fits(self, version: str) -> bool:
-        """False when that chart version is known to lack a key of this pin."""
+    def at(self, version: str) -> Pin | None:
+        """This pin as that chart version knows it; None when it lacks a key that counts.
+
+        Values that only pick a key of the Secret (`auth.existingSecretPasswordKey`) are left out where the chart does not
+        know them yet: it then reads the key of that very name.
+        """
         have, need = parse_version(version), parse_version(self.first_version)
-        return have is None or need is None or have >= need
+        if have is None:
+            return self
+        if need is not None and have < need:
+            return None
+        unknown = {k for k, v in self.since.items() if (first := parse_version(v)) is not None and have < first}
+        return replace(self, values={k: v for k, v in self.values.items() if k not in unknown}) if unknown else self
+
+    def _picks_key(self, key: str) -> bool:
+        return self.values.get(key) in self.keys
 
 
 @dataclass(frozen=True)
@@ -66,7 +77,7 @@ class RandomSecret:
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a chart draws anew at each render."""
+    """Something that a chart draws anew at each render, in `templates`."""
 
     what: str
     functions: tuple[str, ...]
@@ -78,6 +89,7 @@ class Item:
     pins: tuple[Pin, ...]
     note: str
     since: str
+    templates: tuple[str, ...]
 
     @property
     def salted(self) -> bool:
@@ -141,9 +153,9 @@ class Release:
     prefix: str = ""
     assumed: bool = False
     values_at: str = ""
-    inline: Mapping[str, Any] = field(default_factory=dict)
+    inline: Mapping[str, Any] = field(default_factory=dict, compare=False)
     complete: bool = False
-    known: Chart | None = None
+    known: Chart | None = field(default=None, compare=False)
     stem: str = ""
 
     @property
@@ -213,7 +225,7 @@ class Release:
 
 def pins(item: Item, release: Release) -> tuple[Pin, ...]:
     """The pins that this chart version knows, in the order of charts.yaml; pins that are only a remark are left out."""
-    return tuple(p for p in item.pins if p.values and p.fits(release.version))
+    return tuple(found for p in item.pins if p.values and (found := p.at(release.version)) is not None)
 
 
 def pinned(item: Item, release: Release) -> bool:
@@ -337,6 +349,7 @@ def _item(raw: Mapping[str, Any]) -> Item:
         tuple(_pin(p) for p in raw["pin"]),
         raw.get("note", ""),
         str(raw.get("since") or ""),
+        tuple(raw["source"]),
     )
 
 
@@ -424,7 +437,7 @@ def _release(app: App, index: int, name: str, labels: Mapping[str, str]) -> Rele
         app.destination_namespace,
         prefix,
         assumed,
-        _values_at(app, source, kustomize),
+        _values_at(app, index, source, kustomize),
         _inline(helm),
         bool(source.get("chart")) and not helm.get("valueFiles") and not helm.get("fileParameters"),
         stem=_stem(app, name),
@@ -445,7 +458,7 @@ def _prefix(root: str, name: str, labels: Mapping[str, str], *, exact: bool) -> 
     return f"{name}.", not exact and root not in labels
 
 
-def _values_at(app: App, source: Object, kustomize: bool) -> str:
+def _values_at(app: App, index: int, source: Object, kustomize: bool) -> str:
     """The last value file, which wins; a `$ref/` one with the repository of the source of that ref."""
     if kustomize:
         return f"helmCharts[].valuesInline in {source.get('path')}/kustomization.yaml"
@@ -460,7 +473,8 @@ def _values_at(app: App, source: Object, kustomize: bool) -> str:
         return last if "://" in last else posixpath.normpath(posixpath.join(str(source.get("path") or ""), last))
     if source.get("path"):
         return f"{source['path']}/values.yaml"
-    return "the Application's spec.source.helm.valuesObject"
+    place = f"sources[{index}]" if len(app.sources) > 1 else "source"
+    return f"the Application's spec.{place}.helm.valuesObject"
 
 
 def _inline(helm: Mapping[str, Any]) -> dict[str, Any]:
