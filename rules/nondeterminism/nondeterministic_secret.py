@@ -1,0 +1,92 @@
+"""Secret data is generated at render time
+
+What it finds: a Secret whose values are drawn anew at each render: a random password, a key, a salted hash, a certificate.
+One finding holds the Secret and whatever follows from it, the checksum annotations that hash it and the CA bundles that its
+certificate signs. Helm hooks that make a new Secret at each sync are told as a rotation risk.
+
+*proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ, or two
+workloads of one render hold different hashes of it. *likely*: the chart is known to draw it at these values, or nothing
+else changed with it. *possible* (info): only its name speaks for it, or the values that may pin it lie in Git.
+
+Why it hurts: Argo CD runs `helm template` without a cluster, so `lookup` is empty and the chart cannot keep the old value.
+The manifests are cached for a day; any commit, a hard refresh or the end of the cache makes a new value. Then the application
+is OutOfSync, or automated sync rotates the Secret: pods restart, and a database on a volume keeps the old password.
+
+How to fix: make the Secret outside the chart and name it in the values, under another name than the rendered one, which
+pruning would delete; or give the value itself, encrypted. Ignoring the Secret *and* its checksums with
+RespectIgnoreDifferences=true is the second choice: it also hides a rotation that is wanted.
+
+Example: the official Airflow chart without `webserverSecretKeySecretName` draws the Flask key at each render; the checksum
+`checksum/webserver-secret-key` of the webserver and of the workers restarts them at every commit, each with its own hash.
+
+Sources: Argo CD docs/user-guide/helm.md (Random Data), util/helm/cmd.go, reposerver/cache; argoproj/argo-cd issues 3263, 8810.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Finding, Fleet, Location, Related, Resource, Rule
+from argolint.values import join_pointer
+
+from . import charts, evidence, pins, roots
+from .charts import Item, Release
+from .evidence import Sign
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a random Secret, with what follows from it; one for each set of hook Secrets that rotates."""
+    yield from roots.findings(app, fleet, frozenset({"secret"}))
+    for release in charts.releases(app):
+        for item in release.random():
+            hooks = _hooks(app, release, item)
+            if hooks and not charts.pinned(item, release):
+                yield _rotation(app, release, item, hooks)
+
+
+def _hooks(app: App, release: Release, item: Item) -> tuple[Resource, ...]:
+    """The item's hook Secrets in this application; none unless all of them are there, since a pin removes one."""
+    listed = [r for r in app.of_kind("Secret", "") if r.hook]
+    found = [
+        next((r for r in listed if release.named(secret.name, r.name)), None)
+        for secret in item.secrets
+        if "before-hook-creation" in secret.hook
+    ]
+    return tuple(r for r in found if r is not None) if all(found) else ()
+
+
+def _rotation(app: App, release: Release, item: Item, hooks: tuple[Resource, ...]) -> Finding:
+    """Values in Git cannot be read through Argo CD: then it is only possible."""
+    sure = release.complete
+    signs = [
+        Sign(hook.id, "/data" + join_pointer(key), "secret", "likely" if sure else "possible", "", (), release, item)
+        for hook, secret in zip(hooks, item.secrets, strict=False)
+        for key in secret.keys[:1]
+    ]
+    names = " and ".join(str(r.id) for r in hooks)
+    return Finding(
+        message=f"{names} {'is' if sure else 'may be'} made anew by a hook of each sync, with another {item.what}, so whatever was encrypted or opened with the old one breaks.",
+        at=Location(app.ref, hooks[0].id, signs[0].pointer),
+        severity="warning" if sure else "info",
+        confidence="likely" if sure else "possible",
+        evidence=(
+            f"chart {release.label} draws the {item.what} unless its values pin it ({item.when})",
+            "a Helm hook with delete policy before-hook-creation is no difference, but each sync deletes the Secret and makes it anew",
+            *((item.note,) if item.note else ()),
+            *(() if sure else (f"whether {release.values_at} pins it cannot be read through Argo CD",)),
+        ),
+        related=tuple(Related(app.ref, sign.resource, sign.pointer, "other") for sign in signs[1:]),
+        fixes=pins.pinning(app, signs),
+    )
+
+
+RULE = Rule(
+    id="nondeterministic-secret",
+    family="nondeterminism",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=evidence.wants,
+    reads=evidence.reads,
+    rank=20,
+)
