@@ -277,7 +277,7 @@ def split_chart(text: str) -> tuple[str, str]:
 
 def deterministic(chart: str) -> bool:
     """Whether every chart of this name was rendered twice at default values and came out equal."""
-    return chart in _deterministic() and not any(c.random for c in catalogue() if c.name == chart)
+    return chart in _deterministic() and chart not in _random_names()
 
 
 def parse_version(text: str | None) -> Version | None:
@@ -290,6 +290,19 @@ def parse_version(text: str | None) -> Version | None:
 def catalogue() -> tuple[Chart, ...]:
     """Every chart of charts.yaml."""
     return tuple(_chart(raw) for raw in _data()["charts"])
+
+
+@cache
+def _random_names() -> frozenset[str]:
+    return frozenset(chart.name for chart in catalogue() if chart.random)
+
+
+@cache
+def _by_name() -> Mapping[str, tuple[Chart, ...]]:
+    found: dict[str, list[Chart]] = {}
+    for chart in catalogue():
+        found.setdefault(chart.name, []).append(chart)
+    return {name: tuple(same) for name, same in found.items()}
 
 
 def _data() -> Mapping[str, Any]:
@@ -388,10 +401,13 @@ def _in_range(version: str, versions: str) -> bool:
     return have < bound if match[1] == "<" else have >= bound
 
 
+_LABELLED = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Secret", "Service", "ServiceAccount")
+
+
 def _chart_labels(app: App) -> Mapping[str, str]:
-    """chart -> the version that most of its objects name."""
+    """chart -> the version that most of its objects name. Kinds whose objects are small are enough."""
     counts: dict[str, Counter[str]] = {}
-    for resource in app.resources:
+    for resource in (r for kind in _LABELLED for r in app.of_kind(kind)):
         label = chart_label(resource.any)
         if label:
             counts.setdefault(label[0], Counter())[label[1]] += 1
@@ -503,8 +519,9 @@ def _stem(app: App, chart: str) -> str:
     """What the names of the chart's workloads and services begin with: after fullnameOverride it shows {fullname}."""
     names = {
         r.name
-        for r in app.resources
-        if r.kind in _WORKLOADS and (label := chart_label(r.any)) is not None and label[0] == chart
+        for kind in _WORKLOADS
+        for r in app.of_kind(kind)
+        if (label := chart_label(r.any)) is not None and label[0] == chart
     }
     return posixpath.commonprefix([f"{name}-" for name in sorted(names)]).rpartition("-")[0]
 
@@ -512,7 +529,7 @@ def _stem(app: App, chart: str) -> str:
 def _by_image(app: App, root: str) -> tuple[str, ...]:
     """Known charts whose name is that of an image in use, `bitnami/postgresql:17` for instance."""
     images = {str(i).split("@")[0].rpartition("/")[2].split(":")[0] for i in dig(app.status, "summary", "images") or ()}
-    return tuple(sorted(images & {c.name for c in catalogue() if c.random} - {root}))
+    return tuple(sorted((images & _random_names()) - {root}))
 
 
 def _known(app: App, source: Object, release: Release) -> Chart | None:
@@ -522,8 +539,7 @@ def _known(app: App, source: Object, release: Release) -> Chart | None:
     """
     ranked = [
         (score, _distance(entry, release.version), number, entry)
-        for number, entry in enumerate(catalogue())
-        if entry.name == release.chart
+        for number, entry in enumerate(_by_name().get(release.chart, ()))
         for score in [_fit(app, source, release, entry)]
         if score >= 0
     ]
@@ -549,7 +565,7 @@ def _fit(app: App, source: Object, release: Release, entry: Chart) -> int:
 
 def _newest(entry: Chart) -> Version | None:
     """The newest version seen of this chart in any of its repositories; of a Git head its newest release tag."""
-    same = (e for e in catalogue() if e.name == entry.name and set(e.repositories) & set(entry.repositories))
+    same = (e for e in _by_name()[entry.name] if set(e.repositories) & set(entry.repositories))
     return max((v for e in same if (v := _verified(e))), default=None)
 
 

@@ -19,37 +19,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
 from argolint.values import containers, dig, join_pointer, labels_of
 
 from . import charts, evidence
 
 _TEMPLATE = "/spec/template/metadata/annotations"
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
 _LABELS = ("helm.sh/chart", "chart", "app.kubernetes.io/version")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a chart that moved, with every workload whose checksum moved for it."""
-    both = [r for r in app.resources if not r.hook and r.desired and r.live]
+    both = [r for kind in _WORKLOADS for r in app.of_kind(kind) if not r.hook and r.desired and r.live]
     for chart, (old, new) in sorted(_moves(both).items()):
-        mine = [r for r in both if _chart(r) == chart]
         if _content_moves(app, chart):
             continue
         random = {(s.resource.key, s.pointer) for s in evidence.signs(app, fleet)}
         places = [
             (r, key)
-            for r in mine
-            if [c.get("image") for _, c in containers(r.desired)] == [c.get("image") for _, c in containers(r.live)]
+            for r in both
+            if _chart(r) == chart and _images(r.desired) == _images(r.live)
             for key in _checksums(r)
             if (r.key, _TEMPLATE + join_pointer(key)) not in random
         ]
         if places:
-            yield _finding(app, chart, old, new, places, mine)
+            yield _finding(app, chart, old, new, places)
 
 
 def _chart(resource: Resource) -> str:
-    label = charts.chart_label(resource.desired or {})
+    label = charts.chart_label(resource.any)
     return label[0] if label else ""
+
+
+def _images(obj: Object | None) -> list[str]:
+    return [str(container.get("image")) for _, container in containers(obj)]
 
 
 def _moves(both: list[Resource]) -> Mapping[str, tuple[str, str]]:
@@ -82,21 +86,20 @@ def _checksums(resource: Resource) -> Iterator[str]:
         pointer = _TEMPLATE + join_pointer(key)
         if (
             sides[0][key] != sides[1][key]
-            and evidence.classify(resource.kind, pointer, sides[0][key], sides[1][key]) == "checksum"
+            and evidence.classify(resource.id, pointer, sides[0][key], sides[1][key]) == "checksum"
         ):
             yield key
 
 
-def _finding(
-    app: App, chart: str, old: str, new: str, places: list[tuple[Resource, str]], mine: list[Resource]
-) -> Finding:
+def _finding(app: App, chart: str, old: str, new: str, places: list[tuple[Resource, str]]) -> Finding:
     first, key = places[0]
     keys = " and ".join(f'"{k}"' for k in dict.fromkeys(k for _, k in places))
     restarted = ", ".join(str(r) for r in dict.fromkeys(r.id for r, _ in places))
     claimed = {(r.key, _TEMPLATE + join_pointer(k)) for r, k in places}
     explains = tuple(
         Symptom.change(r.id, change.pointer)
-        for r in mine
+        for r in app.changed
+        if _chart(r) == chart
         for change in r.changes
         if (r.key, change.pointer) in claimed or _is_label(change.pointer)
     )

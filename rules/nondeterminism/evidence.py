@@ -42,6 +42,7 @@ _PLACEHOLDER_CA = ("", "Cg==", "Cgo=")
 _EMPTY_HASHES = ("e3b0c44298fc1c149afb", "01ba4719c80b6fe911b0", "da39a3ee5e6b4b0d3255", "d41d8cd98f00b204e980")
 """sha256 of nothing and of a line feed, sha1 and md5 of nothing: the hashed template renders nothing."""
 
+_SYNCERS = ("argocd-controller", "argocd-application-controller")
 _ORDER: tuple[Confidence, ...] = ("possible", "likely", "proven")
 _SLACK = timedelta(seconds=60)
 
@@ -78,8 +79,13 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Two fresh renders of whatever can be random at all, and the plain manifests where a hook Secret may rotate."""
     if rendered(app):
         yield Want("render")
-        if any(r.hook for r in app.of_kind("Secret", "")):
+        if hook_secrets(app):
             yield Want("manifests")
+
+
+def hook_secrets(app: App) -> tuple[Resource, ...]:
+    """Secrets that hooks of this application make; no states are told of them."""
+    return tuple(r for r in app.of_kind("Secret", "") if r.hook)
 
 
 def reads(app: App, fleet: Fleet) -> bool:
@@ -101,7 +107,7 @@ def rendered(app: App) -> bool:
 
 def signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
     """Every sign of this application, the strongest for each place, sorted."""
-    if not rendered(app):
+    if not rendered(app) or not _worth_a_look(app):
         return ()
     known = charts.releases(app)
     found = [*_two_renders(app), *_drift(app, fleet, known), *_one_render(app, known)]
@@ -110,6 +116,16 @@ def signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
     seen = {sign.resource.key for sign in merged}
     latent = [s for s in _by_knowledge(app, fleet, known) if s.resource.key not in seen]
     return tuple(sorted((*merged, *latent), key=lambda s: (s.resource.key, s.pointer)))
+
+
+def _worth_a_look(app: App) -> bool:
+    """Something differs, was rendered twice, or is a Secret that the chart makes: else nothing needs decoding."""
+    return bool(
+        app.evidence.get(Want("render"))
+        or app.changed
+        or any(r.missing or r.extra for r in app.resources)
+        or any(not r.hook for r in app.of_kind("Secret", ""))
+    )
 
 
 def _merge(found: Iterable[Sign]) -> list[Sign]:
@@ -132,8 +148,9 @@ def _merge(found: Iterable[Sign]) -> list[Sign]:
     return list(places.values())
 
 
-def classify(kind: str, pointer: str, desired: Json, live: Json) -> Kind | None:
+def classify(id_: ResourceId, pointer: str, desired: Json, live: Json) -> Kind | None:
     """What two values of one field are, when it is a field that charts fill with hashes, stamps or random values."""
+    kind = id_.kind if id_.group in ("", "batch") else ""
     tokens = split_pointer(pointer)
     if not (isinstance(desired, str) and isinstance(live, str)) or len(tokens) < 2:
         return None
@@ -219,8 +236,8 @@ def _first_deployed(app: App) -> datetime | None:
 
 
 def by_argocd(writer: Writer | None) -> bool:
-    """Argo CD's field manager: argocd-controller, or another of its components in older versions."""
-    return writer is not None and writer.manager.startswith("argocd")
+    """Whether a sync wrote it; argocd-server writes what a person edits in the web interface."""
+    return writer is not None and writer.manager in _SYNCERS
 
 
 def _drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
@@ -231,7 +248,7 @@ def _drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
         if not _own(app, fleet, resource):
             continue
         for change in resource.changes:
-            kind = classify(resource.kind, change.pointer, change.desired, change.live)
+            kind = classify(resource.id, change.pointer, change.desired, change.live)
             if change.writer is not None and not by_argocd(change.writer):
                 continue  # somebody else wrote it: a live edit, a controller, a rotation
             if kind is None:
@@ -248,6 +265,9 @@ def _drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
 def _own(app: App, fleet: Fleet, resource: Resource) -> bool:
     """False for hooks, for objects of two applications (each writes its own value) and for controllers' Secrets."""
     if resource.hook or len(fleet.owners(resource.key)) > 1:
+        return False
+    tracked = annotations_of(resource.live).get("argocd.argoproj.io/tracking-id", "")
+    if tracked and tracked.partition(":")[0] != app.instance:
         return False
     return not any(owner.get("controller") for owner in items(resource.live, "metadata", "ownerReferences"))
 
@@ -304,6 +324,11 @@ _GENERATED_KEY = re.compile(
 )
 
 
+def generated(key: str) -> bool:
+    """Whether charts like to generate what stands under such a key."""
+    return bool(_GENERATED_KEY.search(key))
+
+
 def _after_a_move(
     app: App,
     at: Synced,
@@ -323,15 +348,17 @@ def _after_a_move(
     lone = lone and not configs
     for resource, change, kind in found:
         release, item = item_at(app, resource, change.pointer, known)
+        if kind == "secret" and _outlived(app, resource):
+            continue  # an earlier commit left it as it was, so this one changed it
         if item is not None and release is not None and not charts.pinned(item, release):
             why = f"chart {release.label} draws the {item.what} anew at each render ({', '.join(item.functions)})"
             yield _shown(resource, change, kind, "likely", why)
         elif kind == "secret" and resource.kind == "Secret":
-            generated = bool(_GENERATED_KEY.search(change.pointer)) and _by_helm(resource)
-            if lone and generated:
+            likely = generated(change.pointer) and _by_helm(resource)
+            if lone and likely:
                 why = "nothing else that Git renders changed with it"
                 yield _shown(resource, change, kind, "likely", why)
-            elif generated:
+            elif likely:
                 yield _shown(
                     resource, change, kind, "possible", "its name is that of a generated value; Git may have changed it"
                 )
@@ -375,7 +402,7 @@ def _two_renders(app: App) -> Iterator[Sign]:
         if first[id_] == second[id_]:
             continue
         for pointer, one, other in differences(first[id_], second[id_]):
-            kind = classify(id_.kind, pointer, one, other) or "value"
+            kind = classify(id_, pointer, one, other) or "value"
             yield _rendered(app, id_, pointer, kind)
     for id_ in sorted(first.keys() - second.keys()):
         twin = next((o for o in sorted(second.keys() - first.keys()) if _same_but_name(id_, o)), None)
@@ -433,13 +460,20 @@ def _one_render(app: App, known: Sequence[Release]) -> Iterator[Sign]:
         for release, item in ((r, i) for r in known for i in r.random()):
             named = item.checksums.get(key, ())
             mine = [(w, v) for w, v in places if carries(release, named, w)]
-            if len(item.templates) == 1 and len({v for _, v in mine}) > 1:
+            one = len(item.templates) == 1 and (_word(key) not in _GENERIC or _only_secret(app, release))
+            if one and len({v for _, v in mine}) > 1:
                 yield from _disagreeing(mine, key, "proven", f"chart {release.label} hashes one template in both")
         secret = _named_secret(app, key)
         if secret is not None:
             mine = [(w, v) for w, v in places if secret.name in references(w.any)]
             if len({v for _, v in mine}) > 1 and len({charts.chart_label(w.any) for w, _ in mine}) == 1:
                 yield from _disagreeing(mine, key, "likely", f"both read {secret.id}, which the key names")
+
+
+def _only_secret(app: App, release: Release) -> bool:
+    """Whether the chart renders one Secret: then `checksum/secret` can hash no other."""
+    labels = (charts.chart_label(r.any) for r in app.of_kind("Secret", "") if not r.hook)
+    return sum(label is not None and label[0] == release.chart for label in labels) == 1
 
 
 def _disagreeing(places: Sequence[tuple[Resource, str]], key: str, confidence: Confidence, why: str) -> Iterator[Sign]:
@@ -641,6 +675,9 @@ def _constant(app: App, resource: Resource, release: Release, item: Item) -> boo
     return _outlived(app, resource)
 
 
+_PATHS = "argocd.argoproj.io/manifest-generate-paths"
+
+
 def _deployments(app: App) -> list[tuple[tuple[str, ...], datetime]]:
     """(revisions, start) of every sync in the history, oldest first."""
     found = [
@@ -658,15 +695,18 @@ def _written(resource: Resource) -> datetime | None:
     times = [
         parse_time(entry.get("time"))
         for entry in items(resource.live, "metadata", "managedFields")
-        if str(entry.get("manager", "")).startswith("argocd")
+        if entry.get("manager") in _SYNCERS
     ]
     return max((t for t in times if t is not None), default=None)
 
 
 def _outlived(app: App, resource: Resource) -> bool:
-    """Whether a sync of another revision left the Secret as it was: an apply that changes nothing writes nothing."""
+    """Whether a sync of another revision left the Secret as it was: an apply that changes nothing writes nothing.
+
+    With manifest-generate-paths a new revision may be the old render under a new name, which tells nothing.
+    """
     deployed, written = _deployments(app), _written(resource)
-    if len(deployed) < 2 or written is None:
+    if len(deployed) < 2 or written is None or _PATHS in annotations_of(app.raw):
         return False
     (before, _), (after, start) = deployed[-2:]
     return before != after and written < start - _SLACK

@@ -24,10 +24,11 @@ Sources: Argo CD docs/user-guide/helm.md (Random Data), util/helm/cmd.go, repose
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
-from argolint import App, Finding, Fleet, Location, Related, Resource, Rule
-from argolint.values import join_pointer
+from argolint import App, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule, Want
+from argolint.values import annotations_of, dig, join_pointer
 
 from . import charts, evidence, pins, roots
 from .charts import Item, Release
@@ -37,22 +38,51 @@ from .evidence import Sign
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a random Secret, with what follows from it; one for each set of hook Secrets that rotates."""
     yield from roots.findings(app, fleet, frozenset({"secret"}))
+    hooks = evidence.hook_secrets(app)
+    if not hooks:
+        return
+    told: set[ResourceKey] = set()
     for release in charts.releases(app):
         for item in release.random():
-            hooks = _hooks(app, release, item)
-            if hooks and not charts.pinned(item, release):
-                yield _rotation(app, release, item, hooks)
+            told.update(r.key for s in item.secrets for r in hooks if release.named(s.name, r.name))
+            rotating = _rotating(release, item, hooks)
+            if rotating and not charts.pinned(item, release):
+                yield _rotation(app, release, item, rotating)
+    for hook in hooks:
+        if hook.key not in told:
+            yield from _of_unknown_chart(app, hook)
 
 
-def _hooks(app: App, release: Release, item: Item) -> tuple[Resource, ...]:
-    """The item's hook Secrets in this application; none unless all of them are there, since a pin removes one."""
-    listed = [r for r in app.of_kind("Secret", "") if r.hook]
+def _rotating(release: Release, item: Item, hooks: Sequence[Resource]) -> tuple[Resource, ...]:
+    """The item's Secrets among the hooks; none unless all of them are there, since a pin removes one."""
     found = [
-        next((r for r in listed if release.named(secret.name, r.name)), None)
+        next((r for r in hooks if release.named(secret.name, r.name)), None)
         for secret in item.secrets
         if "before-hook-creation" in secret.hook
     ]
     return tuple(r for r in found if r is not None) if all(found) else ()
+
+
+def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
+    """A hook Secret that each sync deletes and makes anew, with a key that charts like to generate: only possible."""
+    for manifest in app.evidence.get(Want("manifests")) or ():
+        if manifest.get("kind") != "Secret" or dig(manifest, "metadata", "name") != hook.name:
+            continue
+        annotations = annotations_of(manifest)
+        policy = f"{annotations.get('helm.sh/hook-delete-policy')} {annotations.get('argocd.argoproj.io/hook-delete-policy')}"
+        keys = [k for k in sorted(manifest.get("data") or ()) if evidence.generated(k)]
+        if keys and re.search(r"before-?hook-?creation", policy, re.IGNORECASE):
+            pointer = "/data" + join_pointer(keys[0])
+            yield Finding(
+                message=f'{hook.id} is made anew by a hook of each sync, and its key "{keys[0]}" may be drawn at random then, so whatever was encrypted or opened with the old one would break.',
+                at=Location(app.ref, hook.id, pointer),
+                severity="info",
+                confidence="possible",
+                evidence=(
+                    f"hook {annotations.get('helm.sh/hook') or annotations.get('argocd.argoproj.io/hook')}, {policy.replace('None', '').strip()}",
+                ),
+                fixes=pins.pinning(app, [Sign(hook.id, pointer, "secret", "possible", "")]),
+            )
 
 
 def _rotation(app: App, release: Release, item: Item, hooks: tuple[Resource, ...]) -> Finding:
