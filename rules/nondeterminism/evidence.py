@@ -100,9 +100,15 @@ _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob")
 
 
 def rendered(app: App) -> bool:
-    """False when every source is a directory of plain manifests: those come out equal each time."""
-    types = [charts.source_type(app, index) for index in range(len(app.sources))]
-    return any(kind not in ("Directory", "") for kind in types) or not any(types)
+    """False when every source is a directory of plain manifests: those come out equal each time.
+
+    Before the first render Argo CD has not told the type of a source; then its own fields must.
+    """
+    for index, source in enumerate(app.sources):
+        kind = charts.source_type(app, index)
+        if kind not in ("Directory", "") or (not kind and any(source.get(k) for k in ("chart", "helm", "plugin"))):
+            return True
+    return False
 
 
 def signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
