@@ -275,9 +275,10 @@ def split_chart(text: str) -> tuple[str, str]:
     return (match[1], match[2].replace("_", "+")) if match else (text, "")
 
 
-def deterministic(chart: str) -> bool:
-    """Whether every chart of this name was rendered twice at default values and came out equal."""
-    return chart in _deterministic() and chart not in _random_names()
+def deterministic(chart: str, version: str) -> bool:
+    """Whether a chart of this name and major version was rendered twice at default values and came out equal."""
+    have = parse_version(version)
+    return have is not None and (chart, have[0]) in _deterministic() and chart not in _random_names()
 
 
 def parse_version(text: str | None) -> Version | None:
@@ -310,9 +311,9 @@ def _data() -> Mapping[str, Any]:
 
 
 @cache
-def _deterministic() -> frozenset[str]:
-    rows = [row for found in _data()["deterministic_at_defaults"].values() for row in found]
-    return frozenset(str(row).rpartition(" ")[0] for row in rows)
+def _deterministic() -> frozenset[tuple[str, int]]:
+    rows = [str(row).rpartition(" ") for found in _data()["deterministic_at_defaults"].values() for row in found]
+    return frozenset((name, seen[0]) for name, _, version in rows if (seen := parse_version(version)))
 
 
 @cache

@@ -593,8 +593,11 @@ def _with_item(sign: Sign, app: App, known: Sequence[Release]) -> Sign:
     if sign.item is not None or resource is None:
         return sign
     release, item = item_at(app, resource, sign.pointer, known)
-    if release is None:
-        release = charts.release_of(resource, known)
+    release = release or charts.release_of(resource, known)
+    alike = release is not None and charts.deterministic(release.chart, release.version)
+    if item is None and release is not None and sign.confidence == "likely" and alike:
+        note = f"chart {release.chart} is known to render alike each time at its default values"
+        return replace(sign, release=release, confidence="possible", why=f"{sign.why}\n{note}")
     return replace(sign, release=release, item=item)
 
 
