@@ -60,7 +60,7 @@ def _known(app: App, release: Release, found: Sequence[Item], own: Sequence[Sign
     if existing:
         extra = [(item, pin) for item, pin in fixed if item in rest]
         yield _with_existing(app, release, existing, extra, own)
-    if fixed and len(fixed) == len(found):
+    if fixed and (len(fixed) == len(found) or not existing):
         yield _with_values(app, release, fixed, own)
     for item in found:
         if all(item is not known for known, _ in (*existing, *fixed)) and not (existing and _keys(item) <= covered):
@@ -102,7 +102,7 @@ def _with_existing(
         values |= {k: names[v].name if _placeholder(v) else v for k, v in pin.values.items()}
     for _, pin in extra:
         values |= pin.values
-    main = [release.values_key(k) for k, v in values.items() if v in secrets]
+    main = [release.values_key(k) for k, v in values.items() if isinstance(v, str) and v in secrets]
     lines = [line for new in secrets.values() for line in _commands(release, new)]
     block = release.values_block({k: _filled(release, v) for k, v in values.items()})
     olds = sorted({new.instead_of for new in secrets.values()})
