@@ -109,6 +109,13 @@ def manifests(
     return tuple(m for text in items(found, "manifests") if isinstance(m := msgspec.json.decode(text), dict))
 
 
+def renders_afresh(t: Transport) -> bool:
+    """Whether this server's manifests call knows `noCache`: 2.14 and older ignore it silently and answer from the cache."""
+    found = _object(t, "/swagger.json")
+    parameters = items(found.get("paths"), "/api/v1/applications/{name}/manifests", "get", "parameters")
+    return any(parameter.get("name") == "noCache" for parameter in parameters)
+
+
 def events(t: Transport, ref: AppRef, resource: ResourceId | None = None, uid: str = "") -> tuple[Event, ...]:
     """Events of one object, or of the Application itself, newest first."""
     query = list(_app_query(ref))

@@ -9,6 +9,7 @@ sorted before anything looks at them, so the bytes of a report do not depend on 
 from __future__ import annotations
 
 import logging
+import threading
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -222,6 +223,9 @@ def _read(t: Transport, app: App, failures: list[Failure]) -> App:
 
 
 _ROUNDS = 3
+_ONE_RENDER = (
+    threading.Lock()
+)  # a fresh render keeps a repo-server busy: never two at a time, however many workers read
 
 
 def _gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> App:
@@ -281,7 +285,8 @@ def _fetch(t: Transport, app: App, fleet: Fleet, want: Want) -> Any:
         case "manifests":
             return argocd.manifests(t, app.ref)
         case "render":
-            return tuple(argocd.manifests(t, app.ref, fresh=turn) for turn in (1, 2))
+            with _ONE_RENDER:
+                return tuple(argocd.manifests(t, app.ref, fresh=turn) for turn in (1, 2))
         case "sync-windows":
             return argocd.sync_windows(t, app.ref)
         case "revision":

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from argolint import __version__, config, lint, report, reporters, suppress
+from argolint import __version__, argocd, config, lint, report, reporters, suppress
 from argolint.app import App
 from argolint.connection import connection_options
 from argolint.engine import Chosen, Plan
@@ -91,6 +91,12 @@ run_options = options(
     click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine."),
     click.option(
         "--manifests", is_flag=True, help="Ask the server for rendered manifests (cached; costs the repo-server)."
+    ),
+    click.option(
+        "--render-twice",
+        is_flag=True,
+        help="Let the server render each chart twice, one at a time, and compare. This replaces the server's cache: "
+        "an application with self-heal may deploy what comes out.",
     ),
     click.option(
         "-j", "--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Requests in flight."
@@ -224,6 +230,7 @@ NO_SELECTION: Mapping[str, Any] = {
     "workers": 1,
     "deep": False,
     "manifests": False,
+    "render_twice": False,
     "shard": None,
 }
 NO_FAILING: Mapping[str, Any] = {"fail_on": None, "allow_incomplete": False}
@@ -287,6 +294,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = ()) -> Run:
         selection.takes,
         workers=given["workers"],
         deep=given["deep"],
+        renders=given["render_twice"],
         manifests=given["manifests"],
         shard=parse_shard(given["shard"]),
     )
@@ -308,8 +316,24 @@ def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> l
     gc.freeze()
     gc.set_threshold(200_000, 20, 20)
     t = t or open_transport(given, run.wishes.loaded.config)
+    if run.plan.renders and not t.offline:
+        _warn_of_renders(t)
     part = lint.collect(t, run.plan, progress(given))
     return msgspec.structs.replace(part, stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds))
+
+
+def _warn_of_renders(t: Transport) -> None:
+    """Say aloud what fresh renders do. UsageError when the server would answer them from its cache."""
+    if not argocd.renders_afresh(t):
+        raise UsageError(
+            f"{t.server} does not know noCache, so it would answer both renders from its cache and all would look alike",
+            "leave --render-twice out: Argo CD 2.14 and older cannot render past the cache",
+        )
+    click.echo(
+        "warning: --render-twice renders each chart anew on the server, one at a time, and replaces its manifest cache; "
+        "where a chart draws random values the application turns OutOfSync, and self-heal may deploy them",
+        err=True,
+    )
 
 
 def progress(given: Mapping[str, Any]) -> Callable[[int, int], None]:

@@ -1,0 +1,45 @@
+"""A rendered field or name differs at each render
+
+What it finds: a ConfigMap value, an object's name, a schedule, an environment value or a CA bundle that comes out differently
+each time the same revision is rendered. A CA bundle that is signed with a random Secret of the same application is told with
+that Secret (nondeterministic-secret).
+
+*proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ.
+*likely*: the chart is known to draw it. A CA bundle that is empty or a placeholder in Git and filled by the cluster is not
+meant: that is cainjector's or an operator's work.
+
+Why it hurts: the application is OutOfSync for ever; a Job whose name is random runs again at each sync and leaves its twin to
+prune; a webhook trusts a new authority before its pods serve the new certificate.
+
+How to fix: give the value in the chart's values, let cert-manager issue certificates, take random parts and dates out of
+names.
+
+Example: `name: migrate-{{ randAlphaNum 5 | lower }}` makes one new Job and one to prune at each render.
+
+Sources: measured on 641 public charts; Argo CD docs/user-guide/helm.md (Random Data).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Finding, Fleet, Rule
+
+from . import evidence, roots
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each field or name; the CA bundles of one chart are one."""
+    yield from roots.findings(app, fleet, frozenset({"ca-bundle", "config", "name", "value"}))
+
+
+RULE = Rule(
+    id="nondeterministic-field",
+    family="nondeterminism",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=evidence.wants,
+    reads=evidence.reads,
+    rank=20,
+)

@@ -1,0 +1,122 @@
+"""Secret data is generated at render time
+
+What it finds: a Secret whose values are drawn anew at each render: a random password, a key, a salted hash, a certificate.
+One finding holds the Secret and whatever follows from it, the checksum annotations that hash it and the CA bundles that its
+certificate signs. Helm hooks that make a new Secret at each sync are told as a rotation risk.
+
+*proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ, or two
+workloads of one render hold different hashes of it. *likely*: the chart is known to draw it at these values, or nothing
+else changed with it. *possible* (info): only its name speaks for it, or the values that may pin it lie in Git.
+
+Why it hurts: Argo CD runs `helm template` without a cluster, so `lookup` is empty and the chart cannot keep the old value.
+The manifests are cached for a day; any commit, a hard refresh or the end of the cache makes a new value. Then the application
+is OutOfSync, or automated sync rotates the Secret: pods restart, and a database on a volume keeps the old password.
+
+How to fix: make the Secret outside the chart and name it in the values, under another name than the rendered one, which
+pruning would delete; or give the value itself, encrypted. Ignoring the Secret *and* its checksums with
+RespectIgnoreDifferences=true is the second choice: it also hides a rotation that is wanted.
+
+Example: the official Airflow chart without `webserverSecretKeySecretName` draws the Flask key at each render; the checksum
+`checksum/webserver-secret-key` of the webserver and of the workers restarts them at every commit, each with its own hash.
+
+Sources: Argo CD docs/user-guide/helm.md (Random Data), util/helm/cmd.go, reposerver/cache; argoproj/argo-cd issues 3263, 8810.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from argolint import App, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule, Want
+from argolint.values import annotations_of, dig, join_pointer
+
+from . import charts, evidence, pins, roots
+from .charts import Item, Release
+from .evidence import Sign
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a random Secret, with what follows from it; one for each set of hook Secrets that rotates."""
+    yield from roots.findings(app, fleet, frozenset({"secret"}))
+    hooks = evidence.hook_secrets(app)
+    if not hooks:
+        return
+    told: set[ResourceKey] = set()
+    for release in charts.releases(app):
+        for item in release.random():
+            told.update(r.key for s in item.secrets for r in hooks if release.named(s.name, r.name))
+            rotating = _rotating(release, item, hooks)
+            if rotating and not charts.pinned(item, release):
+                yield _rotation(app, release, item, rotating)
+    for hook in hooks:
+        if hook.key not in told:
+            yield from _of_unknown_chart(app, hook)
+
+
+def _rotating(release: Release, item: Item, hooks: Sequence[Resource]) -> tuple[Resource, ...]:
+    """The item's Secrets among the hooks; none unless all of them are there, since a pin removes one."""
+    found = [
+        next((r for r in hooks if release.named(secret.name, r.name)), None)
+        for secret in item.secrets
+        if "before-hook-creation" in secret.hook
+    ]
+    return tuple(r for r in found if r is not None) if all(found) else ()
+
+
+def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
+    """A hook Secret that each sync deletes and makes anew, with a key that charts like to generate: only possible."""
+    for manifest in app.evidence.get(Want("manifests")) or ():
+        if manifest.get("kind") != "Secret" or dig(manifest, "metadata", "name") != hook.name:
+            continue
+        annotations = annotations_of(manifest)
+        policy = f"{annotations.get('helm.sh/hook-delete-policy')} {annotations.get('argocd.argoproj.io/hook-delete-policy')}"
+        keys = [k for k in sorted(manifest.get("data") or ()) if evidence.generated(k)]
+        if keys and re.search(r"before-?hook-?creation", policy, re.IGNORECASE):
+            pointer = "/data" + join_pointer(keys[0])
+            yield Finding(
+                message=f'{hook.id} is made anew by a hook of each sync, and its key "{keys[0]}" may be drawn at random then, so whatever was encrypted or opened with the old one would break.',
+                at=Location(app.ref, hook.id, pointer),
+                severity="info",
+                confidence="possible",
+                evidence=(
+                    f"hook {annotations.get('helm.sh/hook') or annotations.get('argocd.argoproj.io/hook')}, {policy.replace('None', '').strip()}",
+                ),
+                fixes=pins.pinning(app, [Sign(hook.id, pointer, "secret", "possible", "")]),
+            )
+
+
+def _rotation(app: App, release: Release, item: Item, hooks: tuple[Resource, ...]) -> Finding:
+    """Values in Git cannot be read through Argo CD: then it is only possible."""
+    sure = release.complete
+    signs = [
+        Sign(hook.id, "/data" + join_pointer(key), "secret", "likely" if sure else "possible", "", (), release, item)
+        for hook, secret in zip(hooks, item.secrets, strict=False)
+        for key in secret.keys[:1]
+    ]
+    names = " and ".join(str(r.id) for r in hooks)
+    return Finding(
+        message=f"{names} {'is' if sure else 'may be'} made anew by a hook of each sync, with another {item.what}, so whatever was encrypted or opened with the old one breaks.",
+        at=Location(app.ref, hooks[0].id, signs[0].pointer),
+        severity="warning" if sure else "info",
+        confidence="likely" if sure else "possible",
+        evidence=(
+            f"chart {release.label} draws the {item.what} unless its values pin it ({item.when})",
+            "a Helm hook with delete policy before-hook-creation is no difference, but each sync deletes the Secret and makes it anew",
+            *((item.note,) if item.note else ()),
+            *(() if sure else (f"whether {release.values_at} pins it cannot be read through Argo CD",)),
+        ),
+        related=tuple(Related(app.ref, sign.resource, sign.pointer, "other") for sign in signs[1:]),
+        fixes=pins.pinning(app, signs),
+    )
+
+
+RULE = Rule(
+    id="nondeterministic-secret",
+    family="nondeterminism",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=evidence.wants,
+    reads=evidence.reads,
+    rank=20,
+)

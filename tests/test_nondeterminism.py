@@ -1,0 +1,220 @@
+"""What is noise and what is a real change: the verdicts of the family nondeterminism, each on one small application."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint import testing
+from argolint.plugins import load_rules
+
+RULES = [rule for rule in load_rules().values() if rule.family == "nondeterminism" and rule.id != "floating-revision"]
+HERE = "1f0e3dad99908345f7439f8ffabdffc4c1a0b0d5"
+BEFORE = "0000000000000000000000000000000000000000"
+ONE, TWO = "1" * 64, "2" * 64
+MASK, OTHER_MASK = "+" * 8, "+" * 12
+
+
+def told(*apps: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """(rule, severity, confidence, resource) of every finding over these applications."""
+    found = testing.check(testing.Fixture(Path("inline.yaml"), {"about": "inline", "apps": list(apps)}), RULES)
+    assert [f.error for f in found.failures] == []
+    return [
+        (f.rule, f.severity, f.confidence, f"{f.resource.kind}/{f.resource.name}" if f.resource else "")
+        for f in found.findings
+    ]
+
+
+def app(*resources: dict[str, Any], synced_at: str = HERE, **changed: Any) -> dict[str, Any]:
+    """A Helm application that was synced at `synced_at` and is compared with HERE; every object was applied then."""
+    applied = [
+        {
+            "group": (r.get("desired") or r["live"])["apiVersion"].rpartition("/")[0],
+            "kind": (r.get("desired") or r["live"])["kind"],
+            "namespace": "n",
+            "name": (r.get("desired") or r["live"])["metadata"]["name"],
+            "status": "Synced",
+        }
+        for r in resources
+    ]
+    status = {
+        "sourceType": "Helm",
+        "operationState": {"phase": "Succeeded", "syncResult": {"revision": synced_at, "resources": applied}},
+        **changed.pop("status", {}),
+    }
+    spec = {"destination": {"namespace": "n"}, "source": {"path": "charts/shopfront"}, **changed.pop("spec", {})}
+    return {"name": "web", "spec": spec, "status": status, "resources": list(resources), **changed}
+
+
+def pair(
+    desired: dict[str, Any], live: dict[str, Any], manager: str = "argocd-controller", **metadata: Any
+) -> dict[str, Any]:
+    """A managed object whose live side was written whole by `manager`."""
+    fields: dict[str, dict[str, Any]] = {f"f:{k}": {} for k in live if k not in ("apiVersion", "kind", "metadata")}
+    entry = {"manager": manager, "operation": "Update", "time": "2026-01-01T11:50:00Z", "fieldsV1": fields}
+    return {
+        "desired": desired,
+        "live": {**live, "metadata": {**live["metadata"], "managedFields": [entry], **metadata}},
+    }
+
+
+def labels(chart: str) -> dict[str, str]:
+    return {"helm.sh/chart": chart, "app.kubernetes.io/managed-by": "Helm"}
+
+
+def secret(mask: str, name: str = "web", chart: str = "shopfront-1.0.0", key: str = "password") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "n", "labels": labels(chart)}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {key: mask}}
+
+
+def config(value: str, chart: str = "shopfront-1.0.0") -> dict[str, Any]:
+    metadata = {"name": "web", "namespace": "n", "labels": labels(chart)}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"level": value}}
+
+
+def workload(
+    checksum: str, name: str = "web", chart: str = "shopfront-1.0.0", key: str = "checksum/config"
+) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "n", "labels": labels(chart)}
+    template = {"metadata": {"annotations": {key: checksum}}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": template}}
+
+
+def webhook(bundle: str) -> dict[str, Any]:
+    hooks = [{"name": "a.example.com", "clientConfig": {"caBundle": bundle}}]
+    metadata = {"name": "web", "labels": labels("shopfront-1.0.0")}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": metadata,
+        "webhooks": hooks,
+    }
+
+
+CHANGED_CHECKSUM = pair(workload(ONE), workload(TWO))
+CHANGED_SECRET = pair(secret(MASK), secret(OTHER_MASK))
+SAME_SECRET = pair(secret(MASK), secret(MASK))
+
+
+def test_a_checksum_that_moves_with_its_config_is_a_real_change() -> None:
+    assert told(app(pair(config("info"), config("debug")), CHANGED_CHECKSUM, synced_at=BEFORE)) == []
+
+
+def test_a_checksum_that_moves_alone_is_likely_noise() -> None:
+    found = told(app(pair(config("info"), config("info")), CHANGED_CHECKSUM, synced_at=BEFORE))
+    assert found == [("nondeterministic-checksum", "warning", "likely", "Deployment/web")]
+
+
+def test_a_chart_that_moves_together_with_its_config_is_a_real_change() -> None:
+    moved = pair(config("info", "shopfront-1.1.0"), config("debug"))
+    assert told(app(moved, pair(workload(ONE, chart="shopfront-1.1.0"), workload(TWO)), synced_at=BEFORE)) == []
+
+
+def test_a_chart_that_moves_over_equal_config_restarts_for_a_label() -> None:
+    moved = pair(config("info", "shopfront-1.1.0"), config("info"))
+    found = told(app(moved, pair(workload(ONE, chart="shopfront-1.1.0"), workload(TWO)), synced_at=BEFORE))
+    assert found == [("checksum-follows-label", "info", "likely", "Deployment/web")]
+
+
+def test_two_values_at_one_revision_are_proven() -> None:
+    found = told(app(CHANGED_SECRET, CHANGED_CHECKSUM))
+    assert ("nondeterministic-secret", "error", "proven", "Secret/web") in found
+
+
+def test_a_secret_and_the_checksum_named_for_it_are_one_finding() -> None:
+    hashed = pair(workload(ONE, key="checksum/secret"), workload(TWO, key="checksum/secret"))
+    assert told(app(CHANGED_SECRET, hashed)) == [("nondeterministic-secret", "error", "proven", "Secret/web")]
+
+
+@pytest.mark.parametrize("manager", ["kubectl-edit", "argocd-server", "external-secrets", "helm"])
+def test_what_somebody_else_wrote_is_not_rendered_anew(manager: str) -> None:
+    edited = pair(workload(ONE), workload(TWO), manager)
+    assert told(app(pair(secret(MASK), secret(OTHER_MASK), manager), edited)) == []
+
+
+def test_a_secret_with_a_controller_is_the_controllers() -> None:
+    owner = [{"apiVersion": "v1", "kind": "ExternalSecret", "name": "web", "uid": "u", "controller": True}]
+    assert told(app(pair(secret(MASK), secret(OTHER_MASK), ownerReferences=owner))) == []
+
+
+def test_an_object_of_two_applications_differs_because_both_write_it() -> None:
+    other = {**app(CHANGED_SECRET), "name": "other"}
+    assert told(app(CHANGED_SECRET), other) == []
+
+
+def test_plain_manifests_are_never_random() -> None:
+    assert told(app(CHANGED_SECRET, CHANGED_CHECKSUM, status={"sourceType": "Directory"})) == []
+
+
+def test_a_plugin_may_read_its_values_elsewhere() -> None:
+    found = told(app(CHANGED_SECRET, status={"sourceType": "Plugin"}))
+    assert found == [("nondeterministic-secret", "info", "possible", "Secret/web")]
+
+
+def test_a_secret_and_more_in_one_commit_may_be_the_commits_own() -> None:
+    found = told(app(CHANGED_SECRET, pair(config("info"), config("debug")), synced_at=BEFORE))
+    assert found == [("nondeterministic-secret", "info", "possible", "Secret/web")]
+
+
+def test_a_secret_that_outlived_a_commit_is_not_random() -> None:
+    history = [
+        {"revision": "a" * 40, "deployStartedAt": "2026-01-01T11:50:00Z", "deployedAt": "2026-01-01T11:50:05Z"},
+        {"revision": BEFORE, "deployStartedAt": "2026-01-01T11:55:00Z", "deployedAt": "2026-01-01T11:55:05Z"},
+    ]
+    assert told(app(CHANGED_SECRET, synced_at=BEFORE, status={"history": history})) == []
+
+
+@pytest.mark.parametrize(("in_git", "live"), [("", "Q0E="), ("Cg==", "Q0E="), ("Q0E=", "")])
+def test_a_ca_bundle_filled_at_run_time_is_not_random(in_git: str, live: str) -> None:
+    assert told(app(pair(webhook(in_git), webhook(live)))) == []
+
+
+def test_a_ca_bundle_signed_by_a_random_secret_is_its_symptom() -> None:
+    keys = pair(secret(MASK, key="tls.crt"), secret(OTHER_MASK, key="tls.crt"))
+    assert told(app(keys, pair(webhook("Q0ExMQ=="), webhook("Q0EyMg==")))) == [
+        ("nondeterministic-secret", "error", "proven", "Secret/web")
+    ]
+
+
+def test_components_that_hash_a_config_of_their_own_under_one_key_do_not_disagree() -> None:
+    places = [pair(workload(value, name), workload(value, name)) for value, name in ((ONE, "web"), (TWO, "web-worker"))]
+    assert told(app(SAME_SECRET, *places)) == []
+
+
+def test_a_content_hash_in_a_name_is_a_real_change_at_another_revision() -> None:
+    old, new = config("debug"), config("info")
+    old["metadata"]["name"], new["metadata"]["name"] = "web-5h2tk9c8mf", "web-8g4hbm7t2k"
+    assert told(app({"desired": new}, {"live": old}, synced_at=BEFORE, status={"sourceType": "Kustomize"})) == []
+
+
+def test_a_chart_that_renders_alike_at_its_defaults_makes_noise_unlikely() -> None:
+    moved = pair(
+        workload(ONE, chart="prometheus-node-exporter-4.56.1"), workload(TWO, chart="prometheus-node-exporter-4.56.1")
+    )
+    found = told(app(moved, synced_at=BEFORE))
+    assert found == [("nondeterministic-checksum", "info", "possible", "Deployment/web")]
+
+
+REDIS = {"repoURL": "https://charts.bitnami.com/bitnami", "path": None, "chart": "redis", "targetRevision": "23.1.1"}
+
+
+@pytest.mark.parametrize(
+    ("helm", "expected"),
+    [
+        ({}, [("nondeterministic-secret", "warning", "likely", "Secret/web-redis")]),
+        ({"valuesObject": {"auth": {"password": "given"}}}, []),
+        ({"values": "auth:\n  password: given\n"}, []),
+        ({"parameters": [{"name": "auth.password", "value": "given"}]}, []),
+        ({"valueFiles": ["$values/redis.yaml"]}, [("nondeterministic-secret", "info", "possible", "Secret/web-redis")]),
+    ],
+)
+def test_a_known_chart_in_sync_speaks_by_its_values(helm: dict[str, Any], expected: list[tuple[str, ...]]) -> None:
+    made = secret(MASK, "web-redis", "redis-23.1.1", "redis-password")
+    assert told(app(pair(made, made), spec={"source": {**REDIS, "helm": helm}})) == expected
+
+
+def test_nothing_is_said_of_states_that_argo_cd_does_not_know() -> None:
+    blind = {"conditions": [{"type": "ComparisonError", "message": "no"}]}
+    assert told(app({"live": secret(MASK, "web-redis", "redis-23.1.1", "redis-password")}, status=blind)) == []
