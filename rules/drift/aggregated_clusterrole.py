@@ -14,9 +14,9 @@ Sources: docs/user-guide/diffing.md (ignoreAggregatedRoles); https://kubernetes.
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 
-from .edits import ignore, remove
+from .edits import remove
 from .fields import finding, matching, writer
 
 
@@ -40,7 +40,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 )
                 if in_git is not None
                 else None,
-                ignore(app, resource, ("/rules",)),
+                narrowest_ignore(app, resource, ("/rules",)),
                 Fix(
                     "Make Argo CD ignore the rules of aggregated roles",
                     "argocd-settings",

@@ -31,10 +31,11 @@ from argolint import (
     ResourceId,
     Rule,
     Want,
+    narrowest_ignore,
 )
 from argolint.values import dig
 
-from .edits import ignore, remove
+from .edits import remove
 from .fields import finding, matching, pointers, value, writer
 from .ignored import ignores
 from .writers import is_sort
@@ -131,7 +132,7 @@ def _fixes(app: App, resource: Resource, places: tuple[str, ...]) -> tuple[Fix, 
             if ours
             else ()
         ),
-        ignore(app, resource, places),
+        narrowest_ignore(app, resource, places),
     )
 
 

@@ -17,9 +17,9 @@ import base64
 import binascii
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Json, Resource, Rule
+from argolint import MISSING, App, Change, Finding, Fleet, Json, Resource, Rule, narrowest_ignore
 
-from .edits import drop, ignore
+from .edits import drop
 from .fields import finding, listing, matching, pointers, writer
 from .writers import is_sort
 
@@ -36,7 +36,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f" {'a placeholder in Git' if in_git else 'nothing'}, so it stays OutOfSync.",
             fixes=(
                 drop(app, resource, changes, "Leave caBundle out of the manifest") if in_git else None,
-                ignore(app, resource, pointers(changes)),
+                narrowest_ignore(app, resource, pointers(changes)),
             ),
         )
 

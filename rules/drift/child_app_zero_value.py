@@ -15,9 +15,9 @@ Sources: argoproj/argo-cd#3815, #14668, #19043.
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 
-from .edits import drop, ignore
+from .edits import drop
 from .fields import finding, matching, pointers, value
 from .grammar import hollow
 
@@ -34,7 +34,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             changes,
             f"{resource.id} says {value(first, first.desired)} at {first.pointer} in Git, a zero value that Argo CD leaves out when it stores"
             f" its own objects, so {app.name} stays OutOfSync.",
-            fixes=(drop(app, resource, changes, "Leave the zero value out"), ignore(app, resource, pointers(changes))),
+            fixes=(
+                drop(app, resource, changes, "Leave the zero value out"),
+                narrowest_ignore(app, resource, pointers(changes)),
+            ),
         )
 
 

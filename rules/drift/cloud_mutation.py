@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 from argolint.knowledge import load
 from argolint.values import annotations_of
 
-from .edits import drop, ignore, write_live
+from .edits import drop, write_live
 from .fields import finding, listing, matching, pointers, value
 
 
@@ -47,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     write_live(
                         app, resource, changes, f"Accept what {provider['name']} writes", str(provider["advice"])
                     ),
-                    ignore(app, resource, pointers(changes)),
+                    narrowest_ignore(app, resource, pointers(changes)),
                 ),
                 evidence=(f"source: {provider['source']}",),
             )

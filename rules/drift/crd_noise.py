@@ -14,10 +14,10 @@ Sources: docs/user-guide/diffing.md; docs/operator-manual/upgrading/2.14-3.0.md 
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 
 from .defaults import is_default
-from .edits import drop, ignore, write_live
+from .edits import drop, write_live
 from .fields import finding, listing, matching, pointers
 from .grammar import only_hollow
 
@@ -36,7 +36,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             fixes=(
                 drop(app, resource, mine, "Leave these fields out of the CRD") if mine else None,
                 write_live(app, resource, changes, "Write what the API server sets") if not mine else None,
-                ignore(app, resource, pointers(changes)),
+                narrowest_ignore(app, resource, pointers(changes)),
             ),
         )
 

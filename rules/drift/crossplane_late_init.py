@@ -14,11 +14,11 @@ Sources: crossplane/crossplane#2773; https://docs.crossplane.io/latest/managed-r
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 from argolint.values import dig
 
 from .applied import by_argocd
-from .edits import ignore, place, write_live
+from .edits import place, write_live
 from .fields import finding, listing, matching, pointers, writer
 from .writers import is_sort
 
@@ -42,7 +42,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     "the fields that are there must be taken out once",
                 ),
                 write_live(app, resource, changes, "Write the provider's values"),
-                ignore(app, resource, pointers(changes)),
+                narrowest_ignore(app, resource, pointers(changes)),
             ),
         )
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
-from argolint.values import annotations_of, dig, get, join_pointer, show, split_pointer
+from argolint.values import annotations_of, get, join_pointer, show, split_pointer
 
 NAMING_KEYS = ("name", "key", "mountPath", "containerPort", "port", "ip", "type", "secretKey")
 """The keys by which argolint pairs the items of two lists of unequal length."""
@@ -123,65 +122,6 @@ def remove(app: App, pointers: Sequence[str], title: str, caveat: str = "") -> F
     ordered = sorted(pointers, key=lambda p: [(t.isdigit(), int(t) if t.isdigit() else 0, t) for t in split_pointer(p)])
     content = [{"op": "remove", "path": pointer} for pointer in reversed(ordered)]
     return Fix(title, "manifest", place(app), Edit("json-patch", content), caveat)
-
-
-def ignore(app: App, resource: Resource, at: Iterable[str], caveat: str = "") -> Fix:
-    """The narrowest ignoreDifferences entry for these fields: this object by name, list items by name where they have one."""
-    entry: dict[str, Json] = {"group": resource.group, "kind": resource.kind, "name": resource.name}
-    if resource.namespace:
-        entry["namespace"] = resource.namespace
-    places = tuple(dict.fromkeys(at))
-    entry["jsonPointers"] = [p for p in places if _path(resource, p) is None]
-    entry["jqPathExpressions"] = [path for p in places if (path := _path(resource, p)) is not None]
-    entry = {key: found for key, found in entry.items() if found != []}
-    return Fix(
-        f"Ignore {'this field' if len(places) == 1 else 'these fields'} of {resource.id}",
-        "application",
-        f"Application {app.ref}",
-        Edit("json-patch", [*_listed(app, "spec", "ignoreDifferences", entry), *_respected(app)]),
-        caveat or "hides every other change of the field too",
-    )
-
-
-def _path(resource: Resource, pointer: str) -> str | None:
-    """A jq path where the pointer goes through a list whose items have names; None where plain pointers do."""
-    node: Json = resource.normalized
-    text, named = "", False
-    for token in split_pointer(pointer):
-        if isinstance(node, list):
-            item = get(node, join_pointer(token), None)
-            key = next((k for k in ("name", "key") if isinstance(item, Mapping) and isinstance(item.get(k), str)), None)
-            if key is None:
-                text += f"[{token}]"
-            else:
-                named = True
-                text += f'[] | select(.{key} == "{item[key]}")'
-        else:
-            text += f".{token}" if re.fullmatch(r"[A-Za-z_]\w*", token) else f'."{token}"'
-        node = get(node, join_pointer(token), None)
-    return text if named else None
-
-
-def _listed(app: App, section: str, field: str, entry: Json) -> list[dict[str, Json]]:
-    if isinstance(dig(app.raw, section, field), list):
-        return [{"op": "add", "path": f"/{section}/{field}/-", "value": entry}]
-    return [{"op": "add", "path": f"/{section}/{field}", "value": [entry]}]
-
-
-def _respected(app: App) -> list[dict[str, Json]]:
-    return sync_option(app, "RespectIgnoreDifferences=true") if app.automated else []
-
-
-def sync_option(app: App, option: str) -> list[dict[str, Json]]:
-    """The operations that add a sync option to the Application; none when it stands there."""
-    if option in app.sync_options:
-        return []
-    policy = app.spec.get("syncPolicy")
-    if not isinstance(policy, Mapping):
-        return [{"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": [option]}}]
-    if isinstance(policy.get("syncOptions"), list):
-        return [{"op": "add", "path": "/spec/syncPolicy/syncOptions/-", "value": option}]
-    return [{"op": "add", "path": "/spec/syncPolicy/syncOptions", "value": [option]}]
 
 
 def server_side_diff(app: App) -> Fix:

@@ -15,9 +15,9 @@ Sources: argoproj/argo-cd#18213, #16355, #18142.
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fix, Fleet, Resource, Rule
+from argolint import MISSING, App, Change, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 
-from .edits import drop, ignore, write_live
+from .edits import drop, write_live
 from .fields import finding, listing, matching, pointers, value
 from .grammar import only_hollow
 from .writers import is_sort
@@ -33,7 +33,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             changes,
             f"{resource.id} differs at {listing(changes)} only in how it says nothing: {value(first, first.desired)} in Git,"
             f" {value(first, first.live)} live; no sync ends that.",
-            fixes=(_fix(app, resource, changes), ignore(app, resource, pointers(changes))),
+            fixes=(_fix(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
         )
 
 

@@ -13,10 +13,10 @@ Sources: docs/user-guide/diffing.md; docs/faq.md (HorizontalPodAutoscaler metric
 import json
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 from argolint.values import dig
 
-from .edits import ignore, place
+from .edits import place
 from .fields import finding
 
 
@@ -38,7 +38,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                         place(app),
                         Edit("json-patch", [{"op": "replace", "path": "/spec/metrics", "value": live}]),
                     ),
-                    ignore(app, resource, ("/spec/metrics",)),
+                    narrowest_ignore(app, resource, ("/spec/metrics",)),
                 ),
             )
 

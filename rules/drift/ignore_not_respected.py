@@ -13,14 +13,14 @@ Example: `/spec/replicas` ignored, 2 in Git, 4 by the autoscaler.
 Sources: argoproj/argo-cd#6520; docs/user-guide/sync-options.md ("Respect ignore difference configs").
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule
 from argolint.compare import apply, has_sync_option, syncs_server_side
 from argolint.values import get
 
 from .applied import by_argocd
-from .edits import remove, sync_option
+from .edits import remove
 from .fields import listing, told, value, writer
 from .ignored import entries, has_entries, hidden_changes, selected
 
@@ -55,12 +55,22 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
                 f"Add the sync option {_OPTION}",
                 "application",
                 f"Application {app.ref}",
-                Edit("json-patch", sync_option(app, _OPTION)),
+                Edit("json-patch", _added(app)),
                 "holds for every ignored field of this application",
             ),
             *((remove(app, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
         ),
     )
+
+
+def _added(app: App) -> list[dict[str, Json]]:
+    """The operations that add the sync option to the Application."""
+    policy = app.spec.get("syncPolicy")
+    if not isinstance(policy, Mapping):
+        return [{"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": [_OPTION]}}]
+    if isinstance(policy.get("syncOptions"), list):
+        return [{"op": "add", "path": "/spec/syncPolicy/syncOptions/-", "value": _OPTION}]
+    return [{"op": "add", "path": "/spec/syncPolicy/syncOptions", "value": [_OPTION]}]
 
 
 def _lost(app: App, resource: Resource, change: Change) -> bool:

@@ -14,9 +14,9 @@ Sources: stackrox/stackrox#12124; https://docs.openshift.com/ (image pull secret
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 
-from .edits import drop, ignore
+from .edits import drop
 from .fields import finding, listing, matching
 from .grammar import hollow
 from .writers import is_sort
@@ -38,7 +38,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             pointer=lists[0],
             fixes=(
                 drop(app, resource, empty, "Leave the empty list out of the manifest") if empty else None,
-                ignore(app, resource, lists),
+                narrowest_ignore(app, resource, lists),
             ),
         )
 

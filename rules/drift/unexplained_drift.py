@@ -12,10 +12,10 @@ the field, leave it out of Git or ignore it with the narrowest rule.
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Finding, Fleet, Location, Resource, Rule, Symptom
+from argolint import App, Change, Finding, Fleet, Location, Resource, Rule, Symptom, narrowest_ignore
 
 from .applied import by_argocd
-from .edits import ignore, write_live
+from .edits import write_live
 from .fields import finding, listing, pointers, value, writer
 
 
@@ -55,7 +55,7 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
         confidence="likely" if foreign else "possible",
         fixes=(
             write_live(app, resource, changes, "Write the live value, if it is right"),
-            ignore(app, resource, pointers(changes)),
+            narrowest_ignore(app, resource, pointers(changes)),
         ),
     )
 

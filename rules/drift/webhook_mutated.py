@@ -16,10 +16,10 @@ Sources: argoproj/argo-cd#25260; docs/user-guide/diff-strategies.md (IncludeMuta
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Finding, Fleet, Resource, Rule
+from argolint import App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 
 from .applied import rewritten_on_arrival
-from .edits import ignore, write_live
+from .edits import write_live
 from .fields import finding, listing, matching, pointers, value, writer
 from .writers import is_sort, known
 
@@ -50,7 +50,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str
         " and every sync starts it anew.",
         fixes=(
             write_live(app, resource, changes, "Write in Git what the webhook makes of it"),
-            ignore(app, resource, pointers(changes)),
+            narrowest_ignore(app, resource, pointers(changes)),
         ),
         confidence=confidence,
     )
