@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare
+from argolint.values import get
 
-from argolint import MISSING, App, Change, Json, Object, Resource, Writer
-from argolint.values import annotations_of, get
-
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
 
@@ -17,13 +14,8 @@ def by_argocd(writer: Writer | None) -> bool:
 
 
 def last_applied(resource: Resource) -> Object | None:
-    """The configuration of the last client-side apply, as live's annotation tells it; None under server-side apply."""
-    text = annotations_of(resource.live).get(LAST_APPLIED)
-    try:
-        found = json.loads(text) if text else None
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+    """The configuration of the last client-side apply; None under server-side apply."""
+    return compare.last_applied(resource.live) if resource.live else None
 
 
 def applied_value(resource: Resource, change: Change) -> Json:
@@ -45,11 +37,16 @@ def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
 
     The field still belongs to Argo CD, so nobody wrote it later: a default, a conversion or an admission webhook did.
     """
-    if change.secret or not (change.writer is None or by_argocd(change.writer)):
+    if change.secret or change.live is MISSING or not (change.writer is None or by_argocd(change.writer)):
         return False
     if last_applied(resource) is not None:
         return bool(applied_value(resource, change) == change.desired)
     return settled(app)
+
+
+def not_stored(resource: Resource, change: Change) -> bool:
+    """True when Argo CD applied the field and the live object does not hold it."""
+    return change.live is MISSING and not change.secret and bool(applied_value(resource, change) == change.desired)
 
 
 def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:

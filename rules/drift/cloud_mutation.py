@@ -22,7 +22,7 @@ from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narro
 from argolint.knowledge import load
 from argolint.values import annotations_of
 
-from .edits import drop, write_live
+from .edits import write_live
 from .fields import finding, listing, matching, pointers, value
 
 
@@ -35,7 +35,6 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
         for resource, changes in matching(app, rewritten):
             first = changes[0]
-            gone = all(change.live is MISSING for change in changes)
             yield finding(
                 app,
                 resource,
@@ -43,7 +42,6 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 f"{resource.id} holds {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {provider['name']}"
                 " rewrites it, so Git's value never stays.",
                 fixes=(
-                    drop(app, resource, changes, "Leave the field out") if gone else None,
                     write_live(
                         app, resource, changes, f"Accept what {provider['name']} writes", str(provider["advice"])
                     ),

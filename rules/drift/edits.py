@@ -64,18 +64,28 @@ def _partner(live: list[Any], want: list[Any], index: int) -> int | None:
 
 
 def write_live(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
-    """The manifest edit that writes live's values; None when one cannot be placed or must not be printed."""
+    """The manifest edit that says what live says: its values written, what it lacks taken out.
+
+    None when one of them cannot be placed or must not be printed.
+    """
     if resource.desired is None:
         return None
     manifest = copy.deepcopy(dict(resource.desired))
     operations: list[dict[str, Json]] = []
+    gone = tuple(change for change in changes if change.live is MISSING)
     for change in changes:
-        if change.secret or change.live is MISSING or "(masked)" in show(change.live, change.pointer):
+        if change in gone:
+            continue
+        if change.secret or "(masked)" in show(change.live, change.pointer):
             return None
         where = in_manifest(resource, change.pointer)
         if where is None:
             return None
         _write(manifest, where, change.live, operations)
+    removal = drop(app, resource, gone, title)
+    if removal is None:
+        return None
+    operations += removal.edit.content
     return Fix(title, "manifest", place(app), Edit("json-patch", operations), caveat)
 
 

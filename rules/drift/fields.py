@@ -62,6 +62,14 @@ def common_pointer(changes: Sequence[Change]) -> str:
     return join_pointer(*shared) or changes[0].pointer
 
 
+def tracks(change: Change) -> bool:
+    """True for the marks by which Argo CD tells whose an object is: nobody writes those into Git."""
+    return change.pointer in (
+        "/metadata/annotations/argocd.argoproj.io~1tracking-id",
+        "/metadata/labels/app.kubernetes.io~1instance",
+    )
+
+
 def value(change: Change, side: Json) -> str:
     """One side of a change for a sentence; never a Secret's content."""
     return "(masked)" if change.secret and side is not MISSING else show(side, change.pointer)

@@ -14,19 +14,24 @@ Sources: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
+from argolint.managed_fields import managers
 
+from .applied import not_stored
 from .edits import write_live
-from .fields import finding, matching, value
+from .fields import finding, value
+from .grammar import hollow
 from .writers import is_sort, known
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each writer of an object."""
-    for resource, changes in matching(app, _by_hand):
-        for manager in dict.fromkeys(c.writer.manager for c in changes if c.writer):
-            yield _finding(app, resource, tuple(c for c in changes if c.writer and c.writer.manager == manager))
+    for resource in app.resources:
+        edits = [edit for edit in (_edit(resource, change) for change in resource.changes) if edit is not None]
+        for manager in dict.fromkeys(edit.writer.manager for edit in edits if edit.writer):
+            yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
@@ -35,13 +40,13 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     assert tool is not None
     assert first.writer is not None
     when = f" at {first.writer.time:%Y-%m-%d %H:%M} UTC" if first.writer.time else ""
-    more = f" and {len(changes) - 1} more field{'s' if len(changes) > 2 else ''}" if len(changes) > 1 else ""
+    more = f" (and {len(changes) - 1} more field{'s' if len(changes) > 2 else ''})" if len(changes) > 1 else ""
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} was edited with {tool.tool} (field manager {first.writer.manager!r}){when}: {first.pointer} is"
-        f" {value(first, first.live)} live and {value(first, first.desired)} in Git{more}; the next sync undoes it.",
+        f"{resource.id} was edited with {tool.tool} (field manager {first.writer.manager!r}){when}: {first.pointer}{more} is"
+        f" {value(first, first.live)} live and {value(first, first.desired)} in Git; the next sync undoes it.",
         fixes=(
             write_live(app, resource, changes, "Commit the live value, if it is right"),
             Fix(
@@ -60,8 +65,14 @@ def _sync(app: App, resource: Resource) -> str:
     return f"argocd app sync {app.ref} --resource '{resource.group}:{resource.kind}:{namespaced}'"
 
 
-def _by_hand(resource: Resource, change: Change) -> bool:
-    return is_sort(change.writer, "person")
+def _edit(resource: Resource, change: Change) -> Change | None:
+    """The change when a person made it. A removed field has no writer of its own: then the person who wrote to the object last."""
+    if is_sort(change.writer, "person"):
+        return change
+    if resource.live is None or not not_stored(resource, change) or hollow(change.desired):
+        return None
+    last = managers(resource.live)[-1:]
+    return replace(change, writer=last[0]) if last and is_sort(last[0], "person") else None
 
 
 RULE = Rule(id="live-edit", family="drift", severity="warning", doc=__doc__, check=check, rank=-10)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Location, Resource, Rule, Symptom, narrowest_ignore
 
-from .applied import by_argocd
+from .applied import by_argocd, not_stored
 from .edits import write_live
-from .fields import finding, listing, pointers, value, writer
+from .fields import finding, listing, pointers, tracks, value, writer
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _object(
                 app, resource, Symptom("extra", resource.key), "extra", "is in the cluster and no longer desired"
             )
-    if app.read and app.desired_known and app.sync_status in ("OutOfSync", "Unknown") and not _shown(app):
+    if app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app) and not _shown(app):
         yield _unshown(app)
 
 
@@ -43,20 +43,32 @@ def _manager(change: Change) -> str:
 
 def _changed(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     first = changes[0]
-    by = "" if first.writer is None else f", written by {writer(first)}"
     foreign = first.writer is not None and not by_argocd(first.writer)
+    dropped = all(not_stored(resource, change) for change in changes)
+    if dropped:
+        fact = (
+            f"was applied with {value(first, first.desired)} at {listing(changes)} and does not hold it: the API server dropped what its schema"
+            " does not know, or somebody took it out later, which leaves no writer"
+        )
+    else:
+        by = "" if first.writer is None else f", written by {writer(first)}"
+        fact = (
+            f"is {value(first, first.live)} live at {listing(changes)} and {value(first, first.desired)} in the desired state{by}, so the"
+            " object is OutOfSync"
+        )
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} is {value(first, first.live)} live at {listing(changes)} and {value(first, first.desired)} in the desired state{by},"
-        " so the object is OutOfSync.",
-        cause="other-writer" if foreign else "unknown",
+        f"{resource.id} {fact}.",
+        cause="other-writer" if foreign else "not-stored" if dropped else "unknown",
         confidence="likely" if foreign else "possible",
         fixes=(
             write_live(app, resource, changes, "Write the live value, if it is right"),
             narrowest_ignore(app, resource, pointers(changes)),
-        ),
+        )
+        if foreign and not any(tracks(change) for change in changes)
+        else (),
     )
 
 
@@ -68,6 +80,10 @@ def _object(app: App, resource: Resource, symptom: Symptom, cause: str, fact: st
         confidence="possible",
         explains=(symptom,),
     )
+
+
+def _all_known(app: App) -> bool:
+    return app.read and all(resource.desired_known for resource in app.resources if not resource.hook)
 
 
 def _shown(app: App) -> bool:
@@ -103,6 +119,6 @@ RULE = Rule(
     severity="warning",
     doc=__doc__,
     check=check,
-    causes=("other-writer", "missing", "extra", "namespace-metadata", "unknown"),
+    causes=("other-writer", "not-stored", "missing", "extra", "namespace-metadata", "unknown"),
     rank=-100,
 )
