@@ -49,26 +49,31 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         objects = selected(app, entry)
         if objects:
             yield from _dead_paths(app, fleet, entry, objects)
-        elif not _serves_siblings(app, fleet, entry):
-            yield _selects_nothing(app, entry)
+            continue
+        sibling, copied = _useful_elsewhere(app, fleet, entry)
+        if not sibling:
+            yield _selects_nothing(app, entry, copied=copied)
 
 
-def _serves_siblings(app: App, fleet: Fleet, entry: IgnoreRule) -> bool:
-    """True when the entry comes from an ApplicationSet's template and selects something in another application of it."""
-    sets = {o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"}
-    for other in fleet.apps if sets else ():
-        theirs = {o.get("name") for o in owner_references(other.raw) if o.get("kind") == "ApplicationSet"}
-        if (
-            other.ref != app.ref
-            and other.ref.namespace == app.ref.namespace
-            and sets & theirs
-            and selected(other, entry)
-        ):
-            return True
-    return False
+def _sets(app: App) -> frozenset[tuple[str, str]]:
+    """The ApplicationSets that made the application."""
+    owners = (o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet")
+    return frozenset((app.ref.namespace, str(name)) for name in owners)
 
 
-def _selects_nothing(app: App, entry: IgnoreRule) -> Finding:
+def _useful_elsewhere(app: App, fleet: Fleet, entry: IgnoreRule) -> tuple[bool, bool]:
+    """Whether the entry selects something in another application of the same ApplicationSet, whose template brings it; and
+    whether any other application has it too and needs it there."""
+    sibling = copied = False
+    for other in fleet.apps:
+        if other.ref != app.ref and any(replace(e, origin="") == replace(entry, origin="") for e in entries(other)):
+            useful = bool(selected(other, entry))
+            copied |= useful
+            sibling |= useful and bool(_sets(app) & _sets(other))
+    return sibling, copied
+
+
+def _selects_nothing(app: App, entry: IgnoreRule, *, copied: bool) -> Finding:
     meant, fault = _meant(app, entry)
     target = meant[0] if meant else None
     alone = replace(entry, group=target.group, kind=target.kind, name="", namespace="") if target else entry
@@ -77,6 +82,7 @@ def _selects_nothing(app: App, entry: IgnoreRule) -> Finding:
         message=f"The ignore rule {_name(entry)} of {app.name} selects none of its objects: {fault.why}, so what it should hide stays visible.",
         at=Location(app.ref, target.id if target else None, (*places, *alone.json_pointers, entry.origin)[0]),
         cause=fault.cause,
+        severity="info" if copied and not meant else None,
         evidence=(f"{entry.origin} of the Application", *(f"meant, most likely: {r.id}" for r in meant[:5])),
         fixes=(*_repaired(app, entry, fault), _deleted(app, entry)),
     )
