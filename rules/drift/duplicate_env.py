@@ -98,7 +98,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
         at=Location(app.ref, resource.id, first.later),
         evidence=(
             *(f"{r.name!r} stands at {r.earlier} and at {r.later}" for r in repeats),
-            *(refusal.message for refusal in refused),
+            *dict.fromkeys(refusal.message for refusal in refused),
         ),
         explains=(
             *(Symptom.change(resource.id, place) for place in drifted),

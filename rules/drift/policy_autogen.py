@@ -15,11 +15,11 @@ Sources: kyverno/kyverno#2234, #5738, #9451; https://kyverno.io/docs/platform-no
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 from argolint.values import dig, get
 
 from .defaults import is_default
-from .edits import write_live
+from .edits import place, write_live
 from .fields import finding, listing, matching, pointers
 from .grammar import hollow
 from .writers import known
@@ -38,10 +38,21 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             changes,
             f"{resource.id} holds {what} at {listing(changes)}, which Kyverno writes and Git does not have, so it stays OutOfSync.",
             fixes=(
+                _switched_off(app) if derived else None,
                 narrowest_ignore(app, resource, pointers(changes)),
                 write_live(app, resource, changes, "Write what Kyverno adds", "must be repeated when the rule changes"),
             ),
         )
+
+
+def _switched_off(app: App) -> Fix:
+    return Fix(
+        "Switch the derivation of rules off",
+        "manifest",
+        place(app),
+        Edit("yaml", "metadata:\n  annotations:\n    pod-policies.kyverno.io/autogen-controllers: none\n"),
+        "Deployments and other controllers are then judged by their pods only, when these are made",
+    )
 
 
 def _by_kyverno(resource: Resource, change: Change) -> bool:

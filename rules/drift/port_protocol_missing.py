@@ -34,7 +34,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     yield Finding(
         message=f"An entry of {path} of {app.name} omits {key!r}, by which Kubernetes merges the list, so Argo CD can neither compare nor sync it.",
         at=Location(app.ref),
-        evidence=tuple(refusal.message for refusal in found),
+        evidence=tuple(dict.fromkeys(refusal.message for refusal in found)),
         explains=tuple(refusal.symptom for refusal in found),
         fixes=(
             Fix(

@@ -18,10 +18,13 @@ class Refusal:
 
 
 def refusals(app: App, pattern: re.Pattern[str]) -> Iterator[Refusal]:
-    """Error conditions whose text fits, then the failed operation when its message or one of its results does."""
+    """Error conditions whose text fits (a ComparisonError is why the sync status is Unknown too), then the failed operation
+    when its message or one of its results does."""
     for condition in app.conditions:
         if condition.is_error and pattern.search(condition.message):
             yield Refusal(condition.message, condition.symptom)
+            if condition.type == "ComparisonError":
+                yield Refusal(condition.message, Symptom.sync())
     operation = app.operation
     if operation is None or operation.phase in ("Succeeded", ""):
         return

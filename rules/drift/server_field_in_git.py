@@ -47,7 +47,7 @@ def _finding(app: App, resource: Resource, places: tuple[str, ...]) -> Finding:
     return Finding(
         message=f"{resource.id} has {' and '.join(places)} in its manifest, which only the API server may write: {end}.",
         at=Location(app.ref, resource.id, "/status" if places == ("/status",) else "/metadata"),
-        severity="error" if refusal else None,
+        severity="error" if refusal else None if changes or resource.missing else "info",
         evidence=(*(told(change) for change in changes), *((f"the last sync: {refusal}",) if refusal else ())),
         explains=(
             *(Symptom.change(resource.id, place) for place in places),
