@@ -29,7 +29,7 @@ _FILLED = (("apiVersion",), ("kind",), ("spec", "volumeMode"))
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a StatefulSet, with all its claim templates."""
     for resource, changes in matching(app, _untyped):
-        written = tuple(change for change in changes if change.live is not MISSING)
+        written = tuple(change for change in changes if split_pointer(change.pointer)[3:] in _FILLED)
         yield finding(
             app,
             resource,

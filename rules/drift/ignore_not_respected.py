@@ -1,6 +1,6 @@
 """An ignored field that every sync still overwrites
 
-What it finds: a field that `ignoreDifferences` hides, that another writer has set to another value than Git's, and that a
+What it finds: a field that `ignoreDifferences`, of the Application or of the server, hides, that another writer has set to another value than Git's, and that a
 sync overwrites all the same, because the Application lacks the sync option `RespectIgnoreDifferences=true`.
 
 Why it hurts: the application looks Synced, so nobody expects that the next sync, for whatever reason, writes Git's value:
@@ -22,9 +22,14 @@ from argolint.values import get
 from .applied import by_argocd
 from .edits import remove
 from .fields import listing, told, value, writer
-from .ignored import entries, has_entries, hidden_changes, selected
+from .ignored import entries, has_entries, hidden_changes, selected, server_entries
 
 _OPTION = "RespectIgnoreDifferences=true"
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Applications whose objects have ignored fields, by their own entries or the server's."""
+    return has_entries(app, fleet) or bool(server_entries(app, fleet))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -32,7 +37,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.resources:
         changes = tuple(
             change
-            for entry in entries(app)
+            for entry in (*entries(app), *server_entries(app, fleet))
             if resource in selected(app, entry)
             for change in hidden_changes(app, fleet, resource, entry)
             if _lost(app, resource, change)
@@ -81,4 +86,4 @@ def _lost(app: App, resource: Resource, change: Change) -> bool:
     return bool(get(synced, change.pointer) != change.live)
 
 
-RULE = Rule(id="ignore-not-respected", family="drift", severity="warning", doc=__doc__, check=check, reads=has_entries)
+RULE = Rule(id="ignore-not-respected", family="drift", severity="warning", doc=__doc__, check=check, reads=reads)

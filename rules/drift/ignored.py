@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from argolint import App, Change, Fleet, Object, Resource
 from argolint.compare import hidden, rules_of, strategy_of
-from argolint.ignore import IgnoreRule, application_rules, matches, matches_object, removed
+from argolint.ignore import IgnoreRule, application_rules, matches, matches_object, removed, server_rules
 from argolint.managed_fields import writer, writers
 from argolint.values import dig, get
 
@@ -15,6 +15,15 @@ from argolint.values import dig, get
 def has_entries(app: App, fleet: Fleet) -> bool:
     """Applications with ignoreDifferences: a rule's `reads`, since such fields show nowhere."""
     return bool(dig(app.spec, "ignoreDifferences"))
+
+
+def server_entries(app: App, fleet: Fleet) -> tuple[IgnoreRule, ...]:
+    """The server's own entries that speak of an object of this application, the usual one for status aside."""
+    return tuple(
+        entry
+        for entry in server_rules(fleet.settings)
+        if (entry.json_pointers != ("/status",) or entry.jq_paths or entry.managers) and selected(app, entry)
+    )
 
 
 def entries(app: App) -> Iterator[IgnoreRule]:
