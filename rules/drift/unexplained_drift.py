@@ -1,7 +1,8 @@
 """A difference that no other rule explains
 
 What it finds: a field that Argo CD shows as different between the desired and the live state, or an object that is missing
-or extra, and for which no other rule knows the reason. The last writer of the field, its time and both values are told.
+or extra, or an application that is OutOfSync without any object that is, and for which no other rule knows the reason. The
+last writer of a field, its time and both values are told.
 
 Why it hurts: an application that is never in sync hides the next real difference.
 
@@ -11,22 +12,113 @@ the field, leave it out of Git or ignore it with the narrowest rule.
 
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Location, Rule, Symptom
-from argolint.values import show
+from argolint import App, Change, Finding, Fleet, Location, Resource, Rule, Symptom, narrowest_ignore
+
+from .applied import by_argocd, not_stored
+from .edits import write_live
+from .fields import finding, listing, pointers, tracks, value, writer
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding a field, and one for each object that is missing or extra."""
+    """One finding for each writer of an object's fields, for each missing or extra object, for the application."""
     for resource in app.resources:
-        for change in resource.changes:
-            desired = "(masked)" if change.secret else show(change.desired, change.pointer)
-            live = "(masked)" if change.secret else show(change.live, change.pointer)
-            by = f", written by {change.writer.manager}" if change.writer else ""
-            yield Finding(
-                message=f"{resource.id} {change.pointer} is {live} live and {desired} in the desired state{by}, so the object is OutOfSync.",
-                at=Location(app.ref, resource.id, change.pointer),
-                explains=(Symptom.change(resource.id, change.pointer),),
+        for manager in dict.fromkeys(_manager(change) for change in resource.changes):
+            changes = tuple(change for change in resource.changes if _manager(change) == manager)
+            yield _changed(app, resource, changes)
+        if resource.hook:
+            continue
+        if resource.missing:
+            yield _object(app, resource, Symptom.missing(resource.id), "missing", "is desired and not in the cluster")
+        if resource.extra:
+            yield _object(
+                app, resource, Symptom("extra", resource.key), "extra", "is in the cluster and no longer desired"
             )
+    if app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app) and not _shown(app):
+        yield _unshown(app)
 
 
-RULE = Rule(id="unexplained-drift", family="drift", severity="warning", doc=__doc__, check=check, rank=-100)
+def _manager(change: Change) -> str:
+    return change.writer.manager if change.writer else ""
+
+
+def _changed(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    first = changes[0]
+    foreign = first.writer is not None and not by_argocd(first.writer)
+    dropped = all(not_stored(resource, change) for change in changes)
+    if dropped:
+        fact = (
+            f"was applied with {value(first, first.desired)} at {listing(changes)} and does not hold it: the API server dropped what its schema"
+            " does not know, or somebody took it out later, which leaves no writer"
+        )
+    else:
+        by = "" if first.writer is None else f", written by {writer(first)}"
+        fact = (
+            f"is {value(first, first.live)} live at {listing(changes)} and {value(first, first.desired)} in the desired state{by}, so the"
+            " object is OutOfSync"
+        )
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} {fact}.",
+        cause="other-writer" if foreign else "not-stored" if dropped else "unknown",
+        confidence="likely" if foreign else "possible",
+        fixes=(
+            write_live(app, resource, changes, "Write the live value, if it is right"),
+            narrowest_ignore(app, resource, pointers(changes)),
+        )
+        if foreign and not any(tracks(change) for change in changes)
+        else (),
+    )
+
+
+def _object(app: App, resource: Resource, symptom: Symptom, cause: str, fact: str) -> Finding:
+    return Finding(
+        message=f"{resource.id} {fact}, and nothing says why, so {app.name} is OutOfSync.",
+        at=Location(app.ref, resource.id),
+        cause=cause,
+        confidence="possible",
+        explains=(symptom,),
+    )
+
+
+def _all_known(app: App) -> bool:
+    return app.read and all(resource.desired_known for resource in app.resources if not resource.hook)
+
+
+def _shown(app: App) -> bool:
+    """True when an object or a condition tells why the application is not in sync."""
+    return any(condition.is_error for condition in app.conditions) or any(
+        not resource.hook and (resource.changes or resource.missing or resource.extra) for resource in app.resources
+    )
+
+
+def _unshown(app: App) -> Finding:
+    out = [str(resource.id) for resource in app.resources if resource.status == "OutOfSync"]
+    managed = (app.spec.get("syncPolicy") or {}).get("managedNamespaceMetadata") is not None
+    if managed and not out:
+        reason = (
+            f"the labels or annotations of namespace {app.destination_namespace!r} differ from managedNamespaceMetadata"
+        )
+    elif out:
+        reason = f"{out[0]} is listed so, yet its states do not differ any more"
+    else:
+        reason = "none of its objects differs"
+    return Finding(
+        message=f"{app.name} is {app.sync_status} although no object shows a difference: {reason}.",
+        at=Location(app.ref),
+        cause="namespace-metadata" if managed and not out else "unknown",
+        confidence="likely" if managed and not out else "possible",
+        explains=(Symptom.sync(),),
+    )
+
+
+RULE = Rule(
+    id="unexplained-drift",
+    family="drift",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    causes=("other-writer", "not-stored", "missing", "extra", "namespace-metadata", "unknown"),
+    rank=-100,
+)

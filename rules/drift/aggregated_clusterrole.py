@@ -1,0 +1,63 @@
+"""An aggregated ClusterRole with rules of its own
+
+What it finds: a ClusterRole that has an `aggregationRule` and whose `rules` differ from Git. Kubernetes' controller manager
+collects them from the ClusterRoles that the selectors name and overwrites whatever Git says.
+
+Why it hurts: the role is OutOfSync for ever. Each sync takes the collected permissions away until the controller puts them
+back, and rules that only Git holds never come into force.
+
+How to fix: leave `rules` out and put the role's own rules into a ClusterRole with the label that the selector wants; or set
+`ignoreAggregatedRoles: true` in `resource.compareoptions`.
+
+Sources: docs/user-guide/diffing.md (ignoreAggregatedRoles); https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles.
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+
+from .edits import remove
+from .fields import finding, matching, writer
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a ClusterRole."""
+    for resource, changes in matching(app, _collected):
+        in_git = (resource.desired or {}).get("rules")
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} has an aggregationRule, and its rules were collected by {writer(changes[0])}; the {len(in_git or ())} rules"
+            " in Git never last, so it stays OutOfSync.",
+            pointer="/rules",
+            fixes=(
+                remove(
+                    app,
+                    ("/rules",),
+                    "Leave rules out of the aggregated role",
+                    "rules of its own must move to a ClusterRole that the selector matches",
+                )
+                if in_git is not None
+                else None,
+                narrowest_ignore(app, resource, ("/rules",)),
+                Fix(
+                    "Make Argo CD ignore the rules of aggregated roles",
+                    "argocd-settings",
+                    "ConfigMap argocd-cm",
+                    Edit("yaml", "resource.compareoptions: |\n  ignoreAggregatedRoles: true\n"),
+                    "holds for every aggregated ClusterRole",
+                ),
+            ),
+        )
+
+
+def _collected(resource: Resource, change: Change) -> bool:
+    return (
+        resource.kind == "ClusterRole"
+        and any("aggregationRule" in side for side in (resource.desired or {}, resource.live or {}))
+        and (change.pointer == "/rules" or change.pointer.startswith("/rules/"))
+    )
+
+
+RULE = Rule(id="aggregated-clusterrole", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

@@ -1,0 +1,58 @@
+"""What Argo CD itself applied last, and whether that was the revision it compares with."""
+
+from __future__ import annotations
+
+from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare
+from argolint.values import get
+
+_APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
+
+
+def by_argocd(writer: Writer | None) -> bool:
+    """True for the field managers of Argo CD's application controller (common.ArgoCDSSAManager and its forerunners)."""
+    return writer is not None and writer.manager in _APPLIERS
+
+
+def last_applied(resource: Resource) -> Object | None:
+    """The configuration of the last client-side apply; None under server-side apply."""
+    return compare.last_applied(resource.live) if resource.live else None
+
+
+def applied_value(resource: Resource, change: Change) -> Json:
+    """What the last apply said at this place; MISSING when it said nothing or is not known."""
+    found = last_applied(resource)
+    return MISSING if found is None else get(found, change.pointer)
+
+
+def settled(app: App) -> bool:
+    """True when the last sync succeeded at the very revision that Argo CD compares with now."""
+    operation = app.operation
+    if operation is None or operation.phase != "Succeeded":
+        return False
+    return bool(app.revisions) and operation.revisions == app.revisions
+
+
+def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
+    """True when Argo CD applied the desired value and the API server stored another in the very same request.
+
+    The field still belongs to Argo CD, so nobody wrote it later: a default, a conversion or an admission webhook did.
+    """
+    if change.secret or change.live is MISSING or not (change.writer is None or by_argocd(change.writer)):
+        return False
+    if last_applied(resource) is not None:
+        return bool(applied_value(resource, change) == change.desired)
+    return settled(app)
+
+
+def not_stored(resource: Resource, change: Change) -> bool:
+    """True when Argo CD applied the field and the live object does not hold it."""
+    return change.live is MISSING and not change.secret and bool(applied_value(resource, change) == change.desired)
+
+
+def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
+    """True when live still holds what the last apply said: only Git, or the Application's own parameters, have moved."""
+    if not (change.writer is None or by_argocd(change.writer)):
+        return False
+    if last_applied(resource) is None or change.secret:
+        return not settled(app)
+    return bool(applied_value(resource, change) == change.live)

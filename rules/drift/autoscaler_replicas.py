@@ -1,0 +1,184 @@
+"""An autoscaler owns a field that Git sets too
+
+What it finds: `spec.replicas` in the manifest of a workload that a HorizontalPodAutoscaler or a KEDA ScaledObject scales, or
+whose replicas something else wrote through the scale subresource; and other fields that an autoscaler wrote.
+
+Why it hurts: every sync scales the workload back to Git's number, just when the autoscaler had a reason for another one.
+With self-heal the two write in turns without end, which makes it an error.
+
+How to fix: leave `replicas` out of Git. If a chart insists on it, ignore the field and set `RespectIgnoreDifferences=true`:
+without that option a sync overwrites it all the same.
+
+Example: `replicas: 1` in Git beside an autoscaler with `minReplicas: 3`.
+
+Sources: argoproj/argo-cd#2748, #6520, #7820; docs/user-guide/best_practices.md ("Leaving Room For Imperativeness").
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from argolint import (
+    MISSING,
+    App,
+    Change,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Object,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Want,
+    narrowest_ignore,
+)
+from argolint.values import dig
+
+from .edits import remove
+from .fields import finding, matching, pointers, value, writer
+from .ignored import ignores
+from .writers import is_sort
+
+_SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
+_SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
+_REPLICAS = "/spec/replicas"
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """An autoscaler of one workload; KEDA's own bounds default to 0 and 100."""
+
+    id: ResourceId
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.low} to {self.high} replicas)"
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Applications that hold an autoscaler beside a workload."""
+    kinds = {(r.group, r.kind) for r in app.resources}
+    return any(scaler in kinds for scaler in _SCALERS) and any(kind in _SCALED for _, kind in kinds)
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """Autoscalers of other applications in the namespace of a workload whose replicas differ."""
+    for resource, _ in matching(app, _scaled):
+        if _scaler_of(app, resource) is None:
+            for group, kind in _SCALERS:
+                for key in fleet.of_kind(app.cluster, group, kind):
+                    if key.namespace == resource.namespace:
+                        for owner in fleet.owners(key):
+                            if owner != app.ref:
+                                yield Want("peer", ResourceId(*key[1:], "", key.cluster), app=owner)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """Fields that differ now, then workloads whose number will be fought over as soon as the autoscaler moves."""
+    for resource, changes in matching(app, _scaled):
+        scaler = _scaler_of(app, resource)
+        if scaler is not None or any(is_sort(change.writer, "autoscaler") for change in changes):
+            yield _fought(app, resource, changes, scaler)
+    for resource in app.resources:
+        scaler = _scaler_of(app, resource)
+        quiet = not any(_scaled(resource, change) for change in resource.changes)
+        if (
+            resource.live is not None
+            and scaler is not None
+            and scaler.low < scaler.high
+            and quiet
+            and not ignores(app, fleet, resource, _REPLICAS)
+        ):
+            yield from _latent(app, resource, scaler)
+
+
+def _fought(app: App, resource: Resource, changes: tuple[Change, ...], scaler: Scaler | None) -> Finding:
+    first = changes[0]
+    end = "self-heal writes it back and the two never stop" if app.self_heal else "the next sync writes it back"
+    who = str(scaler) if scaler else f"an autoscaler ({writer(first)})"
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} has {value(first, first.desired)} at {first.pointer} in Git, while {who} made it {value(first, first.live)}: {end}.",
+        fixes=_fixes(app, resource, pointers(changes)),
+        severity="error" if app.self_heal else None,
+        related=_related(app, scaler),
+    )
+
+
+def _latent(app: App, resource: Resource, scaler: Scaler) -> Iterator[Finding]:
+    wanted = dig(resource.desired, "spec", "replicas")
+    if not isinstance(wanted, int):
+        return
+    outside = not scaler.low <= wanted <= scaler.high
+    yield Finding(
+        message=f"{resource.id} has replicas {wanted} in Git, while {scaler} scales it: every sync sets the number back.",
+        at=Location(app.ref, resource.id, _REPLICAS),
+        severity="error" if outside and app.self_heal else None,
+        evidence=(f"live has {dig(resource.live, 'spec', 'replicas')} replicas now",) if resource.live else (),
+        related=_related(app, scaler),
+        fixes=_fixes(app, resource, (_REPLICAS,)),
+    )
+
+
+def _fixes(app: App, resource: Resource, places: tuple[str, ...]) -> tuple[Fix, ...]:
+    ours = [place for place in places if place == _REPLICAS and dig(resource.desired, "spec", "replicas") is not None]
+    return (
+        *(
+            [remove(app, ours, "Leave replicas out of the manifest", "the first sync after it may scale to 1 once")]
+            if ours
+            else ()
+        ),
+        narrowest_ignore(app, resource, places),
+    )
+
+
+def _related(app: App, scaler: Scaler | None) -> tuple[Related, ...]:
+    return (Related(app.ref, scaler.id, "/spec", "claimant"),) if scaler else ()
+
+
+def _scaled(resource: Resource, change: Change) -> bool:
+    if change.pointer == _REPLICAS and change.desired is not MISSING and not is_sort(change.writer, "person"):
+        return resource.kind in _SCALED or is_sort(change.writer, "autoscaler")
+    return is_sort(change.writer, "autoscaler")
+
+
+def _scaler_of(app: App, resource: Resource) -> Scaler | None:
+    """The autoscaler of this workload, of this application or of one that was asked for."""
+    if resource.kind not in _SCALED and not resource.changes:
+        return None
+    peers = [p for want, p in app.evidence.items() if want.kind == "peer" and isinstance(p, Resource)]
+    for candidate in (*app.resources, *peers):
+        if (candidate.group, candidate.kind) in _SCALERS and candidate.namespace == resource.namespace:
+            spec = dig(candidate.any, "spec")
+            if isinstance(spec, dict) and _targets(spec, resource):
+                return _scaler(candidate, spec)
+    return None
+
+
+def _targets(spec: Object, resource: Resource) -> bool:
+    target = spec.get("scaleTargetRef") or {}
+    return target.get("name") == resource.name and (target.get("kind") or "Deployment") == resource.kind
+
+
+def _scaler(candidate: Resource, spec: Object) -> Scaler:
+    if candidate.kind == "ScaledObject":
+        low, high = spec.get("minReplicaCount"), spec.get("maxReplicaCount")
+        return Scaler(candidate.id, 0 if low is None else low, 100 if high is None else high)
+    low = spec.get("minReplicas")
+    return Scaler(candidate.id, 1 if low is None else low, spec.get("maxReplicas") or 0)
+
+
+RULE = Rule(
+    id="autoscaler-replicas",
+    family="drift",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    reads=reads,
+    rank=10,
+)

@@ -1,0 +1,54 @@
+"""A child Application spells values that Argo CD drops
+
+What it finds: an Application, ApplicationSet or AppProject that is itself managed by an Application, and whose manifest holds
+zero values (`recurse: false`, `helm: {}`, `selfHeal: false`, `[]`). The controller stores its own objects through Go
+structures that leave such values out, so the live object lacks them.
+
+Why it hurts: the parent stays OutOfSync for ever, and every sync writes the child anew.
+
+How to fix: leave the zero values out of the child's manifest; they mean what their absence means.
+
+Example: `source.directory: {recurse: false}` in an app of apps.
+
+Sources: argoproj/argo-cd#3815, #14668, #19043.
+"""
+
+from collections.abc import Iterator
+
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+
+from .edits import drop
+from .fields import finding, matching, pointers, value
+from .grammar import hollow
+
+_KINDS = ("Application", "ApplicationSet", "AppProject")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a child, with all its zero values."""
+    for resource, changes in matching(app, _dropped):
+        first = changes[0]
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} says {value(first, first.desired)} at {first.pointer} in Git, a zero value that Argo CD leaves out when it stores"
+            f" its own objects, so {app.name} stays OutOfSync.",
+            fixes=(
+                drop(app, resource, changes, "Leave the zero value out"),
+                narrowest_ignore(app, resource, pointers(changes)),
+            ),
+        )
+
+
+def _dropped(resource: Resource, change: Change) -> bool:
+    return (
+        resource.group == "argoproj.io"
+        and resource.kind in _KINDS
+        and change.pointer.startswith("/spec/")
+        and change.live is MISSING
+        and hollow(change.desired)
+    )
+
+
+RULE = Rule(id="child-app-zero-value", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

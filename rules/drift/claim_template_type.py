@@ -1,0 +1,58 @@
+"""Claim templates without apiVersion and kind
+
+What it finds: `volumeClaimTemplates` of a StatefulSet whose live items hold `apiVersion`, `kind` and other defaults that the
+manifest leaves out. The list is atomic: a server-side apply compares it as a whole.
+
+Why it hurts: the StatefulSet is OutOfSync for ever. The list cannot be changed on a live StatefulSet, so nobody notices that
+the difference is only one of spelling.
+
+How to fix: write `apiVersion: v1` and `kind: PersistentVolumeClaim` in each template, or let the API server compare
+(`ServerSideDiff=true`).
+
+Example: a claim template with `metadata` and `spec` only.
+
+Sources: argoproj/argo-cd#11106, #16707; minio/operator and charts of the same fault, minio/minio#18770.
+"""
+
+from collections.abc import Iterator
+
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint.values import split_pointer
+
+from .edits import server_side_diff, write_live
+from .fields import finding, listing, matching
+from .grammar import only_hollow
+
+_FILLED = (("apiVersion",), ("kind",), ("spec", "volumeMode"))
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a StatefulSet, with all its claim templates."""
+    for resource, changes in matching(app, _untyped):
+        written = tuple(change for change in changes if split_pointer(change.pointer)[3:] in _FILLED)
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} leaves out {listing(changes)}, which the API server fills in; the list of claim templates is compared as a"
+            " whole, so it stays OutOfSync.",
+            fixes=(
+                write_live(app, resource, written, "Write apiVersion and kind in the claim template")
+                if written
+                else None,
+                server_side_diff(app),
+            ),
+        )
+
+
+def _untyped(resource: Resource, change: Change) -> bool:
+    tokens = split_pointer(change.pointer)
+    if resource.kind != "StatefulSet" or tokens[:2] != ("spec", "volumeClaimTemplates") or len(tokens) < 4:
+        return False
+    server_set = tokens[3] == "status" or tokens[3:] == ("metadata", "creationTimestamp")
+    if change.desired is MISSING:
+        return tokens[3:] in _FILLED or server_set
+    return server_set and only_hollow(change.desired, change.live)
+
+
+RULE = Rule(id="claim-template-type", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

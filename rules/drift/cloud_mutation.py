@@ -1,0 +1,65 @@
+"""The cloud provider rewrites the object
+
+What it finds: requests, tolerations and security contexts that GKE Autopilot adjusted (its annotation says so), selectors
+that AKS adds to webhook configurations, status annotations that ingress and network controllers of a cloud write.
+
+Why it hurts: Git's values can never be live on this cluster; the object stays OutOfSync, and self-heal rolls pods for nothing.
+
+How to fix: write the values that the provider insists on, for this cluster; else ignore the fields.
+
+Example: `autopilot.gke.io/resource-adjustment` on a Deployment with other requests than in Git.
+
+Sources: argoproj/argo-cd#4276, prometheus-operator/prometheus-operator#8049; see cloud.yaml.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint.knowledge import load
+from argolint.values import annotations_of
+
+from .edits import write_live
+from .fields import finding, listing, matching, pointers, value
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each provider that rewrote an object."""
+    for provider in load(__package__, "cloud.yaml")["providers"]:
+
+        def rewritten(resource: Resource, change: Change, provider: Any = provider) -> bool:
+            return _rewritten(provider, resource, change)
+
+        for resource, changes in matching(app, rewritten):
+            first = changes[0]
+            yield finding(
+                app,
+                resource,
+                changes,
+                f"{resource.id} holds {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {provider['name']}"
+                " rewrites it, so Git's value never stays.",
+                fixes=(
+                    write_live(
+                        app, resource, changes, f"Accept what {provider['name']} writes", str(provider["advice"])
+                    ),
+                    narrowest_ignore(app, resource, pointers(changes)),
+                ),
+                evidence=(f"source: {provider['source']}",),
+            )
+
+
+def _rewritten(provider: Any, resource: Resource, change: Change) -> bool:
+    if resource.kind not in provider.get("kinds", (resource.kind,)):
+        return False
+    marked = any(fnmatchcase(name, mark) for mark in provider["marks"] for name in annotations_of(resource.live))
+    patterns = (*provider["always"], *(provider["fields"] if marked else ()))
+    if not any(re.fullmatch(pattern, change.pointer) for pattern in patterns):
+        return False
+    text = json.dumps(None if change.live is MISSING else change.live)
+    return all(f'"{word}"' in text for word in provider.get("holds", ())[:1])
+
+
+RULE = Rule(id="cloud-mutation", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

@@ -1,0 +1,72 @@
+"""The API server fills in a default that Git leaves out
+
+What it finds: a field that only the live object has and that holds the default of its schema: the CRD's own, when an
+Application manages the CRD; else a well-known one; else, as the likely reason, a field that appeared when Argo CD itself
+wrote the object. Argo CD forgives such fields in most places, but not inside lists that are compared as a whole, above all
+with `ServerSideApply=true`.
+
+Why it hurts: the application is OutOfSync for ever although nobody changed anything, and a sync changes nothing.
+
+How to fix: write the default in Git, or let the API server compare (`ServerSideDiff=true`).
+
+Example: `stages[].pause` with `default: 15m` in the CRD.
+
+Sources: argoproj/argo-cd#11074; docs/user-guide/diff-strategies.md.
+"""
+
+from collections.abc import Iterator
+
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, Want
+
+from .applied import rewritten_on_arrival
+from .defaults import from_schema, is_custom, is_default, schema_of, wanted_crds
+from .edits import server_side_diff, write_live
+from .fields import finding, listing, matching, value
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The CRDs of custom resources that have live-only fields."""
+    for resource, _ in matching(app, _candidate):
+        if is_custom(resource.group):
+            yield from wanted_crds(app, fleet, resource)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an object and certainty."""
+    for resource, changes in matching(app, _candidate):
+        schema = schema_of(app, resource) if is_custom(resource.group) else None
+        known = tuple(
+            c
+            for c in changes
+            if is_default("crd-default", resource, c) or (schema is not None and from_schema(schema, c))
+        )
+        guessed = tuple(c for c in changes if schema is None and c not in known and _appeared(app, resource, c))
+        if known:
+            yield _finding(app, resource, known, "the default of its schema", "proven")
+        if guessed:
+            yield _finding(
+                app, resource, guessed, "filled in when Argo CD wrote the object, most likely a default", "likely"
+            )
+
+
+def _finding(app: App, resource: Resource, changes: tuple[Change, ...], what: str, confidence: str) -> Finding:
+    first = changes[0]
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} holds {value(first, first.live)} at {listing(changes)}, {what}; Git leaves it out, so the object stays OutOfSync.",
+        fixes=(write_live(app, resource, changes, "Write the default"), server_side_diff(app)),
+        confidence=confidence,
+    )
+
+
+def _candidate(resource: Resource, change: Change) -> bool:
+    return change.desired is MISSING and not change.secret and not change.pointer.startswith("/metadata")
+
+
+def _appeared(app: App, resource: Resource, change: Change) -> bool:
+    return is_custom(resource.group) and rewritten_on_arrival(app, resource, change)
+
+
+RULE = Rule(id="crd-default", family="drift", severity="warning", doc=__doc__, check=check, wants=wants, rank=-5)

@@ -1,0 +1,53 @@
+"""CRD fields that the API server drops or sets
+
+What it finds: differences of a CustomResourceDefinition that say nothing about it: `preserveUnknownFields: false` (which the
+v1 API drops), `status`, the default `conversion`, names that the server derives.
+
+Why it hurts: the CRD is OutOfSync for ever, and hides when its schema really changes.
+
+How to fix: leave these fields out of the manifest.
+
+Example: `spec.preserveUnknownFields: false` from an old generator.
+
+Sources: docs/user-guide/diffing.md; docs/operator-manual/upgrading/2.14-3.0.md (`preserveUnknownFields` is no longer ignored).
+"""
+
+from collections.abc import Iterator
+
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+
+from .defaults import is_default
+from .edits import drop, write_live
+from .fields import finding, listing, matching, pointers
+from .grammar import only_hollow
+
+_DROPPED = ("/status", "/spec/preserveUnknownFields", "/spec/version", "/spec/additionalPrinterColumns")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a CRD."""
+    for resource, changes in matching(app, _noise):
+        mine = tuple(change for change in changes if change.desired is not MISSING)
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} differs at {listing(changes)}, which the API server drops or sets by itself, so it stays OutOfSync.",
+            fixes=(
+                drop(app, resource, mine, "Leave these fields out of the CRD") if mine else None,
+                write_live(app, resource, changes, "Write what the API server sets") if not mine else None,
+                narrowest_ignore(app, resource, pointers(changes)),
+            ),
+        )
+
+
+def _noise(resource: Resource, change: Change) -> bool:
+    if resource.kind != "CustomResourceDefinition":
+        return False
+    dropped = change.live is MISSING or only_hollow(change.desired, change.live)
+    return is_default("crd-noise", resource, change) or (
+        dropped and any(change.pointer == place or change.pointer.startswith(place + "/") for place in _DROPPED)
+    )
+
+
+RULE = Rule(id="crd-noise", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

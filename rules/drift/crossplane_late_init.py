@@ -1,0 +1,59 @@
+"""A provider fills in fields of a managed resource
+
+What it finds: `spec.forProvider` fields of a Crossplane managed resource that the provider took over from the cloud (late
+initialisation), or other fields of its spec that Crossplane wrote, and that Git does not have.
+
+Why it hurts: the resource stays OutOfSync, and a sync that takes the fields away makes the provider set them again.
+
+How to fix: switch late initialisation off with `managementPolicies` (all but `LateInitialize`), or write the values.
+
+Example: `spec.forProvider.storageType` appears after the database was made.
+
+Sources: crossplane/crossplane#2773; https://docs.crossplane.io/latest/managed-resources/ (management policies).
+"""
+
+from collections.abc import Iterator
+
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint.values import dig
+
+from .applied import by_argocd
+from .edits import place, write_live
+from .fields import finding, listing, matching, pointers, writer
+from .writers import is_sort
+
+_ALL_BUT_LATE = ["Create", "Delete", "Observe", "Update"]
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a managed resource."""
+    for resource, changes in matching(app, _initialised):
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} got {listing(changes)} from its provider ({writer(changes[0])}) and Git does not have it, so it stays OutOfSync.",
+            fixes=(
+                Fix(
+                    "Switch late initialisation off",
+                    "manifest",
+                    place(app),
+                    Edit("json-patch", [{"op": "add", "path": "/spec/managementPolicies", "value": _ALL_BUT_LATE}]),
+                    "the fields that are there must be taken out once",
+                ),
+                write_live(app, resource, changes, "Write the provider's values"),
+                narrowest_ignore(app, resource, pointers(changes)),
+            ),
+        )
+
+
+def _initialised(resource: Resource, change: Change) -> bool:
+    if not isinstance(dig(resource.live, "spec", "forProvider"), dict) or not change.pointer.startswith("/spec/"):
+        return False
+    late = change.pointer.startswith(("/spec/forProvider/", "/spec/initProvider/")) and change.desired is MISSING
+    return is_sort(change.writer, "crossplane") or (
+        late and not by_argocd(change.writer) and not is_sort(change.writer, "person")
+    )
+
+
+RULE = Rule(id="crossplane-late-init", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

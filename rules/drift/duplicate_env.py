@@ -1,0 +1,111 @@
+"""One name twice in a list that Kubernetes merges by name
+
+What it finds: an environment variable, port, mount path or volume that stands twice in one container or pod; and syncs or
+comparisons that failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list").
+
+Why it hurts: the last entry wins today. At the next change the merge patch by name may drop or keep the wrong one, and a
+server-side apply refuses the object.
+
+How to fix: keep one entry.
+
+Example: `env: [{name: LIMIT, value: "5"}, ..., {name: LIMIT, value: "20"}]`.
+
+Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from argolint import App, Finding, Fleet, Json, Location, Object, Resource, Rule, Symptom
+from argolint.values import containers, items
+
+from .edits import remove
+from .refused import Refusal, refusals
+
+_LISTS = {
+    "env": ("name",),
+    "ports": ("containerPort", "protocol"),
+    "volumeMounts": ("mountPath",),
+    "volumeDevices": ("devicePath",),
+}
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod", "Rollout")
+_MESSAGE = re.compile(r"duplicate entries for key|\$setElementOrder")
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One name that stands twice in the list `field`; `earlier` and `later` are pointers of its entries."""
+
+    field: str
+    name: str
+    earlier: str
+    later: str
+    same_value: bool
+
+    @property
+    def listed(self) -> str:
+        """The pointer of the list itself."""
+        return self.later.rpartition("/")[0]
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Applications with workloads: Argo CD shows nothing of this fault."""
+    return any(r.kind in _WORKLOADS for r in app.resources)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an object whose manifest has such entries; else one for what a message says."""
+    refused = tuple(refusals(app, _MESSAGE))
+    seen = False
+    for resource in app.resources:
+        repeats = tuple(_repeats(resource.desired)) if resource.desired and resource.kind in _WORKLOADS else ()
+        if repeats:
+            seen = True
+            yield _finding(app, resource, repeats, refused)
+    if refused and not seen:
+        yield Finding(
+            message=f"Argo CD refuses a list of {app.name} in which one name stands twice: {refused[0].message}",
+            at=Location(app.ref),
+            explains=tuple(refusal.symptom for refusal in refused),
+        )
+
+
+def _repeats(manifest: Object) -> Iterator[Repeat]:
+    for base, container in containers(manifest):
+        for field, keys in _LISTS.items():
+            seen: dict[tuple[Json, ...], tuple[str, Object]] = {}
+            for index, item in enumerate(items(container, field)):
+                if not isinstance(item, dict) or keys[0] not in item:
+                    continue
+                name = tuple(item.get(key, "TCP" if key == "protocol" else None) for key in keys)
+                pointer = f"{base}/{field}/{index}"
+                if name in seen:
+                    yield Repeat(field, str(name[0]), seen[name][0], pointer, seen[name][1] == item)
+                seen[name] = (pointer, item)
+
+
+def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused: tuple[Refusal, ...]) -> Finding:
+    first = repeats[0]
+    values = "" if first.same_value else " with two values"
+    more = f" (and {len(repeats) - 1} more such names)" if len(repeats) > 1 else ""
+    drifted = dict.fromkeys(
+        r.listed for r in repeats if any(change.pointer.startswith(r.listed + "/") for change in resource.changes)
+    )
+    return Finding(
+        message=f"{resource.id} lists {first.name!r} twice in {first.field} of one container{values}{more}: the last entry wins until a merge"
+        " by name drops it.",
+        at=Location(app.ref, resource.id, first.later),
+        evidence=(
+            *(f"{r.name!r} stands at {r.earlier} and at {r.later}" for r in repeats),
+            *dict.fromkeys(refusal.message for refusal in refused),
+        ),
+        explains=(
+            *(Symptom.change(resource.id, place) for place in drifted),
+            *(refusal.symptom for refusal in refused),
+        ),
+        fixes=(remove(app, [r.earlier for r in repeats], "Keep the last entry, which is the one that counts today"),),
+    )
+
+
+RULE = Rule(id="duplicate-env", family="drift", severity="error", doc=__doc__, check=check, reads=reads, rank=10)

@@ -1,0 +1,82 @@
+"""The same duration in two spellings
+
+What it finds: a field whose desired and live values are one Go duration written in two ways (`90m` and `1h30m0s`). The
+operator that owns the kind reads a duration and writes it back as Go prints it. For operators that are known to do so, also
+a new value in Git that they will respell once it is synced.
+
+Why it hurts: Argo CD compares text, so the object is OutOfSync for ever, and with self-heal the two write in turns.
+
+How to fix: write the duration as Go prints it: hours, minutes and seconds, zeros included.
+
+Example: `duration: 8760h` in a Certificate, `8760h0m0s` live.
+
+Sources: docs/faq.md of Argo CD; https://pkg.go.dev/time#Duration.String.
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.knowledge import load
+from argolint.scheme import duration
+from argolint.values import get
+
+from .edits import place, write_live
+from .fields import finding, matching, pointers, value, writer
+from .grammar import same_duration
+from .known_types import known_type_fields
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an object, with all its durations."""
+    for resource, changes in matching(app, _respelled):
+        first = changes[0]
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} holds {value(first, first.live)} at {first.pointer} where Git says {value(first, first.desired)}, the same duration,"
+            f" written by {writer(first)}; Argo CD compares the text, so the object stays OutOfSync.",
+            fixes=(
+                write_live(app, resource, changes, "Write the duration as Go prints it"),
+                known_type_fields(resource, pointers(changes), "meta/v1/Duration"),
+            ),
+        )
+    for resource in app.resources:
+        for pointer in _to_be_respelled(resource):
+            yield _announced(app, resource, pointer)
+
+
+def _to_be_respelled(resource: Resource) -> Iterator[str]:
+    """Known fields whose new value in Git is not yet live and not as Go prints it."""
+    for entry in load(__package__, "respelled.yaml")["durations"]:
+        if resource.group in entry["groups"] and resource.kind in entry["kinds"] and resource.desired is not None:
+            for pointer in entry["fields"]:
+                desired, live = get(resource.desired, pointer, None), get(resource.live, pointer, None)
+                if desired != live and not same_duration(desired, live) and duration(desired) != desired:
+                    yield pointer
+
+
+def _announced(app: App, resource: Resource, pointer: str) -> Finding:
+    desired = get(resource.desired, pointer)
+    printed = duration(desired)
+    return Finding(
+        message=f"{resource.id} says {desired!r} at {pointer}, which its operator will write back as {printed!r} once it is synced; the object is"
+        " then OutOfSync.",
+        at=Location(app.ref, resource.id, pointer),
+        confidence="likely",
+        fixes=(
+            Fix(
+                "Write the duration as Go prints it",
+                "manifest",
+                place(app),
+                Edit("json-patch", [{"op": "replace", "path": pointer, "value": printed}]),
+            ),
+        ),
+    )
+
+
+def _respelled(resource: Resource, change: Change) -> bool:
+    return not change.secret and same_duration(change.desired, change.live)
+
+
+RULE = Rule(id="duration-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=5)

@@ -1,0 +1,154 @@
+"""Edits that end a difference: of the manifest, or of the Application."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
+from argolint.values import annotations_of, get, join_pointer, show, split_pointer
+
+NAMING_KEYS = ("name", "key", "mountPath", "containerPort", "port", "ip", "type", "secretKey")
+"""The keys by which argolint pairs the items of two lists of unequal length."""
+
+
+def place(app: App) -> str:
+    """Where the application's manifests come from, for a fix: `apps/web in https://git.example.com/a.git`."""
+    for source in app.sources:
+        if source.get("chart"):
+            return f"the values of chart {source['chart']} ({source.get('repoURL', '')})"
+        if source.get("path"):
+            return f"{source['path']} in {source.get('repoURL', '')}"
+    return f"the sources of {app.ref}"
+
+
+def in_manifest(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...], tuple[str, ...]] | None:
+    """A live pointer told in the desired manifest: the tokens that exist there and those that do not (`-` for a new item).
+
+    None when a list on the way has no item that can be told for the live one.
+    """
+    live: Json = resource.normalized
+    want: Json = resource.desired
+    found: list[str | int] = []
+    tokens = split_pointer(pointer)
+    for position, token in enumerate(tokens):
+        if isinstance(want, Mapping):
+            if token not in want:
+                return tuple(found), tokens[position:]
+            step: str | int = token
+        elif isinstance(want, list) and isinstance(live, list) and token.isdigit():
+            index = _partner(live, want, int(token))
+            if index is None:
+                added = position == len(tokens) - 1 and int(token) >= len(want)
+                return (tuple(found), ("-",)) if added else None
+            step = index
+        elif isinstance(want, list) and token.isdigit() and int(token) < len(want):
+            step = int(token)
+        else:
+            return None
+        found.append(step)
+        want = want[step]
+        live = get(live, join_pointer(token), None)
+    return tuple(found), ()
+
+
+def _partner(live: list[Any], want: list[Any], index: int) -> int | None:
+    """The index in `want` of the item that stands at `index` in `live`: by name, else by place."""
+    if index < len(live) and isinstance(live[index], Mapping):
+        for key in NAMING_KEYS:
+            names = [item.get(key) if isinstance(item, Mapping) else None for item in want]
+            if key in live[index] and all(n is not None for n in names) and names.count(live[index][key]) == 1:
+                return names.index(live[index][key])
+    return index if len(live) == len(want) else None
+
+
+def write_live(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
+    """The manifest edit that says what live says: its values written, what it lacks taken out.
+
+    None when one of them cannot be placed or must not be printed.
+    """
+    if resource.desired is None:
+        return None
+    manifest = copy.deepcopy(dict(resource.desired))
+    operations: list[dict[str, Json]] = []
+    gone = tuple(change for change in changes if change.live is MISSING)
+    for change in changes:
+        if change in gone:
+            continue
+        if change.secret or "(masked)" in show(change.live, change.pointer):
+            return None
+        where = in_manifest(resource, change.pointer)
+        if where is None:
+            return None
+        _write(manifest, where, change.live, operations)
+    removal = drop(app, resource, gone, title)
+    if removal is None:
+        return None
+    operations += removal.edit.content
+    return Fix(title, "manifest", place(app), Edit("json-patch", operations), caveat)
+
+
+def _write(
+    manifest: Json, where: tuple[tuple[str | int, ...], tuple[str, ...]], live: Json, operations: list[dict[str, Json]]
+) -> None:
+    """Sets one value in `manifest` and notes the operations: the maps on the way first, those of an earlier change reused."""
+    present, absent = list(where[0]), list(where[1])
+    node = manifest
+    for token in present:
+        parent, node = node, node[token]
+    while absent and isinstance(node, Mapping) and absent[0] in node:
+        present.append(absent.pop(0))
+        parent, node = node, node[present[-1]]
+    if not absent:
+        parent[present[-1]] = copy.deepcopy(live)
+        operations.append({"op": "replace", "path": join_pointer(*present), "value": live})
+        return
+    for token in absent[:-1]:
+        node[token] = {}
+        present.append(token)
+        operations.append({"op": "add", "path": join_pointer(*present), "value": {}})
+        node = node[token]
+    if isinstance(node, list):
+        node.append(copy.deepcopy(live))
+    else:
+        node[absent[-1]] = copy.deepcopy(live)
+    operations.append({"op": "add", "path": join_pointer(*present, absent[-1]), "value": live})
+
+
+def drop(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
+    """The manifest edit that removes these fields; None when one of them is not found there."""
+    paths: list[str] = []
+    for change in changes:
+        where = in_manifest(resource, change.pointer)
+        if where is None or where[1]:
+            return None
+        paths.append(join_pointer(*where[0]))
+    return remove(app, paths, title, caveat)
+
+
+def remove(app: App, pointers: Sequence[str], title: str, caveat: str = "") -> Fix:
+    """The manifest edit that removes these pointers of the desired object, the last of a list first."""
+    ordered = sorted(pointers, key=lambda p: [(t.isdigit(), int(t) if t.isdigit() else 0, t) for t in split_pointer(p)])
+    content = [{"op": "remove", "path": pointer} for pointer in reversed(ordered)]
+    return Fix(title, "manifest", place(app), Edit("json-patch", content), caveat)
+
+
+def server_side_diff(app: App) -> Fix:
+    """The Application's annotation by which the API server itself says what a sync would change."""
+    option, name = "ServerSideDiff=true", "argocd.argoproj.io/compare-options"
+    path = "/metadata" + join_pointer("annotations", name)
+    present = annotations_of(app.raw)
+    if name in present:
+        operation: dict[str, Json] = {"op": "replace", "path": path, "value": f"{present[name]},{option}"}
+    elif present:
+        operation = {"op": "add", "path": path, "value": option}
+    else:
+        operation = {"op": "add", "path": "/metadata/annotations", "value": {name: option}}
+    return Fix(
+        "Let the API server compare: ServerSideDiff=true",
+        "application",
+        f"Application {app.ref}",
+        Edit("json-patch", [operation]),
+        "each comparison costs a dry-run apply; needs Argo CD 2.10 or later",
+    )

@@ -1,0 +1,287 @@
+"""An ignore rule that matches nothing
+
+What it finds: an `ignoreDifferences` entry of an Application that selects none of its objects (no group means the core group
+only; a group is written without version; kinds are spelt exactly), or a pointer or jq path of it that names nothing in the
+objects it selects: an annotation's slash not escaped, an index beyond the list, a wildcard in a pointer, a misspelt field.
+
+Why it hurts: the difference it was written for is still there, or comes back the day it matters; and whoever reads the
+Application believes that it is taken care of.
+
+How to fix: repair the entry, or delete it.
+
+Example: `{kind: Deployment, jsonPointers: [/spec/replicas]}` without `group: apps`.
+
+Sources: argoproj/argo-cd#4326, #28590; util/argo/normalizers/diff_normalizer.go.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
+from argolint.ignore import IgnoreRule, matches, server_rules
+from argolint.managed_fields import managers
+from argolint.values import join_pointer, owner_references, split_pointer
+
+from .ignored import entries, has_entries, paths, selected, taken_out
+
+Cause = Literal["group", "kind", "name", "pointer", "index", "jq", "manager", "repeated"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why an entry or a path of it is dead; `value` repairs `field` of the entry; `sure` when it can never match."""
+
+    cause: Cause
+    why: str
+    field: str = ""
+    value: Json = None
+    sure: bool = True
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an entry that selects nothing, else one a path of it that names nothing."""
+    if not app.desired_known or not any(not r.hook for r in app.resources):
+        return
+    for entry in entries(app):
+        objects = selected(app, entry)
+        if objects:
+            yield from _dead_paths(app, fleet, entry, objects)
+            continue
+        sibling, copied = _useful_elsewhere(app, fleet, entry)
+        if not sibling:
+            yield _selects_nothing(app, entry, copied=copied)
+
+
+def _sets(app: App) -> frozenset[tuple[str, str]]:
+    """The ApplicationSets that made the application."""
+    owners = (o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet")
+    return frozenset((app.ref.namespace, str(name)) for name in owners)
+
+
+def _useful_elsewhere(app: App, fleet: Fleet, entry: IgnoreRule) -> tuple[bool, bool]:
+    """Whether the entry selects something in another application of the same ApplicationSet, whose template brings it; and
+    whether any other application has it too and needs it there."""
+    sibling = copied = False
+    for other in fleet.apps:
+        if other.ref != app.ref and any(replace(e, origin="") == replace(entry, origin="") for e in entries(other)):
+            useful = bool(selected(other, entry))
+            copied |= useful
+            sibling |= useful and bool(_sets(app) & _sets(other))
+    return sibling, copied
+
+
+def _selects_nothing(app: App, entry: IgnoreRule, *, copied: bool) -> Finding:
+    meant, fault = _meant(app, entry)
+    target = meant[0] if meant else None
+    alone = replace(entry, group=target.group, kind=target.kind, name="", namespace="") if target else entry
+    places = taken_out(alone, target) if target and target.live_known else ()
+    return Finding(
+        message=f"The ignore rule {_name(entry)} of {app.name} selects none of its objects: {fault.why}, so what it should hide stays visible.",
+        at=Location(app.ref, target.id if target else None, (*places, *alone.json_pointers, entry.origin)[0]),
+        cause=fault.cause,
+        severity="info" if copied and not meant else None,
+        evidence=(f"{entry.origin} of the Application", *(f"meant, most likely: {r.id}" for r in meant[:5])),
+        fixes=(*_repaired(app, entry, fault), _deleted(app, entry)),
+    )
+
+
+def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
+    """The objects that the entry would select but for one fault, and the fault."""
+    objects = tuple(r for r in app.resources if not r.hook)
+    group, _, version = entry.group.partition("/")
+
+    def but(**spelt: str) -> tuple[Resource, ...]:
+        other = replace(entry, **spelt)  # type: ignore[arg-type]  # only its four names are replaced
+        return tuple(r for r in objects if matches(other, r.group, r.kind, r.namespace, r.name))
+
+    if version and (found := but(group=group)):
+        return found, Fault(
+            "group", f"group {entry.group!r} holds a version, and groups are written without", "group", group
+        )
+    if found := but(group="*"):
+        others = sorted({r.group for r in found})
+        why = (
+            "it names no group, which means the core group only"
+            if not entry.group
+            else f"group {entry.group!r} is not theirs"
+        )
+        return found, Fault("group", f"{why}; {found[0].kind} is of group {others[0]!r}", "group", others[0])
+    kinds = {r.kind: r for r in objects if r.kind.lower().rstrip("s") == entry.kind.lower().rstrip("s")}
+    for kind in sorted(kinds):
+        if found := but(kind=kind, group="*"):
+            fault = Fault("kind", f"kind {entry.kind!r} is spelt {kind!r}", "kind", kind)
+            return found, fault
+    if entry.namespace and (found := but(namespace="", name=entry.name)):
+        return found, Fault(
+            "name", f"no such object is in namespace {entry.namespace!r}", "namespace", found[0].namespace
+        )
+    if entry.name and (found := but(name="", namespace="")):
+        names = [r.name for r in found]
+        close = difflib.get_close_matches(entry.name, names, 1)
+        return found, Fault(
+            "name", f"none is named {entry.name!r}, but {', '.join(names[:3])}", "name", (close or names)[0]
+        )
+    return (), Fault("kind", f"it manages no {entry.kind or 'object'} of group {entry.group!r}")
+
+
+def _repaired(app: App, entry: IgnoreRule, fault: Fault) -> Iterator[Fix]:
+    if fault.field:
+        operation = {"op": "add", "path": f"{entry.origin}/{fault.field}", "value": fault.value}
+        yield Fix(
+            f"Repair {fault.field} of the entry",
+            "application",
+            f"Application {app.ref}",
+            Edit("json-patch", [operation]),
+        )
+
+
+def _deleted(app: App, entry: IgnoreRule) -> Fix:
+    operation = {"op": "remove", "path": entry.origin}
+    return Fix("Delete the entry", "application", f"Application {app.ref}", Edit("json-patch", [operation]), safe=True)
+
+
+def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Resource]) -> Iterator[Finding]:
+    known = tuple(r for r in objects if r.live is not None or r.desired is not None)
+    if len(known) < len(objects) or not known:
+        return
+    for path, alone in paths(entry):
+        places = {r.id: taken_out(alone, r) for r in known}
+        if not any(places.values()):
+            yield _names_nothing(app, entry, path, known[0], _path_fault(path, known))
+        elif _repeated(fleet, known, places):
+            fault = Fault("repeated", "the server's own settings ignore it for every application", sure=False)
+            yield _names_nothing(app, entry, path, known[0], fault)
+    for manager in entry.managers:
+        writers = {w.manager for r in known if r.live is not None for w in managers(r.live)}
+        if manager not in writers:
+            close = difflib.get_close_matches(manager, sorted(writers), 1, 0.8)
+            why = f"no object has a field manager {manager!r}" + (f"; there is {close[0]!r}" if close else "")
+            fault = Fault("manager", why, sure=bool(close))
+            yield _names_nothing(app, entry, manager, known[0], fault)
+
+
+def _repeated(fleet: Fleet, objects: Sequence[Resource], places: Mapping[ResourceId, Sequence[str]]) -> bool:
+    rules = server_rules(fleet.settings)
+
+    def served(resource: Resource) -> bool:
+        theirs = [
+            pointer
+            for rule in rules
+            if matches(rule, resource.group, resource.kind, resource.namespace, resource.name)
+            for pointer in taken_out(rule, resource)
+        ]
+        return all(any(mine == p or mine.startswith(p + "/") for p in theirs) for mine in places[resource.id])
+
+    return all(served(resource) for resource in objects)
+
+
+def _names_nothing(app: App, entry: IgnoreRule, path: str, resource: Resource, fault: Fault) -> Finding:
+    what = "hides nothing of its own" if fault.cause == "repeated" else "names nothing"
+    return Finding(
+        message=f"{path!r} in the ignore rule {_name(entry)} of {app.name} {what}: {fault.why}.",
+        at=Location(app.ref, resource.id, _place(entry, path)),
+        cause=fault.cause,
+        severity=None if fault.sure else "info",
+        confidence="proven" if fault.sure else "possible",
+        evidence=(f"{entry.origin} of the Application",),
+        fixes=_path_fixes(app, entry, path, fault),
+    )
+
+
+def _place(entry: IgnoreRule, path: str) -> str:
+    """Where the path means to point; for what is no path, where it stands in the Application."""
+    if path in entry.managers:
+        return f"{entry.origin}/managedFieldsManagers/{entry.managers.index(path)}"
+    return path if path.startswith("/") else join_pointer(*_jq_steps(path)) or entry.origin
+
+
+def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault) -> tuple[Fix, ...]:
+    if not isinstance(fault.value, str) or path not in entry.json_pointers:
+        return ()
+    place = f"{entry.origin}/jsonPointers/{entry.json_pointers.index(path)}"
+    operation = {"op": "replace", "path": place, "value": fault.value}
+    return (Fix("Repair the pointer", "application", f"Application {app.ref}", Edit("json-patch", [operation])),)
+
+
+def _path_fault(path: str, objects: Sequence[Resource]) -> Fault:
+    """Why the path names nothing, by the object in which it gets furthest; unsure when it may name something one day."""
+    if path.startswith("."):
+        steps = _jq_steps(path)
+        return (
+            _walk(objects[0].any, steps, "jq") if steps else Fault("jq", "nothing fits the expression now", sure=False)
+        )
+    if not path.startswith("/"):
+        return Fault("pointer", "a JSON pointer begins with a slash", "jsonPointers", f"/{path}")
+    if "*" in path.split("/"):
+        return Fault("pointer", "a JSON pointer knows no wildcard; jqPathExpressions do")
+    return _walk(objects[0].any, split_pointer(path), "pointer")
+
+
+_JQ_STEP = re.compile(r'\.([A-Za-z_]\w*)|\.?\["([^"]+)"\]|\."([^"]+)"|\[(\d*)\]')
+
+
+def _jq_steps(path: str) -> tuple[str, ...]:
+    """The plain steps with which a jq path begins; an iteration looks at the first item."""
+    steps: list[str] = []
+    at = 0
+    while match := _JQ_STEP.match(path, at):
+        steps.append(next((group for group in match.groups()[:3] if group), match[4] or "0"))
+        at = match.end()
+    return tuple(steps)
+
+
+def _walk(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
+    node: Json = obj
+    for position, token in enumerate(tokens):
+        here = join_pointer(*tokens[:position])
+        if isinstance(node, Mapping):
+            if token in node:
+                node = node[token]
+                continue
+            return _absent_key(node, tokens, position, cause)
+        if isinstance(node, list) and token.isdigit():
+            if int(token) >= len(node):
+                return Fault("index", f"the list at {here} has {len(node)} items", sure=bool(node))
+            node = node[int(token)]
+            continue
+        return Fault(
+            cause, f"{here} is no map" if not isinstance(node, list) else f"{here} is a list, whose items have indexes"
+        )
+    return Fault(cause, "nothing fits it now", sure=False)
+
+
+def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, cause: Cause) -> Fault:
+    here, token = join_pointer(*tokens[:position]), tokens[position]
+    for length in range(2, len(tokens) - position + 1):
+        joined = "/".join(tokens[position : position + length])
+        if joined in node:
+            right = join_pointer(*tokens[:position], joined, *tokens[position + length :])
+            return Fault(
+                cause, f"the key {joined!r} holds a slash, which a pointer writes as ~1", "jsonPointers", right
+            )
+    alike = [key for key in node if key.lower() == token.lower()] or difflib.get_close_matches(
+        token, list(node), 1, 0.85
+    )
+    if alike:
+        right = join_pointer(*tokens[:position], alike[0], *tokens[position + 1 :])
+        return Fault(cause, f"{here or 'the object'} has no {token!r}, but {alike[0]!r}", "jsonPointers", right)
+    return Fault(cause, f"{here or 'the object'} has no {token!r} now", sure=False)
+
+
+def _name(entry: IgnoreRule) -> str:
+    kind = f"{entry.group}/{entry.kind}" if entry.group else entry.kind or "*"
+    return f"for {kind}" + (f" {entry.name!r}" if entry.name else "")
+
+
+RULE = Rule(
+    id="ignore-rule-dead",
+    family="drift",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    reads=has_entries,
+    causes=("group", "kind", "name", "pointer", "index", "jq", "manager", "repeated"),
+)

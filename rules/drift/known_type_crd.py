@@ -1,0 +1,69 @@
+"""A custom resource embeds a Kubernetes type that Argo CD does not know
+
+What it finds: a custom resource that holds a pod template or pod spec, and whose live fields in there mean the same as Git's
+in another spelling (quantities, numbers as text, empty values): the operator read them as the Kubernetes type and wrote them
+back. For Deployments Argo CD knows how; for a custom kind it compares text.
+
+Why it hurts: the object is OutOfSync for ever, field by field.
+
+How to fix: tell Argo CD the type with `resource.customizations.knownTypeFields`, once for the kind; or write the canonical
+forms.
+
+Example: `spec.template.spec.containers[].resources.limits.cpu: 1000m` in a workload kind of an operator.
+
+Sources: argoproj/argo-cd#6154; docs/user-guide/diffing.md ("Known Kubernetes types in CRDs").
+"""
+
+from collections.abc import Iterator
+
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint.values import dig, get, join_pointer, split_pointer
+
+from .defaults import is_custom
+from .edits import write_live
+from .fields import finding, listing, matching, value
+from .grammar import only_hollow, same_quantity
+from .known_types import dotted, known_type_fields
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an object."""
+    for resource, changes in matching(app, _respelled):
+        first = changes[0]
+        root = _pod_spec(resource, first.pointer)
+        written = tuple(change for change in changes if change.live is not MISSING)
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} embeds a pod spec at {root}, and {listing(changes)} differ there only in spelling ({value(first, first.desired)} in"
+            f" Git, {value(first, first.live)} live), which Argo CD cannot tell for a {resource.kind}.",
+            fixes=(
+                known_type_fields(resource, (root,), "core/v1/PodSpec"),
+                write_live(app, resource, written, "Write what the operator makes of it")
+                if written == changes
+                else None,
+            ),
+            evidence=(f"knownTypeFields for {resource.group}_{resource.kind} would name {dotted(root)}",),
+        )
+
+
+def _respelled(resource: Resource, change: Change) -> bool:
+    if change.secret or not is_custom(resource.group) or not _pod_spec(resource, change.pointer):
+        return False
+    one, other = change.desired, change.live
+    as_text = not isinstance(one, dict | list) and not isinstance(other, dict | list) and str(one) == str(other)
+    return same_quantity(one, other) or only_hollow(one, other) or as_text
+
+
+def _pod_spec(resource: Resource, pointer: str) -> str:
+    """The pointer of the pod spec above this place: the nearest map with `containers`; empty when there is none."""
+    tokens = split_pointer(pointer)
+    for length in range(len(tokens) - 1, 0, -1):
+        above = join_pointer(*tokens[:length])
+        if isinstance(dig(get(resource.normalized, above, None), "containers"), list):
+            return above
+    return ""
+
+
+RULE = Rule(id="known-type-crd", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

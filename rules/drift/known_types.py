@@ -1,0 +1,26 @@
+"""The server setting that makes Argo CD print fields of a custom resource as a built-in type does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from argolint import Edit, Fix, Resource
+from argolint.values import split_pointer
+
+
+def known_type_fields(resource: Resource, places: Iterable[str], kind: str) -> Fix:
+    """resource.customizations.knownTypeFields for these pointers; `kind` such as core/Quantity (argo-cd hack/known_types)."""
+    paths = dict.fromkeys(dotted(pointer) for pointer in places)
+    lines = "".join(f"  - field: {path}\n    type: {kind}\n" for path in paths)
+    return Fix(
+        "Tell Argo CD the fields' type",
+        "argocd-settings",
+        "ConfigMap argocd-cm",
+        Edit("yaml", f"resource.customizations.knownTypeFields.{resource.group}_{resource.kind}: |\n{lines}"),
+        "holds for every application of this Argo CD; the controller reads it after a restart",
+    )
+
+
+def dotted(pointer: str) -> str:
+    """A pointer as knownTypeFields writes it: dots between keys, list indexes left out."""
+    return ".".join(token for token in split_pointer(pointer) if not token.isdigit())

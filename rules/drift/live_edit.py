@@ -1,0 +1,78 @@
+"""Somebody edited the live object
+
+What it finds: a difference whose last writer, by `metadata.managedFields`, is a tool that acts at a person's hand: kubectl,
+k9s, Lens, a dashboard, Argo CD's own UI, helm, an infrastructure-as-code run, a script. The tool, the time and both values
+are told. Fields written by operators and other controllers are not meant.
+
+Why it hurts: a hotfix that lives in the cluster only is lost at the next sync, and nobody can tell from Git what runs.
+
+How to fix: commit the live value if it is right; sync if it is not. Self-heal undoes such edits by itself.
+
+Example: `image` changed with `kubectl edit` at night.
+
+Sources: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management; k8s.io/kubectl pkg/cmd (field managers).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
+from argolint.managed_fields import managers
+
+from .applied import not_stored
+from .edits import write_live
+from .fields import finding, value
+from .grammar import hollow
+from .writers import is_sort, known
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each writer of an object."""
+    for resource in app.resources:
+        edits = [edit for edit in (_edit(resource, change) for change in resource.changes) if edit is not None]
+        for manager in dict.fromkeys(edit.writer.manager for edit in edits if edit.writer):
+            yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))
+
+
+def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    first = changes[0]
+    tool = known(first.writer)
+    assert tool is not None
+    assert first.writer is not None
+    when = f" at {first.writer.time:%Y-%m-%d %H:%M} UTC" if first.writer.time else ""
+    more = f" (and {len(changes) - 1} more field{'s' if len(changes) > 2 else ''})" if len(changes) > 1 else ""
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} was edited with {tool.tool} (field manager {first.writer.manager!r}){when}: {first.pointer}{more} is"
+        f" {value(first, first.live)} live and {value(first, first.desired)} in Git; the next sync undoes it.",
+        fixes=(
+            write_live(app, resource, changes, "Commit the live value, if it is right"),
+            Fix(
+                "Or sync the object to Git's value",
+                "live",
+                f"{resource.id}",
+                Edit("command", _sync(app, resource)),
+                "undoes the edit, which may have been a hotfix",
+            ),
+        ),
+    )
+
+
+def _sync(app: App, resource: Resource) -> str:
+    namespaced = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
+    return f"argocd app sync {app.ref} --resource '{resource.group}:{resource.kind}:{namespaced}'"
+
+
+def _edit(resource: Resource, change: Change) -> Change | None:
+    """The change when a person made it. A removed field has no writer of its own: then the person who wrote to the object last."""
+    if is_sort(change.writer, "person"):
+        return change
+    if resource.live is None or not not_stored(resource, change) or hollow(change.desired):
+        return None
+    last = managers(resource.live)[-1:]
+    return replace(change, writer=last[0]) if last and is_sort(last[0], "person") else None
+
+
+RULE = Rule(id="live-edit", family="drift", severity="warning", doc=__doc__, check=check, rank=-10)

@@ -1,0 +1,82 @@
+"""Git is ahead of the cluster
+
+What it finds: differences that are nothing but a sync which has not happened: live still holds what was applied last, or
+the object was never applied, or it left Git and waits to be pruned. Why the sync did not happen is told: nobody started it,
+the last one failed, one is running.
+
+Why it hurts: it does not, as long as somebody syncs. It is told so that every difference has its reason.
+
+How to fix: sync the application, or repair what made the last sync fail (its own finding says what).
+
+Example: a new image tag in Git of an application without automated sync.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
+
+from .applied import not_yet_applied, settled
+from .fields import told
+
+Wait = tuple[Resource, tuple[Symptom, ...], tuple[str, ...]]
+"""An object, what it waits with, and the evidence."""
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for what would change, one for what would be made, one for what would be deleted."""
+    resources = [resource for resource in app.resources if not resource.hook]
+    changed = [_changed(app, resource) for resource in resources]
+    yield from _finding(app, [wait for wait in changed if wait[1]], "still holds what was applied last")
+    if not settled(app):
+        missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in resources if r.missing]
+        yield from _finding(app, missing, "was not created yet")
+    if not (app.prune and settled(app)):
+        leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in resources if r.extra]
+        yield from _finding(app, leftover, "left Git and was not pruned")
+
+
+def _changed(app: App, resource: Resource) -> Wait:
+    changes = [change for change in resource.changes if not_yet_applied(app, resource, change)]
+    return resource, tuple(Symptom.change(resource.id, c.pointer) for c in changes), tuple(map(told, changes))
+
+
+def _finding(app: App, waits: Sequence[Wait], fact: str) -> Iterator[Finding]:
+    if not waits:
+        return
+    first = waits[0][0]
+    more = f" (and {len(waits) - 1} more)" if len(waits) > 1 else ""
+    prune = " --prune" if fact.startswith("left") else ""
+    yield Finding(
+        message=f"{first.id}{more} {fact}: {_reason(app, bool(prune))}.",
+        at=Location(app.ref, first.id if len(waits) == 1 else None),
+        confidence="likely",
+        explains=tuple(claim for _, claims, _ in waits for claim in claims),
+        evidence=tuple(line for _, _, lines in waits for line in lines),
+        fixes=(
+            Fix(
+                "Sync the application",
+                "live",
+                f"Application {app.ref}",
+                Edit("command", f"argocd app sync {app.ref}{prune}"),
+                "applies everything that Git holds",
+            ),
+        ),
+    )
+
+
+def _reason(app: App, to_prune: bool) -> str:
+    operation = app.operation
+    if operation is not None and operation.phase in ("Failed", "Error"):
+        return "the last sync failed"
+    if operation is not None and operation.phase in ("Running", "Terminating"):
+        return "a sync is under way"
+    if not app.automated:
+        return "sync is not automated, and nobody has started one"
+    if to_prune and not app.prune:
+        return "automated sync does not prune here"
+    if settled(app):
+        return "this revision was synced once, and without self-heal nothing syncs it again"
+    return "no sync has reached this revision"
+
+
+RULE = Rule(id="not-synced", family="drift", severity="info", doc=__doc__, check=check, rank=-50)

@@ -1,0 +1,73 @@
+"""Kyverno completes its own policies
+
+What it finds: rules named `autogen-*` that Kyverno derives from a Pod rule for Deployments and CronJobs, and the defaults
+that its webhook writes into each rule (`skipBackgroundRequests`, empty `mutate`, `generate` and the like). Git has neither.
+
+Why it hurts: the policy is OutOfSync for ever, and with self-heal Argo CD and Kyverno write in turns.
+
+How to fix: switch the derivation off with the annotation `pod-policies.kyverno.io/autogen-controllers: none` and write the
+rules that are wanted; or ignore the derived rules and defaults.
+
+Example: `spec.rules[1].name: autogen-check-requests` in the cluster only.
+
+Sources: kyverno/kyverno#2234, #5738, #9451; https://kyverno.io/docs/platform-notes/.
+"""
+
+from collections.abc import Iterator
+
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint.values import dig, get
+
+from .defaults import is_default
+from .edits import place, write_live
+from .fields import finding, listing, matching, pointers
+from .grammar import hollow
+from .writers import known
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a policy, with all that Kyverno added."""
+    for resource, changes in matching(app, _by_kyverno):
+        derived = [
+            name for c in changes if (name := dig(_rule_at(resource, c), "name")) and name.startswith("autogen-")
+        ]
+        what = f"the derived rule {derived[0]!r}" if derived else "defaults of Kyverno's webhook"
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} holds {what} at {listing(changes)}, which Kyverno writes and Git does not have, so it stays OutOfSync.",
+            fixes=(
+                _switched_off(app) if derived else None,
+                narrowest_ignore(app, resource, pointers(changes)),
+                write_live(app, resource, changes, "Write what Kyverno adds", "must be repeated when the rule changes"),
+            ),
+        )
+
+
+def _switched_off(app: App) -> Fix:
+    return Fix(
+        "Switch the derivation of rules off",
+        "manifest",
+        place(app),
+        Edit("yaml", "metadata:\n  annotations:\n    pod-policies.kyverno.io/autogen-controllers: none\n"),
+        "Deployments and other controllers are then judged by their pods only, when these are made",
+    )
+
+
+def _by_kyverno(resource: Resource, change: Change) -> bool:
+    if resource.group != "kyverno.io" or resource.kind not in ("ClusterPolicy", "Policy"):
+        return False
+    if is_default("policy-autogen", resource, change) or "autogen-" in str(dig(_rule_at(resource, change), "name")):
+        return True
+    writer = known(change.writer)
+    return change.desired is MISSING and (hollow(change.live) or (writer is not None and writer.tool == "Kyverno"))
+
+
+def _rule_at(resource: Resource, change: Change) -> object:
+    """The rule of the policy that the change stands in."""
+    steps = change.pointer.split("/")
+    return get(resource.normalized, "/".join(steps[:4]), None) if steps[1:3] == ["spec", "rules"] else None
+
+
+RULE = Rule(id="policy-autogen", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

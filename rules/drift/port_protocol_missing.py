@@ -1,0 +1,50 @@
+"""A port without protocol breaks the merge
+
+What it finds: a comparison or sync that failed because an entry of a list omits a key that the list is merged by, as a rule
+`protocol` of a port ("associative list with keys has an element that omits key field \"protocol\"").
+
+Why it hurts: Argo CD cannot compare the whole application, so nothing of it is synced or shown.
+
+How to fix: write the key in every entry of the list, `protocol: TCP` for ports.
+
+Example: a Service with `ports: [{port: 53}, {port: 53, protocol: UDP}]` under server-side apply.
+
+Sources: argoproj/argo-cd#19402; sigs.k8s.io/structured-merge-diff typed/helpers.go.
+"""
+
+import re
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+
+from .edits import place
+from .refused import refusals
+
+_MESSAGE = re.compile(r"(?P<path>\.[\w.\[\]=\"/:,-]*?)?:? ?element \d+: .*omits key field \"(?P<key>\w+)\"", re.DOTALL)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an application."""
+    found = tuple(refusals(app, _MESSAGE))
+    if not found:
+        return
+    match = _MESSAGE.search(found[0].message)
+    assert match is not None
+    path, key = match["path"] or "a list", match["key"]
+    yield Finding(
+        message=f"An entry of {path} of {app.name} omits {key!r}, by which Kubernetes merges the list, so Argo CD can neither compare nor sync it.",
+        at=Location(app.ref),
+        evidence=tuple(dict.fromkeys(refusal.message for refusal in found)),
+        explains=tuple(refusal.symptom for refusal in found),
+        fixes=(
+            Fix(
+                f"Write {key} in every entry of {path}",
+                "manifest",
+                place(app),
+                Edit("text", f"{key}: {'TCP' if key == 'protocol' else '...'}"),
+            ),
+        ),
+    )
+
+
+RULE = Rule(id="port-protocol-missing", family="drift", severity="error", doc=__doc__, check=check, rank=10)

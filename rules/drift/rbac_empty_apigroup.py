@@ -1,0 +1,45 @@
+"""An RBAC subject or roleRef without its apiGroup
+
+What it finds: a RoleBinding or ClusterRoleBinding whose `subjects[].apiGroup` or `roleRef.apiGroup` is empty or missing in
+Git and filled in by the API server, where Argo CD shows that as a difference.
+
+Why it hurts: the binding is OutOfSync for ever, and a sync changes nothing.
+
+How to fix: write `apiGroup: rbac.authorization.k8s.io` (for a ServiceAccount subject: none).
+
+Sources: argo-cd test/e2e/testdata/always-outofsync; Kubernetes pkg/apis/rbac/v1/defaults.go.
+"""
+
+import re
+from collections.abc import Iterator
+
+from argolint import App, Change, Finding, Fleet, Resource, Rule
+
+from .edits import write_live
+from .fields import finding, listing, matching
+
+_PLACE = re.compile(r"/subjects/\d+/apiGroup|/roleRef/apiGroup")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a binding."""
+    for resource, changes in matching(app, _unnamed):
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} leaves {listing(changes)} to the API server, which fills in 'rbac.authorization.k8s.io', so it stays OutOfSync.",
+            fixes=(write_live(app, resource, changes, "Write the apiGroup"),),
+        )
+
+
+def _unnamed(resource: Resource, change: Change) -> bool:
+    return (
+        resource.group == "rbac.authorization.k8s.io"
+        and _PLACE.fullmatch(change.pointer) is not None
+        and not change.desired
+        and change.live == "rbac.authorization.k8s.io"
+    )
+
+
+RULE = Rule(id="rbac-empty-apigroup", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

@@ -1,0 +1,45 @@
+"""Gateway API defaults that Git leaves out
+
+What it finds: fields of routes and gateways that the Gateway API's CRDs fill in (`group`, `kind` and `weight` of references,
+`type` of matches) and that only the live object has. They stand inside atomic lists, which a server-side apply compares as
+a whole.
+
+Why it hurts: the route is OutOfSync for ever, and a sync changes nothing.
+
+How to fix: write the defaults in Git, or let the API server compare (`ServerSideDiff=true`).
+
+Example: `backendRefs: [{name: api, port: 80}]` becomes `{group: "", kind: Service, name: api, port: 80, weight: 1}`.
+
+Sources: argoproj/argo-cd#22151, argoproj/argo-helm#3538; https://gateway-api.sigs.k8s.io/reference/spec/.
+"""
+
+from collections.abc import Iterator
+
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+
+from .applied import rewritten_on_arrival
+from .defaults import is_default
+from .edits import server_side_diff, write_live
+from .fields import finding, listing, matching
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an object, with all its defaults."""
+
+    def filled(resource: Resource, change: Change) -> bool:
+        return resource.group == "gateway.networking.k8s.io" and (
+            is_default("route-default", resource, change)
+            or (change.desired is MISSING and rewritten_on_arrival(app, resource, change))
+        )
+
+    for resource, changes in matching(app, filled):
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} holds the Gateway API's defaults at {listing(changes)}, which Git leaves out, so it stays OutOfSync.",
+            fixes=(write_live(app, resource, changes, "Write the defaults"), server_side_diff(app)),
+        )
+
+
+RULE = Rule(id="route-default", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

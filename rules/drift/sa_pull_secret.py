@@ -1,0 +1,56 @@
+"""Pull secrets are added to a ServiceAccount
+
+What it finds: `imagePullSecrets` or `secrets` of a ServiceAccount that differ from Git because something in the cluster adds
+entries: OpenShift's `*-dockercfg-*`, the token controller of older clusters, a registry credential controller.
+
+Why it hurts: each sync takes the entries away, pods started meanwhile cannot pull, and the controller makes new Secrets.
+
+How to fix: leave the lists out of the manifest, or ignore them on ServiceAccounts.
+
+Example: `imagePullSecrets: []` in a chart, `[{name: default-dockercfg-x7k2p}]` live.
+
+Sources: stackrox/stackrox#12124; https://docs.openshift.com/ (image pull secrets of service accounts).
+"""
+
+from collections.abc import Iterator
+
+from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+
+from .edits import drop
+from .fields import finding, listing, matching
+from .grammar import hollow
+from .writers import is_sort
+
+_LISTS = ("/imagePullSecrets", "/secrets")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a ServiceAccount."""
+    for resource, changes in matching(app, _added):
+        lists = tuple(name for name in _LISTS if any(change.pointer.startswith(name) for change in changes))
+        empty = tuple(change for change in changes if change.desired is not MISSING)
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} has entries at {listing(changes)} that the cluster added and Git does not have; a sync takes them away and pods"
+            " can no longer pull.",
+            pointer=lists[0],
+            fixes=(
+                drop(app, resource, empty, "Leave the empty list out of the manifest") if empty else None,
+                narrowest_ignore(app, resource, lists),
+            ),
+        )
+
+
+def _added(resource: Resource, change: Change) -> bool:
+    return (
+        resource.kind == "ServiceAccount"
+        and resource.group == ""
+        and change.pointer.startswith(_LISTS)
+        and (change.desired is MISSING or hollow(change.desired))
+        and not is_sort(change.writer, "person")
+    )
+
+
+RULE = Rule(id="sa-pull-secret", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

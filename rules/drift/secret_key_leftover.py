@@ -1,0 +1,77 @@
+"""A Secret key that left Git stays live
+
+What it finds: a key of a live Secret that the manifest no longer has, that Argo CD itself wrote, and that the last applied
+configuration does not name. That is what `stringData` leaves behind: the API server moves its entries into `data`, so a
+later apply does not know that the key was its own and never deletes it. Argo CD shows the Secret as Synced.
+
+Why it hurts: a credential that was taken out of Git on purpose is still mounted, and nothing shows it.
+
+How to fix: delete the key once by hand, and write `data` instead of `stringData`.
+
+Example: `stringData: {old-token: ...}` removed by a commit.
+
+Sources: argoproj/argo-cd#29109; https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data.
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.managed_fields import writers
+from argolint.values import dig, join_pointer
+
+from .applied import by_argocd, last_applied
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Applications that manage a Secret themselves."""
+    return any(r.kind == "Secret" and r.group == "" and not r.hook for r in app.resources)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a key."""
+    for resource in app.of_kind("Secret", ""):
+        for key in _leftovers(resource):
+            pointer = join_pointer("data", key)
+            yield Finding(
+                message=f"{resource.id} still holds key {key!r}, which Argo CD wrote and Git has since dropped: it came from stringData, so no"
+                " sync ever deletes it.",
+                at=Location(app.ref, resource.id, pointer),
+                evidence=(
+                    f"{pointer} is in the live object, written by Argo CD, and neither in the manifest nor in last-applied",
+                ),
+                fixes=(
+                    Fix(
+                        "Delete the key, once",
+                        "live",
+                        str(resource.id),
+                        Edit(
+                            "command",
+                            f"kubectl -n {resource.namespace} patch secret {resource.name} --type=json"
+                            f""" -p '[{{"op":"remove","path":"{pointer}"}}]'""",
+                        ),
+                        "make sure that nothing reads the key any more",
+                    ),
+                    Fix(
+                        "Write data instead of stringData",
+                        "manifest",
+                        str(resource.id),
+                        Edit("text", "move the entries of stringData to data, base64-encoded"),
+                        "does not delete the key that is there already",
+                    ),
+                ),
+            )
+
+
+def _leftovers(resource: Resource) -> Iterator[str]:
+    applied = last_applied(resource)
+    if resource.desired is None or resource.live is None or applied is None:
+        return
+    known = {*(dig(resource.desired, "data") or ()), *(dig(resource.desired, "stringData") or ())}
+    known |= {*(dig(applied, "data") or ()), *(dig(applied, "stringData") or ())}
+    for key in sorted(dig(resource.live, "data") or ()):
+        owners = writers(resource.live, join_pointer("data", key))
+        if key not in known and owners and all(by_argocd(owner) for owner in owners):
+            yield key
+
+
+RULE = Rule(id="secret-key-leftover", family="drift", severity="error", doc=__doc__, check=check, reads=reads, rank=10)

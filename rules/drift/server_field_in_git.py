@@ -1,0 +1,73 @@
+"""The manifest holds fields that only the API server may write
+
+What it finds: `metadata.resourceVersion`, `uid`, `generation`, `managedFields`, `selfLink` or `status` in a manifest, as an
+export from a cluster leaves them.
+
+Why it hurts: creating the object fails ("resourceVersion should not be set on objects to be created"), updating it conflicts
+with every other writer, and the application never becomes Synced.
+
+How to fix: strip those fields from the manifest.
+
+Example: a ConfigMap saved with `kubectl get -o yaml`.
+
+Sources: argoproj/argo-cd#3008; https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Finding, Fleet, Location, Resource, Rule, Symptom
+from argolint.values import get, join_pointer
+
+from .edits import remove
+from .fields import told
+
+_SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp")
+_REFUSED = ("resourceversion", "metadata.uid", "precondition failed", "the object has been modified")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an object, with all such fields."""
+    for resource in app.resources:
+        fields = tuple(join_pointer("metadata", name) for name in _SERVER_SET if _holds(resource, name))
+        status = tuple(c for c in resource.changes if c.pointer == "/status" or c.pointer.startswith("/status/"))
+        places = (*fields, *(("/status",) if status else ()))
+        if places:
+            yield _finding(app, resource, places)
+
+
+def _holds(resource: Resource, name: str) -> bool:
+    found = get(resource.desired, join_pointer("metadata", name), None)
+    return found not in (None, "", 0, [])
+
+
+def _finding(app: App, resource: Resource, places: tuple[str, ...]) -> Finding:
+    changes = tuple(c for c in resource.changes if any(c.pointer == p or c.pointer.startswith(p + "/") for p in places))
+    refusal = _refusal(app, resource)
+    end = "a sync fails on it" if refusal else "they never equal the live ones"
+    return Finding(
+        message=f"{resource.id} has {' and '.join(places)} in its manifest, which only the API server may write: {end}.",
+        at=Location(app.ref, resource.id, "/status" if places == ("/status",) else "/metadata"),
+        severity="error" if refusal else None if changes or resource.missing else "info",
+        evidence=(*(told(change) for change in changes), *((f"the last sync: {refusal}",) if refusal else ())),
+        explains=(
+            *(Symptom.change(resource.id, place) for place in places),
+            *((Symptom.operation(), Symptom.condition("SyncError")) if refusal else ()),
+        ),
+        fixes=(remove(app, places, "Strip the fields that the API server writes"),),
+    )
+
+
+def _refusal(app: App, resource: Resource) -> str:
+    """What the API server answered to this object at the last sync, if it was about such a field."""
+    operation = app.operation
+    if operation is None or operation.phase in ("Succeeded", ""):
+        return ""
+    for result in operation.results:
+        same = (result.get("kind"), result.get("name")) == (resource.kind, resource.name)
+        message = str(result.get("message") or "")
+        if same and any(word in message.lower() for word in _REFUSED):
+            return message
+    return ""
+
+
+RULE = Rule(id="server-field-in-git", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

@@ -1,0 +1,40 @@
+"""Defaults of webhook configurations that Git leaves out
+
+What it finds: fields of webhook configurations and admission policies that the API server fills in (`matchPolicy`,
+`timeoutSeconds`, `scope`, empty selectors) and that only the live object has, where Argo CD does not forgive it.
+
+Why it hurts: the object is OutOfSync for ever, and a sync changes nothing.
+
+How to fix: write the defaults in Git, or let the API server compare (`ServerSideDiff=true`).
+
+Example: `webhooks[].rules[].scope: "*"` in the cluster only.
+
+Sources: argoproj/argo-cd#17643, aws-samples/appmod-blueprints#726; Kubernetes pkg/apis/admissionregistration/v1/defaults.go.
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Change, Finding, Fleet, Resource, Rule
+
+from .defaults import is_default
+from .edits import server_side_diff, write_live
+from .fields import finding, listing, matching
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an object, with all its defaults."""
+    for resource, changes in matching(app, _filled):
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} holds the API server's defaults at {listing(changes)}, which Git leaves out, so it stays OutOfSync.",
+            fixes=(write_live(app, resource, changes, "Write the defaults"), server_side_diff(app)),
+        )
+
+
+def _filled(resource: Resource, change: Change) -> bool:
+    return is_default("webhook-default", resource, change)
+
+
+RULE = Rule(id="webhook-default", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
