@@ -109,6 +109,12 @@ def created_at(resource: Resource) -> datetime | None:
     return parse_time(dig(resource.live, "metadata", "creationTimestamp")) or resource.created_at
 
 
+def seen_at(app: App) -> datetime:
+    """The age of what Argo CD shows: states are those of the last comparison, which a server may put off for long."""
+    compared = parse_time(app.status.get("reconciledAt"))
+    return min(app.observed_at, compared) if compared else app.observed_at
+
+
 def deleting(resource: Resource) -> bool:
     return bool(dig(resource.live, "metadata", "deletionTimestamp"))
 

@@ -28,6 +28,7 @@ first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers 
 """
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
 from argolint.values import dig, get, items, parse_time
@@ -36,7 +37,7 @@ from . import external_secret as es
 from . import stores
 from .advice import PLURAL, advice
 from .operator_version import OperatorVersion, operator_version
-from .sync_error import Diagnosis, diagnose
+from .sync_error import Diagnosis, diagnose, predict
 
 CAUSES = (
     "store-not-found",
@@ -70,7 +71,7 @@ CAUSES = (
 
 def _failing(app: App) -> Iterator[Resource]:
     for resource in (*es.external_secrets(app), *es.created_by_cluster(app)):
-        if es.ready(resource.live).get("status") == "False":
+        if es.ready(resource.live).get("status") == "False" and not es.deleting(resource):
             yield resource
 
 
@@ -82,11 +83,24 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     for resource in _failing(app):
         yield Want("events", resource.id, resource.uid)
         yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
+    for resource in _turning(app):
+        yield from stores.wants_of(app, fleet, resource.desired, resource.namespace)
+
+
+def _turning(app: App) -> Iterator[Resource]:
+    """ExternalSecrets that are new in Git or refer to other stores than the live ones."""
+    for resource in es.external_secrets(app):
+        if resource.desired is not None and es.store_refs(resource.desired) != es.store_refs(resource.live):
+            yield resource
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each ExternalSecret that is Ready=False."""
+    """One finding for each ExternalSecret that is Ready=False, or is sure to be so once Git is applied."""
     failing = tuple(_failing(app))
+    for resource in _turning(app):
+        found = predict(app, fleet, resource)
+        if found is not None and resource not in failing:
+            yield _predicted(app, fleet, resource, found)
     if not failing:
         return
     version = operator_version(fleet, app.cluster, (r.live for r in es.external_secrets(app) if r.live))
@@ -105,6 +119,18 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         evidence=found.evidence,
         fixes=(*_edits(app, fleet, resource, found, version), *_advice(resource, found)),
         explains=es.consequences(app, resource.id),
+    )
+
+
+def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Finding:
+    secret = es.target_name(resource.desired)
+    return Finding(
+        message=f'{resource.id} cannot become Ready because {found.says}: the Secret "{secret}" will not be made.',
+        at=Location(app.ref, resource.id, _pointer(resource, found)),
+        cause=found.cause,
+        confidence="likely",
+        evidence=("the manifest in Git, held against the stores that Argo CD shows; it is not live yet",),
+        fixes=(*_edits(app, fleet, resource, found, OperatorVersion()), *_advice(resource, found)),
     )
 
 
@@ -230,8 +256,12 @@ def _edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version
         case "store-not-ready" if found.detail.get("present"):
             yield _sync_now(resource, "Force a sync: the store is ready by now")
         case "store-not-found" if found.detail.get("twin"):
-            title = f'Refer to the ClusterSecretStore "{found.detail["twin"]}", which exists'
-            yield _patch(resource, title, f"{pointer}/kind", "ClusterSecretStore")
+            title = f'Refer to the {found.detail["twin"]} "{found.detail["store"]}", which exists'
+            yield _patch(resource, title, f"{pointer}/kind", found.detail["twin"])
+        case "store-not-found" if found.detail.get("store"):
+            known = stores.names(app, fleet, found.detail["kind"], resource.namespace)
+            for name in get_close_matches(found.detail["store"], known, n=1, cutoff=0.8):
+                yield _patch(resource, f'Refer to "{name}", which exists', f"{pointer}/name", name)
         case "unmanaged-store" if found.detail.get("store"):
             kind, name = found.detail["kind"], found.detail["store"]
             edit = Edit("json-patch", [{"op": "remove", "path": "/spec/controller"}])
@@ -369,7 +399,7 @@ def _advice(resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
             "kind": kind,
             "plural": PLURAL.get(kind, "secretstores"),
             "in_ns": "" if kind == "ClusterSecretStore" else f"-n {resource.namespace}",
-            "key": _key(resource, found),
+            "key": _key(resource, found) or "its keys",
             "controller": found.detail.get("controller", "<class>"),
             "sync": sync
             if es.force_sync_works(resource.live)

@@ -18,6 +18,7 @@ Example:
 Sources: external-secrets pkg/controllers/secretstore/common.go and client_manager.go, docs/provider; issue 4340.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
@@ -48,13 +49,14 @@ from .sync_error import classify, clean, warnings
 
 CAUSE_OF = {
     "store-credential": "credential",
-    "not-found": "credential",
-    "property-missing": "credential",
     "auth": "auth",
     "access-denied": "auth",
     "network": "network",
     "throttled": "network",
 }
+CREDENTIAL = re.compile(
+    r'(?:secrets|configmaps|serviceaccounts) "[^"]+" not found|cannot find secret data for key', re.IGNORECASE
+)
 ADVICE_OF = {
     "credential": "store-credential",
     "auth": "auth",
@@ -151,7 +153,9 @@ def _not_ready(app: App, resource: Resource, message: str) -> Finding:
     events = warnings(app, resource)
     text = clean(events[0].message) if events else message
     found = classify(text)
-    if found is not None:
+    if CREDENTIAL.search(text):
+        cause = "credential"
+    elif found is not None:
         cause = CAUSE_OF.get(found.cause, "invalid-provider")
     else:
         cause = "invalid-provider" if events else "unknown"

@@ -72,9 +72,9 @@ def _matches(pattern: str, namespace: str) -> bool:
 
 
 def wants_of(app: App, fleet: Fleet, obj: Object | None, namespace: str) -> Iterator[Want]:
-    """The referred stores that another application manages; with no kind given also the ClusterSecretStore of that name."""
+    """The referred stores that another application manages, and those of the same name and the other kind."""
     for ref in es.store_refs(obj):
-        for candidate in (ref, *_cluster_twin(ref)):
+        for candidate in (ref, _other_kind(ref)):
             want = _peer(app, fleet, candidate, namespace)
             if want is not None:
                 yield want
@@ -92,25 +92,35 @@ def find(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store:
     return Store(ref, want.app, app.evidence.get(want))
 
 
-def twin(app: App, fleet: Fleet, ref: es.StoreRef) -> Store | None:
-    """The ClusterSecretStore of the same name that some application manages on this cluster, for a reference to a SecretStore.
+def twin(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store | None:
+    """The store of the same name and the other kind, when some application manages it on this cluster.
 
-    ExternalSecrets of this application that name it as ClusterSecretStore and are Ready prove it too.
+    ExternalSecrets of this application that read it and are Ready prove it too.
     """
-    for candidate in _cluster_twin(ref):
-        key = candidate.id("", app.cluster).key
-        if app.resource(key) is not None or fleet.owners(key):
-            return find(app, fleet, candidate, "")
-        for other in es.external_secrets(app):
-            if es.ready(other.live).get("status") == "True" and any(
-                (r.kind, r.name) == (candidate.kind, candidate.name) for r in es.store_refs(other.live)
-            ):
-                return Store(candidate)
+    other = _other_kind(ref)
+    key = other.id(namespace, app.cluster).key
+    if app.resource(key) is not None or fleet.owners(key):
+        return find(app, fleet, other, namespace)
+    for each in es.external_secrets(app):
+        near = other.kind == "ClusterSecretStore" or each.namespace == namespace
+        if (
+            near
+            and es.ready(each.live).get("status") == "True"
+            and any((r.kind, r.name) == (other.kind, other.name) for r in es.store_refs(each.live))
+        ):
+            return Store(other)
     return None
 
 
-def _cluster_twin(ref: es.StoreRef) -> tuple[es.StoreRef, ...]:
-    return (es.StoreRef("ClusterSecretStore", ref.name, ref.pointer),) if ref.kind == "SecretStore" else ()
+def names(app: App, fleet: Fleet, kind: str, namespace: str) -> tuple[str, ...]:
+    """The stores of a kind that applications manage on this cluster and that the namespace may refer to."""
+    own = "" if kind == "ClusterSecretStore" else namespace
+    return tuple(key.name for key in fleet.of_kind(app.cluster, es.GROUP, kind) if key.namespace == own)
+
+
+def _other_kind(ref: es.StoreRef) -> es.StoreRef:
+    kind = "ClusterSecretStore" if ref.kind == "SecretStore" else "SecretStore"
+    return es.StoreRef(kind, ref.name, ref.pointer)
 
 
 def _peer(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Want | None:

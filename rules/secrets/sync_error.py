@@ -23,6 +23,7 @@ from . import stores
 _UUID = re.compile(
     r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
 )
+_INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d+)\]")
 _FORMER = timedelta(minutes=1)
 
 
@@ -67,6 +68,8 @@ def classify(text: str, stage: str = "") -> Diagnosis | None:
         if found := envelope.match(error):
             where |= {k: v for k, v in found.groupdict().items() if v is not None}
             error = where.pop("error")
+    if "list" not in where and (inline := _INLINE.search(error)):
+        where |= inline.groupdict()
     for pattern in _patterns():
         if stage and pattern.stage and pattern.stage != stage:
             continue
@@ -170,16 +173,11 @@ def _by_store(app: App, fleet: Fleet, resource: Resource, told: Diagnosis | None
         if store.live is None:
             if told is not None and told.cause != "store-not-found":
                 continue
-            other = stores.twin(app, fleet, ref)
-            if other is not None and ref.kind_omitted:
-                return Diagnosis(
-                    "store-kind-omitted",
-                    f'secretStoreRef names "{ref.name}" without a kind, so a SecretStore of that name is looked for, and "{ref.name}" is a ClusterSecretStore',
-                    told.text if told else "",
-                    detail,
-                )
+            other = stores.twin(app, fleet, ref, resource.namespace)
+            if other is not None and ref.kind_omitted and other.ref.kind == "ClusterSecretStore":
+                return kind_omitted(ref, told.text if told else "")
             if told is not None:
-                return replace(told, detail={**told.detail, **detail, **({"twin": ref.name} if other else {})})
+                return replace(told, detail={**told.detail, **detail, **({"twin": other.ref.kind} if other else {})})
             if store.absent:
                 return Diagnosis("store-not-found", f"there is no {where}", "", detail)
             continue
@@ -205,6 +203,33 @@ def _by_store(app: App, fleet: Fleet, resource: Resource, told: Diagnosis | None
                 says=f"{told.says.replace('there is no', 'there was no').replace('is not ready', 'was not ready')} at the last attempt (by now it is ready)",
                 detail={**told.detail, **detail, "present": "yes"},
             )
+    return None
+
+
+def kind_omitted(ref: es.StoreRef, text: str = "") -> Diagnosis:
+    """A reference without a kind to the name of a ClusterSecretStore."""
+    says = (
+        f'secretStoreRef names "{ref.name}" without a kind, so a SecretStore of that name is looked for, and "{ref.name}" is a '
+        "ClusterSecretStore"
+    )
+    return Diagnosis("store-kind-omitted", says, text, {"store": ref.name, "kind": ref.kind, "pointer": ref.pointer})
+
+
+def predict(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
+    """Why an ExternalSecret that is new, or that is to read another store, is sure to fail; None when nothing is sure."""
+    refs = es.store_refs(resource.desired)
+    if not resource.desired_known or refs == es.store_refs(resource.live):
+        return None
+    for ref in refs:
+        store = stores.find(app, fleet, ref, resource.namespace)
+        if ref.kind_omitted and store.app is None and stores.twin(app, fleet, ref, resource.namespace) is not None:
+            return kind_omitted(ref)
+        detail = {"store": ref.name, "kind": ref.kind, "pointer": ref.pointer}
+        if store.live is not None and store.admits(resource.namespace) is False:
+            says = (
+                f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}" (spec.conditions)'
+            )
+            return Diagnosis("namespace-denied", says, "", detail)
     return None
 
 

@@ -1,0 +1,69 @@
+"""One kubectl short name stands for several kinds
+
+What it finds: a cluster that serves more than one kind with the short name `es`: External Secrets, Kubernetes External Secrets,
+Argo Events' EventSource, Elasticsearch. One finding for each cluster that holds ExternalSecrets.
+
+Why it hurts: `kubectl get es` and `kubectl annotate es` then silently mean one of them, by the alphabetical order of group and
+version in discovery (not by the order of installation, as is sometimes told): an emergency command changes the wrong object or
+finds none.
+
+How to fix: type the full name in commands and runbooks.
+
+Example:
+
+    Cluster https://kubernetes.default.svc answers to the short name "es" with externalsecrets.external-secrets.io and eventsources.argoproj.io: a command with it may mean the wrong kind.
+
+Sources: external-secrets issues 988 and 3704; kube-aggregator pkg/apis/apiregistration/v1/helper (group order).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Rule
+from argolint.knowledge import load
+
+from . import external_secret as es
+
+
+def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
+    """The ambiguous short names of the application's cluster, when it holds ExternalSecrets."""
+    if not any(r.kind == "ExternalSecret" and r.group in (es.GROUP, es.KES_GROUP) for r in app.resources):
+        return
+    served = {_unversioned(v) for v in fleet.api_versions(app.cluster) if v.count("/") > 1}
+    for short, kinds in load(__package__, "short_names.yaml").items():
+        found = [k["full"] for k in kinds if k["kind"] in served]
+        if len(found) > 1:
+            yield Fact(f"{app.cluster}|{short}", app.ref, {"cluster": app.cluster, "short": short, "full": found})
+
+
+def _unversioned(served: str) -> str:
+    group, _, kind = served.split("/", 2)
+    return f"{group}/{kind}"
+
+
+def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
+    """One finding for each cluster and short name, at the first application."""
+    data = facts[0].data
+    names = " and ".join(data["full"])
+    yield Finding(
+        message=f'Cluster {data["cluster"]} answers to the short name "{data["short"]}" with {names}: a command with it may mean the wrong kind.',
+        at=Location(facts[0].app),
+        fixes=(
+            Fix(
+                "Type the full name",
+                "live",
+                "commands and runbooks",
+                Edit("command", "\n".join(f"kubectl get {full}" for full in data["full"])),
+                safe=True,
+            ),
+        ),
+    )
+
+
+RULE = Rule(
+    id="ambiguous-short-name",
+    family="secrets",
+    severity="info",
+    doc=__doc__,
+    collect=collect,
+    join=join,
+)

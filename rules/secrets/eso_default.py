@@ -1,0 +1,164 @@
+"""API defaults of External Secrets show as drift
+
+What it finds: fields that the operator's CRDs write into list entries (`conversionStrategy`, `decodingStrategy`,
+`metadataPolicy`, `nullBytePolicy` and a few more), where Argo CD shows them as a difference.
+
+Why it hurts: the application is OutOfSync for ever; with self-heal it syncs again and again. It happens only under
+`ServerSideApply=true` without server-side diff: that comparison knows no CRD defaults, and `data` and `dataFrom` are atomic
+lists. A client-side diff leaves the fields out of account, so other applications with the same manifest stay in sync.
+
+How to fix, in this order: upgrade (v2.9.0 writes these defaults no longer); write the defaults in Git; compare on the server
+(`argocd.argoproj.io/compare-options: ServerSideDiff=true`); or ignore the fields by jq expressions, without
+RespectIgnoreDifferences, which breaks on list paths.
+
+Example:
+
+    ExternalSecret shop/db holds conversionStrategy, decodingStrategy of the operator's CRD that Git does not name: server-side apply shows them as drift for ever.
+
+Sources: external-secrets config/crds/bases; issues 6398, 6797; Argo CD gitops-engine/pkg/diff/diff.go, issue 11139.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint.knowledge import load
+from argolint.values import annotations_of, items, join_pointer, split_pointer
+
+from . import external_secret as es
+from .operator_version import operator_version, parse
+
+COMPARE = "argocd.argoproj.io/compare-options"
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each object with such differences."""
+    for kind in es.WRITTEN_BY_OPERATOR:
+        for resource in app.of_kind(kind, es.GROUP):
+            found = [(c, entry) for c in resource.changes if (entry := _default(c)) is not None]
+            if found:
+                yield _finding(app, fleet, resource, [c for c, _ in found], [e for _, e in found])
+
+
+def _default(change: Change) -> Object | None:
+    if change.desired is not MISSING:
+        return None
+    tokens = [t for t in split_pointer(change.pointer) if not t.isdigit()]
+    if len(tokens) < 2:
+        return None
+    for entry in load(__package__, "api_defaults.yaml"):
+        if tokens[-1] == entry["field"] and tokens[-2] in entry["in"] and change.live == entry["value"]:
+            return dict(entry)
+    return None
+
+
+def _finding(
+    app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change], entries: Sequence[Object]
+) -> Finding:
+    fields = ", ".join(sorted({str(e["field"]) for e in entries}))
+    version = operator_version(fleet, app.cluster, (r.live for r in es.external_secrets(app) if r.live))
+    return Finding(
+        message=f"{resource.id} holds {fields} of the operator's CRD that Git does not name: {_mode(app)} shows "
+        f"{'them' if len(entries) > 1 else 'it'} as drift for ever.",
+        at=Location(app.ref, resource.id, _common([c.pointer for c in changes])),
+        evidence=(f"the operator's CRDs are {version}", f"{len(changes)} differences, all of them defaults"),
+        fixes=(
+            *_upgrade(entries),
+            _written(resource, changes),
+            _server_side(app),
+            _ignored(app, resource, changes),
+        ),
+        explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
+    )
+
+
+def _mode(app: App) -> str:
+    return "server-side apply" if "ServerSideApply=true" in app.sync_options else "the comparison"
+
+
+def _common(pointers: Sequence[str]) -> str:
+    """The deepest place that holds all differences; a single entry of a list when all are in it."""
+    paths = [split_pointer(p)[:-1] for p in pointers]
+    shared = []
+    for tokens in zip(*paths, strict=False):
+        if len(set(tokens)) > 1:
+            break
+        shared.append(tokens[0])
+    return join_pointer(*shared)
+
+
+def _upgrade(entries: Sequence[Object]) -> tuple[Fix, ...]:
+    gone = [str(e["gone"]) for e in entries if e.get("gone")]
+    if len(gone) < len(entries):
+        return ()
+    version = max(gone, key=parse)
+    text = f"From {version} on the CRDs write these defaults no longer. On the way, move all manifests to external-secrets.io/v1 while on v0.16, before v0.17 drops v1beta1."
+    return (
+        Fix(
+            f"Upgrade External Secrets to {version} or later",
+            "operator",
+            "values of the External Secrets chart",
+            Edit("text", text),
+            "several minor versions may lie between: read their release notes",
+        ),
+    )
+
+
+def _written(resource: Resource, changes: Sequence[Change]) -> Fix:
+    operations = [{"op": "add", "path": c.pointer, "value": c.live} for c in changes]
+    return Fix(
+        "Write the defaults in Git",
+        "manifest",
+        str(resource.id),
+        Edit("json-patch", operations),
+        "each version of the CRDs has its own",
+        safe=True,
+    )
+
+
+def _server_side(app: App) -> Fix:
+    have = annotations_of(app.raw).get(COMPARE, "")
+    value = f"{have},ServerSideDiff=true" if have else "ServerSideDiff=true"
+    edit = Edit("json-patch", es.set_field(app.raw, f"/metadata/annotations/{COMPARE.replace('/', '~1')}", value))
+    return Fix(
+        "Compare on the server, which knows the defaults",
+        "application",
+        f"Application {app.name}",
+        edit,
+        "one dry-run request an object and comparison",
+        safe=True,
+    )
+
+
+def _ignored(app: App, resource: Resource, changes: Sequence[Change]) -> Fix:
+    paths = sorted({"." + ".".join(_jq(c.pointer)) for c in changes})
+    rule = {"group": resource.group, "kind": resource.kind, "jqPathExpressions": paths}
+    have = items(app.spec, "ignoreDifferences")
+    path = "/spec/ignoreDifferences/-" if have else "/spec/ignoreDifferences"
+    edit = Edit("json-patch", [{"op": "add", "path": path, "value": rule if have else [rule]}])
+    return Fix(
+        "Ignore these fields",
+        "application",
+        f"Application {app.name}",
+        edit,
+        "do not combine with RespectIgnoreDifferences: it breaks on list paths",
+    )
+
+
+def _jq(pointer: str) -> list[str]:
+    parts: list[str] = []
+    for token in split_pointer(pointer):
+        if token.isdigit() and parts:
+            parts[-1] += "[]?"
+        else:
+            parts.append(token)
+    return parts
+
+
+RULE = Rule(
+    id="eso-default",
+    family="secrets",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    rank=10,
+)

@@ -1,0 +1,234 @@
+"""The operator's version has a known bug that fits
+
+What it finds: what Argo CD shows, held against bugs of External Secrets by version: a `refreshInterval` that the operator or
+its conversion rewrites (`15m` to `15m0s`), a 1Password error that names another store's vault, success without a Secret, refreshes
+that stop, and an admission webhook of External Secrets that cannot be called.
+
+Why it hurts: the manifest is right and no change to it helps for long.
+
+How to fix: upgrade to the version that mends it; until then write what the operator writes.
+
+Example:
+
+    ExternalSecret shop/db shows drift in refreshInterval (15m in Git, 15m0s live): the operator writes its own spelling of refreshInterval back (v0.20.0 to v1.1.0).
+
+Sources: external-secrets issues 1031, 1312, 5390 (mended by 5670), 4663 (6334), 5920 (5921), 2583, 2693, 6053; 956, 3410 and 4814
+(webhook). The race of v0.10.7 and older is told by external-secret-sync-error, injected defaults by eso-default.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom, Want
+from argolint.knowledge import load
+from argolint.values import dig, parse_duration, parse_time
+
+from . import external_secret as es
+from . import stores
+from .operator_version import OperatorVersion, operator_version
+from .sync_error import clean, warnings
+
+VAULTS = re.compile(r"key not found in 1Password Vaults: .+? in: map\[(?P<vaults>.+?)\]")
+WEBHOOK = re.compile(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-secrets\.io)"(?P<why>[^;]*)')
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """Events and stores of failing ExternalSecrets, which `external-secret-sync-error` asks for as well."""
+    for resource in es.external_secrets(app):
+        if es.ready(resource.live).get("status") == "False":
+            yield Want("events", resource.id, resource.uid)
+            yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """Findings for the bugs whose version and sign both fit."""
+    yield from _webhook(app)
+    found = tuple(es.external_secrets(app))
+    if not found:
+        return
+    version = operator_version(fleet, app.cluster, (r.live for r in found if r.live))
+    for resource in found:
+        for bug in load(__package__, "version_bugs.yaml"):
+            if _possible(version, bug):
+                yield from _SIGNS[bug["sign"]](app, fleet, resource, bug, version)
+
+
+def _possible(version: OperatorVersion, bug: Object) -> bool:
+    if bug.get("certain_version"):
+        return version.at_least(bug["from"]) is True and version.at_least(bug["until"]) is False
+    return version.at_least(bug["from"]) is not False and version.at_least(bug["until"]) is not True
+
+
+def _upgrade(bug: Object, version: OperatorVersion) -> Fix:
+    have = f"the operator is {version}"
+    return Fix(
+        f"Upgrade External Secrets to {bug['fix']} or later",
+        "operator",
+        "values of the External Secrets chart",
+        Edit("text", f"external-secrets issue {bug['issue']}; {have}"),
+    )
+
+
+def _respelled(resource: Resource) -> Change | None:
+    """refreshInterval means the same on both sides and is spelled otherwise."""
+    for change in resource.changes:
+        if change.pointer == "/spec/refreshInterval":
+            want, have = parse_duration(change.desired), parse_duration(change.live)
+            if want is not None and want == have:
+                return change
+    return None
+
+
+def _interval(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
+    change = _respelled(resource)
+    if (
+        change is None
+        or change.writer is None
+        or not change.writer.manager.startswith(("external-secrets", "externalsecrets"))
+    ):
+        return
+    yield _interval_finding(app, resource, bug, version, change)
+
+
+def _converted(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
+    change = _respelled(resource)
+    if change is not None and (resource.desired or {}).get("apiVersion") == f"{es.GROUP}/v1alpha1":
+        yield _interval_finding(app, resource, bug, version, change)
+
+
+def _interval_finding(app: App, resource: Resource, bug: Object, version: OperatorVersion, change: Change) -> Finding:
+    edit = Edit("json-patch", es.set_field(resource.desired, "/spec/refreshInterval", change.live))
+    return Finding(
+        message=f"{resource.id} shows drift in refreshInterval ({change.desired} in Git, {change.live} live): {bug['says']}.",
+        at=Location(app.ref, resource.id, change.pointer),
+        evidence=(f"the operator is {version}", f"external-secrets issue {bug['issue']}"),
+        fixes=(
+            Fix("Write the operator's spelling in Git", "manifest", str(resource.id), edit, safe=True),
+            _upgrade(bug, version),
+        ),
+        explains=(Symptom.change(resource.id, change.pointer),),
+    )
+
+
+def _foreign_vault(
+    app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion
+) -> Iterator[Finding]:
+    if es.ready(resource.live).get("status") != "False":
+        return
+    text = next(
+        (clean(e.message) for e in warnings(app, resource)), clean(str(es.ready(resource.live).get("message") or ""))
+    )
+    told = VAULTS.search(text)
+    for ref in es.store_refs(resource.live):
+        store = stores.find(app, fleet, ref, resource.namespace)
+        settings = dig(store.live, "spec", "provider", bug["provider"])
+        if told is None or not settings:
+            continue
+        searched = {part.rpartition(":")[0] for part in told["vaults"].split()}
+        own = set(settings.get("vaults") or ()) | {settings.get("vault") or ""} - {""}
+        if not searched & own:
+            vault, mine = ", ".join(sorted(searched)), ", ".join(sorted(own))
+            yield _comment(app, resource, bug, version, f'searched the vault "{vault}" and not its store\'s "{mine}"')
+
+
+def _no_secret(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
+    secret = es.target_name(resource.live)
+    synced = es.ready(resource.live).get("status") == "True" and es.creation_policy(resource.live) == "Owner"
+    if (
+        synced
+        and app.nodes
+        and not any((n.id.kind, n.id.namespace, n.id.name) == ("Secret", resource.namespace, secret) for n in app.nodes)
+    ):
+        yield _comment(app, resource, bug, version, f'is Ready=True without its Secret "{secret}"')
+
+
+def _overdue(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
+    last = parse_time(dig(resource.live, "status", "refreshTime"))
+    every = es.interval(resource.live)
+    if (
+        last is None
+        or es.refresh_policy(resource.live) != "Periodic"
+        or every <= timedelta()
+        or es.spec_of(resource.live).get("syncWindows")
+    ):
+        return
+    if es.ready(resource.live).get("status") == "True" and es.seen_at(app) - last > 2 * every + timedelta(minutes=10):
+        yield _comment(app, resource, bug, version, f"was last refreshed {last:%Y-%m-%d %H:%M}Z")
+
+
+def _comment(app: App, resource: Resource, bug: Object, version: OperatorVersion, what: str) -> Finding:
+    return Finding(
+        message=f"{resource.id} {what}: {bug['says']}.",
+        at=Location(app.ref, resource.id),
+        confidence="likely" if bug.get("certain_version") or version.known else "possible",
+        evidence=(f"the operator is {version}", f"external-secrets issue {bug['issue']}"),
+        fixes=(_upgrade(bug, version),),
+    )
+
+
+def _webhook(app: App) -> Iterator[Finding]:
+    operation = app.operation
+    if operation is None or operation.phase not in ("Failed", "Error", "Running"):
+        return
+    texts = (operation.message, *(str(r.get("message") or "") for r in operation.results))
+    found = next((m for text in texts if (m := WEBHOOK.search(text))), None)
+    if found is None:
+        return
+    finding = Finding(
+        message=f'Application {app.name} cannot be synced because the admission webhook "{found["webhook"]}" of External Secrets cannot be called'
+        f"{_reason(found['why'])}.",
+        at=Location(app.ref),
+        evidence=(f"operation {operation.phase}: {clean(found.group())}",),
+        fixes=(
+            Fix(
+                "Let the API server reach the webhook: its pods, its certificate, the firewall to port 10250",
+                "operator",
+                "Deployment external-secrets-webhook",
+                Edit(
+                    "command",
+                    "kubectl get validatingwebhookconfigurations externalsecret-validate secretstore-validate\nkubectl get pods -A -l app.kubernetes.io/name=external-secrets-webhook",
+                ),
+                "a private GKE or EKS cluster needs a rule for the control plane",
+            ),
+            Fix(
+                "Delete the webhook configuration that an operator left behind",
+                "live",
+                "ValidatingWebhookConfiguration",
+                Edit(
+                    "command",
+                    "kubectl delete validatingwebhookconfigurations externalsecret-validate secretstore-validate",
+                ),
+                "only when no External Secrets Operator is installed any more",
+            ),
+        ),
+        explains=(Symptom.operation(),),
+    )
+    failed = any(c.type == "SyncError" for c in app.conditions)
+    yield replace(finding, explains=(*finding.explains, Symptom.condition("SyncError"))) if failed else finding
+
+
+def _reason(text: str) -> str:
+    told = clean(text.lstrip(": "))
+    return f" ({told[-160:]})" if told else ""
+
+
+_SIGNS = {
+    "interval-rewritten": _interval,
+    "interval-converted": _converted,
+    "foreign-vault": _foreign_vault,
+    "no-secret": _no_secret,
+    "refresh-overdue": _overdue,
+}
+
+RULE = Rule(
+    id="eso-known-bug",
+    family="secrets",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    reads=es.holds_external_secrets,
+    rank=10,
+)

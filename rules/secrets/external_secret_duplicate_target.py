@@ -1,0 +1,155 @@
+"""Two writers of one Secret
+
+What it finds: two ExternalSecrets of one namespace, in one application or in two, that write the same Secret: two that own or
+replace it, one that owns and one that merges (refused since v0.11), two that merge the same key, or an ExternalSecret of
+External Secrets beside one of Kubernetes External Secrets.
+
+Why it hurts: with two owners the second fails and is never tried again; which one is second depends on the order of the first
+sync. With Orphan or Merge they overwrite each other at each refresh. Kubernetes External Secrets takes the Secret back within 10 s.
+
+How to fix: give each one its own `target.name`, or put all entries into one ExternalSecret. To merge into a Secret that another
+ExternalSecret makes, the first must use `creationPolicy: Orphan`.
+
+Example:
+
+    ExternalSecret shop/db-readonly and ExternalSecret shop/db both write the Secret "db": only one can own it.
+
+Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller_secret.go; issue 4225; kubernetes-external-secrets lib/poller.js.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Related, ResourceId, Rule
+from argolint.values import dig, items
+
+from . import external_secret as es
+
+OLD = "KES"
+
+
+def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
+    """What each ExternalSecret writes, under the Secret's key."""
+    for resource in es.external_secrets(app):
+        manifest, policy = resource.any, es.creation_policy(resource.any)
+        secret = es.target_name(manifest)
+        if not manifest or policy == "None" or not secret or resource.extra:
+            continue
+        keys = sorted(str(dig(e, "secretKey")) for e in items(manifest, "spec", "data") if dig(e, "secretKey"))
+        rename = es.set_field(manifest, "/spec/target/name", resource.name)
+        failed = es.ready(resource.live).get("status") == "False"
+        modern = str(manifest.get("apiVersion")) == f"{es.GROUP}/v1"
+        data = {
+            "id": asdict(resource.id),
+            "policy": policy,
+            "keys": keys,
+            "rename": rename,
+            "failed": failed,
+            "v1": modern,
+        }
+        yield Fact(_key(app, resource.namespace, secret), app.ref, {**data, "secret": secret})
+    for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
+        if resource.any and not resource.extra:
+            data = {"id": asdict(resource.id), "policy": OLD, "keys": [], "rename": [], "failed": False, "v1": False}
+            yield Fact(_key(app, resource.namespace, resource.name), app.ref, {**data, "secret": resource.name})
+
+
+def _key(app: App, namespace: str, secret: str) -> str:
+    return "|".join((app.cluster, namespace, secret))
+
+
+def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
+    """One finding for each Secret that is contested."""
+    contested = [f for f in facts if any(_clash(f.data, g.data) for g in facts if g is not f)]
+    if not contested:
+        return
+    ordered = sorted(
+        contested,
+        key=lambda f: (f.data["policy"] == OLD, not f.data["failed"], _prefers_own(f.data), f.data["id"]["name"]),
+    )
+    second = max((f for f in ordered if f.data["policy"] != OLD), key=_second_rank, default=None)
+    if second is None:
+        return  # two old ones: both have the Secret's name, so it is one object in two applications
+    others = [f for f in ordered if f is not second]
+    ident = ResourceId(**second.data["id"])
+    secret = second.data["secret"]
+    names = " and ".join(_called(f.data) for f in others)
+    where = f"ExternalSecret {ident.namespace}/{ident.name}"
+    name = ident.name if ident.name != secret else f"{ident.name}-eso"
+    edit = Edit("json-patch", _renamed(second.data["rename"], name))
+    yield Finding(
+        message=f'{ident} and {names} both write the Secret "{secret}": {_why([second.data, *(f.data for f in others)])}.',
+        at=Location(second.app, ident, "/spec/target/name"),
+        evidence=tuple(
+            f"{_called(f.data)}: creationPolicy {f.data['policy']}"
+            for f in (second, *others)
+            if f.data["policy"] != OLD
+        ),
+        related=tuple(Related(f.app, ResourceId(**f.data["id"]), "/spec/target/name", "claimant") for f in others),
+        fixes=(
+            Fix(
+                f'Write the Secret "{name}" instead',
+                "manifest",
+                where,
+                edit,
+                "move the workloads that need these keys to the new Secret",
+            ),
+            Fix("Put all entries into one ExternalSecret", "manifest", where, Edit("text", "and remove the other one")),
+        ),
+    )
+
+
+def _second_rank(fact: Fact) -> tuple[bool, bool, str]:
+    """The one that fails, else the one whose own name is not the Secret's: it is the easier one to rename."""
+    return bool(fact.data["failed"]), not _prefers_own(fact.data), str(fact.data["id"]["name"])
+
+
+def _prefers_own(data: Any) -> bool:
+    return bool(data["id"]["name"] == data["secret"])
+
+
+def _clash(one: Any, other: Any) -> bool:
+    if all(one["id"][part] == other["id"][part] for part in ("group", "name")):
+        return False  # one object that two applications render: another fault
+    policies = {one["policy"], other["policy"]}
+    if policies <= {"Owner", "Orphan", OLD}:
+        return policies != {OLD}
+    if OLD in policies:
+        return True
+    if policies in ({"Owner", "Merge"}, {"Owner", "CreateOrMerge"}):
+        return bool(one["v1"] or other["v1"])
+    return bool(set(one["keys"]) & set(other["keys"])) and "Orphan" not in policies
+
+
+def _why(all_data: Sequence[Any]) -> str:
+    policies = [d["policy"] for d in all_data]
+    if OLD in policies:
+        return "Kubernetes External Secrets takes it back within 10 s, and External Secrets then finds another owner"
+    if policies.count("Owner") > 1:
+        return "only one can own it, and the other fails"
+    if "Owner" in policies:
+        return "since v0.11 nothing is merged into a Secret that another ExternalSecret owns"
+    return "each refresh overwrites the other's values"
+
+
+def _called(data: Any) -> str:
+    old = "the Kubernetes External Secrets object " if data["policy"] == OLD else "ExternalSecret "
+    return f"{old}{data['id']['namespace']}/{data['id']['name']}"
+
+
+def _renamed(operations: Any, name: str) -> list[dict[str, Any]]:
+    last = operations[-1]
+    value = name if isinstance(last["value"], str) else {"name": name}
+    return [*operations[:-1], {**last, "value": value}]
+
+
+RULE = Rule(
+    id="external-secret-duplicate-target",
+    family="secrets",
+    severity="error",
+    doc=__doc__,
+    collect=collect,
+    join=join,
+    reads=es.holds_external_secrets,
+)

@@ -1,0 +1,250 @@
+"""An ExternalSecret is Ready, and its Secret is not there
+
+What it finds: an ExternalSecret that is Ready=True while its Secret is absent, was deleted because the provider lost the key,
+holds nothing but old data (`secret retained due to DeletionPolicy=Retain`: the provider gave no key at all), or lacks keys that
+spec.data names.
+
+Why it hurts: Argo CD copies the condition and shows Healthy. The pods that need the Secret do not start, now or at their
+next restart, and nothing points here.
+
+How to fix: by reason. `creationPolicy: Merge` never creates a Secret: use Owner (or CreateOrMerge from v2.8.0 on) or create it.
+`deletionPolicy: Delete` and `Merge` remove data when a key is gone or mistyped: restore the key and use Retain. A `find` that
+matches nothing needs another expression.
+
+Example:
+
+    ExternalSecret shop/db is Ready=True, but its Secret "db" was deleted because the provider lost the key (deletionPolicy Delete).
+
+Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller.go (SecretMissing, SecretDeleted, retained),
+docs/guides/ownership-deletion-policy.md; issues 2583 and 2693 (v0.9.3 and v0.9.4 report success without a Secret).
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, Rule, Want
+from argolint.values import dig, items, parse_time
+
+from . import external_secret as es
+
+SETTLED = timedelta(minutes=2)
+"""The resource tree may lag behind a sync this long."""
+
+
+def _secret(app: App, resource: Resource) -> Node | None:
+    wanted = ("", "Secret", resource.namespace, es.target_name(resource.live))
+    return next((n for n in app.nodes if (n.id.group, n.id.kind, n.id.namespace, n.id.name) == wanted), None)
+
+
+def _ready(app: App) -> Iterator[Resource]:
+    for resource in es.external_secrets(app):
+        if es.ready(resource.live).get("status") == "True" and not es.deleting(resource):
+            yield resource
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The Secret of an ExternalSecret that may drop keys in silence (deletionPolicy Merge or Delete), and of no other."""
+    for resource in _ready(app):
+        secret = _secret(app, resource)
+        if secret is not None and es.deletion_policy(resource.live) in ("Merge", "Delete") and _keys(resource):
+            yield Want("live", secret.id)
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """At most one finding for each ExternalSecret that is Ready=True."""
+    for resource in _ready(app):
+        condition = es.ready(resource.live)
+        reason, message = str(condition.get("reason") or ""), str(condition.get("message") or "")
+        if reason.endswith("Missing"):
+            yield _merge_target(app, resource)
+        elif reason.endswith("Deleted"):
+            yield _deleted(app, resource)
+        elif "retained due to DeletionPolicy" in message:
+            yield _retained(app, resource)
+        elif _absent(app, resource):
+            yield _lost(app, resource)
+        else:
+            yield from _incomplete(app, resource)
+
+
+def _found(
+    app: App, resource: Resource, what: str, pointer: str, fixes: tuple[Fix, ...], confidence: bool = True
+) -> Finding:
+    users = es.users_of(app, resource.namespace, es.target_name(resource.live))
+    need = f", and {users[0].id} needs it" if users else ""
+    condition = es.ready(resource.live)
+    return Finding(
+        message=f"{resource.id} is Ready=True, but {what}{need}.",
+        at=Location(app.ref, resource.id, pointer),
+        severity="error" if users else None,
+        confidence="proven" if confidence else "likely",
+        evidence=(f"condition {condition.get('reason')}: {condition.get('message')}",),
+        fixes=fixes,
+    )
+
+
+def _merge_target(app: App, resource: Resource) -> Finding:
+    secret = es.target_name(resource.live)
+    edit = Edit("json-patch", es.set_field(resource.any, "/spec/target/creationPolicy", "Owner"))
+    fixes = (
+        Fix("Let the ExternalSecret create its Secret", "manifest", str(resource.id), edit),
+        Fix(
+            f'Create the Secret "{secret}" that it is to merge into',
+            "manifest",
+            f"Secret {resource.namespace}/{secret}",
+            Edit("text", "in an earlier sync wave; Argo CD must not own the merged keys"),
+        ),
+    )
+    return _found(
+        app,
+        resource,
+        f'creationPolicy Merge never creates the Secret "{secret}", which does not exist',
+        "/spec/target/creationPolicy",
+        fixes,
+    )
+
+
+def _deleted(app: App, resource: Resource) -> Finding:
+    keys = ", ".join(f'"{key}"' for key in _remote_keys(resource)) or "the key"
+    edit = Edit("json-patch", es.set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
+    fixes = (
+        Fix(
+            f"Restore {keys} at the provider, or correct it",
+            "live",
+            "provider",
+            Edit("command", es.force_sync(es.FULL_NAME, resource.namespace, resource.name)),
+        ),
+        Fix(
+            "Keep the Secret when the provider loses its key",
+            "manifest",
+            str(resource.id),
+            edit,
+            "takes effect at the next loss",
+        ),
+    )
+    what = f'its Secret "{es.target_name(resource.live)}" was deleted because the provider lost {keys} (deletionPolicy Delete)'
+    return _found(app, resource, what, "/spec/target/deletionPolicy", fixes)
+
+
+def _retained(app: App, resource: Resource) -> Finding:
+    secret = es.target_name(resource.live)
+    there = _secret(app, resource) is not None
+    state = f'its Secret "{secret}" keeps old data' if there else f'there is no Secret "{secret}"'
+    field = "dataFrom" if items(resource.live, "spec", "dataFrom") else "data"
+    entry: Object = next(iter(items(resource.live, "spec", field)), {})
+    inner = next((name for name in ("find", "extract", "remoteRef", "sourceRef") if name in entry), "")
+    fixes = (
+        Fix(
+            "Correct the key or the expression, or create the keys at the provider",
+            "manifest",
+            str(resource.id),
+            Edit("text", "The provider gave no key at all for spec.data and spec.dataFrom."),
+        ),
+    )
+    return _found(
+        app, resource, f"the provider gave no key at all: {state}", f"/spec/{field}/0/{inner}".rstrip("/"), fixes
+    )
+
+
+def _absent(app: App, resource: Resource) -> bool:
+    """An owned Secret is a child in the tree; it counts as absent when the sync is a while ago and nothing shows it."""
+    live = resource.live
+    last = parse_time(dig(live, "status", "refreshTime"))
+    return (
+        es.creation_policy(live) == "Owner"
+        and bool(es.target_name(live))
+        and app.node(resource.id) is not None
+        and _secret(app, resource) is None
+        and last is not None
+        and es.seen_at(app) - last >= SETTLED
+        and _secrets_show(app)
+    )
+
+
+def _secrets_show(app: App) -> bool:
+    """False when no Secret of several owned ones is in the tree: this Argo CD does not look at Secrets."""
+    owned = [r for r in _ready(app) if es.creation_policy(r.live) == "Owner"]
+    return len(owned) <= 1 or any((n.id.kind, n.id.group) == ("Secret", "") for n in app.nodes)
+
+
+def _lost(app: App, resource: Resource) -> Finding:
+    secret = es.target_name(resource.live)
+    fixes = (
+        Fix(
+            "See who took or deleted the Secret, then force a sync",
+            "live",
+            f"Secret {resource.namespace}/{secret}",
+            Edit(
+                "command",
+                f"kubectl -n {resource.namespace} get secret {secret} -o yaml | grep -A6 ownerReferences\n"
+                + es.force_sync(es.FULL_NAME, resource.namespace, resource.name),
+            ),
+            "v0.9.3 and v0.9.4 report success without a Secret: upgrade to v0.9.5 or later",
+        ),
+    )
+    what = f'no Secret "{secret}" of its own is in the resource tree: it was deleted, or belongs to another owner'
+    return _found(app, resource, what, "/spec/target/name", fixes, confidence=False)
+
+
+def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
+    secret = _secret(app, resource)
+    live = app.evidence.get(Want("live", secret.id)) if secret is not None else None
+    if live is None:
+        return
+    held = {*(dig(live, "data") or {}), *(dig(live, "stringData") or {})}
+    missing = {key: pointer for key, pointer in _keys(resource).items() if key not in held}
+    if missing:
+        names = ", ".join(f'"{key}"' for key in missing)
+        policy = es.deletion_policy(resource.live)
+        edit = Edit("json-patch", es.set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
+        fixes = (
+            Fix(
+                "Correct the keys, or create them at the provider",
+                "manifest",
+                str(resource.id),
+                Edit("text", f"missing: {names}"),
+            ),
+            Fix(
+                "Let a lost key be an error",
+                "manifest",
+                str(resource.id),
+                edit,
+                "the sync then fails as long as the key is missing",
+            ),
+        )
+        what = f'its Secret "{es.target_name(resource.live)}" lacks {names}, which the provider does not hold (deletionPolicy {policy} hides that)'
+        yield _found(app, resource, what, next(iter(missing.values())), fixes)
+
+
+def _keys(resource: Resource) -> dict[str, str]:
+    """The keys that the Secret must have, with the pointer of what makes each; empty when that cannot be told."""
+    template = dig(resource.live, "spec", "target", "template") or {}
+    if template.get("templateFrom"):
+        return {}
+    if template.get("data") and template.get("mergePolicy") != "Merge":
+        return {}  # a template with a missing value is an error of its own
+    return {
+        str(entry.get("secretKey")): f"/spec/data/{index}/remoteRef/key"
+        for index, entry in enumerate(items(resource.live, "spec", "data"))
+        if entry.get("secretKey")
+    }
+
+
+def _remote_keys(resource: Resource) -> tuple[str, ...]:
+    found = (
+        es.remote_key(resource.live, field, index)
+        for field in ("data", "dataFrom")
+        for index in range(len(items(resource.live, "spec", field)))
+    )
+    return tuple(dict.fromkeys(key for key in found if key))
+
+
+RULE = Rule(
+    id="external-secret-ready-but-empty",
+    family="secrets",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    reads=es.holds_external_secrets,
+)

@@ -1,0 +1,108 @@
+"""An ExternalSecret silently stopped refreshing
+
+What it finds: a periodic ExternalSecret that is Ready=True although its last successful sync is older than twice the refresh
+interval plus ten minutes. The age is measured at the moment Argo CD last compared the application, so that a server which
+ignores status updates raises no alarm.
+
+Why it hurts: Argo CD shows Healthy, the condition says `secret synced`, and the Secret keeps a value that the provider may have
+rotated long ago. A skipped reconcile does not touch the condition, so nothing turns red.
+
+How to fix: look whether the operator runs and keeps up (its log, `--concurrent`, its work queue); v2.0.1 to v2.1.0 stop in big
+fleets and need v2.2.0. Then force a sync. A shorter interval changes nothing: the reconciles do not happen at all.
+
+Example:
+
+    ExternalSecret shop/db was last synced 3 days ago although it is to refresh every 1h: its Secret "db" no longer follows the provider.
+
+Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller.go (shouldRefresh, refreshTime), issue 6053.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint.values import age_text, dig, parse_time
+
+from . import external_secret as es
+from .operator_version import operator_version
+
+
+@dataclass(frozen=True)
+class Options:
+    """An ExternalSecret is stale after `intervals` refresh intervals and `grace_minutes` more."""
+
+    intervals: int = 2
+    grace_minutes: int = 10
+
+
+def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
+    """One finding for each ExternalSecret whose refresh is overdue."""
+    version = operator_version(fleet, app.cluster, (r.live for r in es.external_secrets(app) if r.live))
+    for resource in es.external_secrets(app):
+        live = resource.live
+        every = es.interval(live)
+        last = parse_time(dig(live, "status", "refreshTime"))
+        if (
+            es.ready(live).get("status") != "True"
+            or es.refresh_policy(live) != "Periodic"
+            or es.deleting(resource)
+            or every <= timedelta()
+            or es.spec_of(live).get("syncWindows")
+            or last is None
+        ):
+            continue
+        age = es.seen_at(app) - last
+        if age <= options.intervals * every + timedelta(minutes=options.grace_minutes):
+            continue
+        wanted = es.spec_of(live).get("refreshInterval") or "1h"
+        broken = version.at_least("v2.0.1") and version.at_least("v2.2.0") is False
+        log = "kubectl -n <namespace of the operator> logs deployment/external-secrets --since=15m"
+        yield Finding(
+            message=f"{resource.id} was last synced {age_text(age)} ago although it is to refresh every {wanted}: its Secret "
+            f'"{es.target_name(live)}" no longer follows the provider.',
+            at=Location(app.ref, resource.id, "/spec/refreshInterval"),
+            evidence=(f"status.refreshTime {last:%Y-%m-%dT%H:%M:%SZ}, Ready=True", f"the operator is {version}"),
+            fixes=(
+                *(
+                    (
+                        Fix(
+                            "Upgrade External Secrets to v2.2.0 or later: v2.0.1 to v2.1.0 stop in big fleets",
+                            "operator",
+                            "values of the External Secrets chart",
+                            Edit("text", "external-secrets issue 6053"),
+                        ),
+                    )
+                    if broken
+                    else ()
+                ),
+                Fix(
+                    "See whether the operator runs and keeps up, and start it again",
+                    "operator",
+                    "Deployment of External Secrets",
+                    Edit(
+                        "command",
+                        f"{log}\nkubectl -n <namespace of the operator> rollout restart deployment external-secrets",
+                    ),
+                ),
+                Fix(
+                    "Force a sync now",
+                    "live",
+                    str(resource.id),
+                    Edit("command", es.force_sync(es.FULL_NAME, resource.namespace, resource.name)),
+                    "helps only while the operator reconciles",
+                    safe=True,
+                ),
+            ),
+        )
+
+
+RULE = Rule(
+    id="external-secret-stale",
+    family="secrets",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    reads=es.holds_external_secrets,
+    options=Options,
+)

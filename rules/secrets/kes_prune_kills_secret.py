@@ -1,0 +1,86 @@
+"""Removing an old ExternalSecret deletes a Secret in use
+
+What it finds: an ExternalSecret of Kubernetes External Secrets that is no longer in the desired state, or is being deleted, while it
+still owns a live Secret. In the pull-request gate: a change that removes such an object.
+
+Why it hurts: Kubernetes deletes the Secret together with its owner. Workloads that read it fail at their next start, and a new
+ExternalSecret of the same name can fill it again only after it is gone.
+
+How to fix: first take the owner reference off the Secret, or move the workloads to a Secret of another name that External Secrets
+already filled; only then remove the old object.
+
+Example:
+
+    ExternalSecret shop/db (kubernetes-client.io) is to be removed, and it owns the Secret "db", which Deployment shop/web needs: pruning deletes that Secret with it.
+
+Sources: kubernetes-external-secrets lib/poller.js (ownerReferences); Kubernetes garbage collection.
+"""
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, Rule, Symptom
+
+from . import external_secret as es
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for each old object on its way out that owns a Secret."""
+    for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
+        if not (resource.extra or es.deleting(resource) or (resource.requires_pruning and app.desired_known)):
+            continue
+        node = app.node(resource.id)
+        for child in app.children(node.uid if node else resource.uid):
+            if child.id.kind == "Secret":
+                yield _finding(app, resource, child)
+
+
+def _finding(app: App, resource: Resource, secret: Node) -> Finding:
+    users = es.users_of(app, resource.namespace, secret.id.name)
+    need = f", which {users[0].id} needs" if users else ""
+    ns, name = resource.namespace, secret.id.name
+    commands = (
+        "# stop the old controller first: it would take the Secret back",
+        "kubectl -n <namespace of kubernetes-external-secrets> scale deployment kubernetes-external-secrets --replicas=0",
+        f"""kubectl -n {ns} patch secret {name} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
+    )
+    return Finding(
+        message=f'{resource.id} ({es.KES_GROUP}) is {"being deleted" if es.deleting(resource) else "to be removed"}, and it owns the Secret "{name}"{need}: '
+        "pruning deletes that Secret with it.",
+        at=Location(app.ref, resource.id),
+        severity=None if users else "warning",
+        confidence="proven" if users else "likely",
+        evidence=(
+            "the Secret is its child in the resource tree",
+            *(
+                (f"{len(users)} workloads of the application need it",)
+                if users
+                else ("no workload of this application names the Secret; others may",)
+            ),
+        ),
+        fixes=(
+            Fix(
+                "Free the Secret before the old object goes",
+                "live",
+                f"Secret {ns}/{name}",
+                Edit("command", "\n".join(commands)),
+            ),
+            Fix(
+                "Keep the old object until the workloads read a Secret that External Secrets made",
+                "manifest",
+                str(resource.id),
+                Edit("yaml", "metadata:\n  annotations:\n    argocd.argoproj.io/sync-options: Prune=false"),
+                "the object then stays as an extra one until it is deleted by hand",
+            ),
+        ),
+        explains=(Symptom.extra(resource.id),) if resource.extra else (),
+    )
+
+
+RULE = Rule(
+    id="kes-prune-kills-secret",
+    family="secrets",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    rank=20,
+)

@@ -1,0 +1,131 @@
+"""A SealedSecret is not unsealed, or does not say so
+
+What it finds: a SealedSecret without a status minutes after its creation, and one whose condition Synced is False (`no key could
+decrypt secret`).
+
+Why it hurts: without a status Argo CD shows Progressing for ever. Either no controller runs (then there is no Secret), or it runs
+without `--update-status`. After a decryption error the Secret keeps old data or does not exist; the error may be stale when the
+key came back later.
+
+How to fix: run the controller with `--update-status` (the default since v0.18); seal again with the certificate of this cluster;
+or restart the controller when the sealing key was restored.
+
+Example:
+
+    SealedSecret shop/tls has no status 10 min after its creation and there is no Secret "tls": no sealed-secrets controller unseals it.
+
+Sources: sealed-secrets README and issue 739; Argo CD resource_customizations/bitnami.com/SealedSecret/health.lua, issue 5991.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.values import age_text, condition, dig
+
+from . import external_secret as es
+from .sync_error import clean
+
+
+@dataclass(frozen=True)
+class Options:
+    """`waiting_minutes`: how long a SealedSecret may be without a status."""
+
+    waiting_minutes: int = 5
+
+
+def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
+    """One finding for each SealedSecret that is not known to be unsealed."""
+    for resource in app.of_kind("SealedSecret", es.SEALED_GROUP):
+        if resource.live is None or es.deleting(resource):
+            continue
+        synced = condition(resource.live, "Synced")
+        if synced is not None and synced.get("status") == "False":
+            yield _refused(app, resource, clean(str(synced.get("message") or "no reason given")))
+        elif not dig(resource.live, "status"):
+            since = es.created_at(resource)
+            if since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes):
+                yield _silent(app, resource, age_text(app.observed_at - since))
+
+
+def _secret(app: App, resource: Resource) -> tuple[str, bool]:
+    name = str(dig(resource.live, "spec", "template", "metadata", "name") or resource.name)
+    found = any(
+        (n.id.kind, n.id.group, n.id.namespace, n.id.name) == ("Secret", "", resource.namespace, name)
+        for n in app.nodes
+    )
+    return name, found
+
+
+def _silent(app: App, resource: Resource, age: str) -> Finding:
+    name, there = _secret(app, resource)
+    run = Fix(
+        "Run the sealed-secrets controller on this cluster",
+        "operator",
+        "cluster of the application",
+        Edit("command", "kubectl get pods -A -l app.kubernetes.io/name=sealed-secrets   # is there one?"),
+    )
+    tell = Fix(
+        "Let the controller write the status",
+        "operator",
+        "values of the sealed-secrets chart",
+        Edit("yaml", "updateStatus: true"),
+        safe=True,
+    )
+    what = (
+        f'although the Secret "{name}" is there: the controller runs without --update-status'
+        if there
+        else f'and there is no Secret "{name}": no sealed-secrets controller unseals it'
+    )
+    return Finding(
+        message=f"{resource.id} has no status {age} after its creation {what}.",
+        at=Location(app.ref, resource.id),
+        fixes=(tell, run) if there else (run, tell),
+        explains=es.consequences(app, resource.id),
+    )
+
+
+def _refused(app: App, resource: Resource, message: str) -> Finding:
+    name, there = _secret(app, resource)
+    loss = f'the Secret "{name}" keeps old data' if there else f'there is no Secret "{name}"'
+    seal = (
+        f"kubectl -n {resource.namespace} create secret generic {name} --dry-run=client -o yaml ... | kubeseal -o yaml"
+    )
+    return Finding(
+        message=f"{resource.id} cannot be unsealed ({message}): {loss}.",
+        at=Location(app.ref, resource.id, "/spec/encryptedData"),
+        evidence=(f"condition Synced=False: {message}",),
+        fixes=(
+            Fix(
+                "Seal the values again with this cluster's certificate, for this name and namespace",
+                "manifest",
+                str(resource.id),
+                Edit("command", seal),
+            ),
+            Fix(
+                "Bring the old sealing key back, then restart the controller: the error stays until it looks again",
+                "live",
+                "Secrets labelled sealedsecrets.bitnami.com/sealed-secrets-key",
+                Edit("command", "kubectl -n kube-system rollout restart deployment sealed-secrets-controller"),
+            ),
+        ),
+        explains=es.consequences(app, resource.id),
+    )
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """A stale error does not always show in the health."""
+    return any(r.group == es.SEALED_GROUP for r in app.resources)
+
+
+RULE = Rule(
+    id="sealed-secret-status",
+    family="secrets",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    reads=reads,
+    options=Options,
+    rank=10,
+)
