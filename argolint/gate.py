@@ -96,9 +96,9 @@ class Verdict:
 
     @property
     def new(self) -> tuple[Finding, ...]:
-        """Findings that base has not, in the order of every report."""
-        known = {fingerprint(f) for f in self.base.findings}
-        return tuple(f for f in self.head.findings if fingerprint(f) not in known)
+        """Findings that base has not, in the order of every report; one that draws in another application is new to it."""
+        known = {fingerprint(f): _parties(f) for f in self.base.findings}
+        return tuple(f for f in self.head.findings if not _parties(f) <= known.get(fingerprint(f), frozenset()))
 
     @property
     def fixed(self) -> tuple[Finding, ...]:
@@ -124,12 +124,13 @@ class Verdict:
     def unchanged(self) -> int:
         """Findings on both sides that name an application which the change touches."""
         refs = {t.ref for t in self.apps}
-        known = {fingerprint(f) for f in self.head.findings}
-        return len({mark for f in self.base.findings if _names(f, refs) and (mark := fingerprint(f)) in known})
+        known = {fingerprint(f) for f in self.head.findings} - {fingerprint(f) for f in self.new}
+        return len({mark for f in self.base.findings if _parties(f) & refs and (mark := fingerprint(f)) in known})
 
 
-def _names(finding: Finding, refs: set[AppRef]) -> bool:
-    return finding.at.app in refs or any(r.app in refs for r in finding.related)
+def _parties(finding: Finding) -> frozenset[AppRef]:
+    """The applications that a finding is about: all that a fleet finding names."""
+    return frozenset((finding.at.app, *(r.app for r in finding.related if finding.key)))
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,8 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     failures = (*failures, *(f for r in renders for f in r.failures))
     judged, more = _compared(t, renders, fleet, plan)
     failures = (*failures, *more)
+    if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
+        unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
     judged = _with_children(judged, fleet, t, plan, specs)
     dull = [j.ref for j in judged if j.what == "same"]
     if dull:
@@ -250,17 +253,7 @@ def _compared(
         loaded = list(pool.map(lambda r: _loaded(t, r, fleet, plan), differing))
     failures = tuple(f for _, more in loaded for f in more)
     made = [_touched(r, app, fleet, plan) for r, (app, _) in zip(differing, loaded, strict=True)]
-    broken = [
-        Touched(
-            "failed",
-            r.candidate.app,
-            r.candidate.app,
-            notes=("It renders neither at base nor at head; that is no failure of this change.",),
-        )
-        for r in renders
-        if r.base_error and r.head_error
-    ]
-    return tuple(sorted((*made, *broken), key=lambda j: j.ref)), failures
+    return tuple(sorted(made, key=lambda j: j.ref)), failures
 
 
 def _loaded(t: Transport, found: _Renders, fleet: Fleet, plan: Plan) -> tuple[App, tuple[Failure, ...]]:

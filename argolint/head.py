@@ -19,7 +19,7 @@ from argolint.diff import differences
 from argolint.fleet import Fleet
 from argolint.model import MISSING, Change, Json, Object, ResourceId, ResourceKey
 from argolint.rule import Want
-from argolint.values import annotations_of, dig, get, split_pointer
+from argolint.values import annotations_of, dig, get, labels_of, split_pointer
 
 CLUSTER_SCOPED = frozenset(
     (group, kind)
@@ -240,7 +240,8 @@ def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
         elif resource.key in change.changed:
             resources.append(_edited(resource, change.changed[resource.key], app, fleet))
         elif resource.key in change.removed:
-            resources.append(_dropped(resource))
+            if _owned(resource.live, app, fleet):
+                resources.append(_dropped(resource))
         elif resource.key in change.added:
             resources.append(_readded(resource, change.added[resource.key], app, fleet))
         else:
@@ -339,7 +340,20 @@ def _readded(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Res
     return _showing(known, _after(live, desired, app, fleet).predicted, ())
 
 
+def _owned(live: Object | None, app: App, fleet: Fleet) -> bool:
+    """False when tracking data gives the live object to another application: this one then just forgets it.
+
+    Argo CD looks for live objects to prune by their tracking data alone (gitops-engine pkg/cache, GetManagedLiveObjs).
+    """
+    if live is None:
+        return False
+    if fleet.tracking_method == "label":
+        return labels_of(live).get(fleet.label_key) == app.instance
+    return str(annotations_of(live).get(compare.TRACKING_ID) or "").partition(":")[0] == app.instance
+
+
 def _dropped(resource: Resource) -> Resource:
+    """An object to be pruned."""
     return replace(
         resource,
         status="OutOfSync",
