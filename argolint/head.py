@@ -376,11 +376,12 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
     if live is None or not resource.desired_known:
         return changed
     after = _after(live, desired, app, fleet)
-    always = set(_after(live, resource.desired, app, fleet).pointers) if resource.desired else set[str]()
+    always = set(_after(live, resource.desired, app, fleet).pointers) if resource.desired else set()
+    otherwise = compare.strategy_of(app.raw, edit.base) != compare.strategy_of(app.raw, desired)
     new = [
         Change(pointer, want, have)
         for pointer, want, have in differences(after.predicted, after.normalized)
-        if pointer not in always and any(overlap(pointer, touched) for touched in edit.pointers)
+        if pointer not in always and (otherwise or any(overlap(pointer, touched) for touched in edit.pointers))
     ]
     old = [c for c in resource.changes if not any(overlap(c.pointer, touched) for touched in edit.pointers)]
     return _showing(changed, after.predicted, (*old, *new))

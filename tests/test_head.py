@@ -193,9 +193,12 @@ def test_drift_that_the_change_writes_down_is_gone() -> None:
 
 def test_what_no_sync_can_settle_is_a_difference_of_the_change() -> None:
     base = obj("Thing", "t", "example.com/v1", "prod", spec={"ports": [{"port": 1}]})
-    head = {**base, "spec": {"ports": [{"port": 2}]}}
+    annotations = {**base["metadata"]["annotations"], "argocd.argoproj.io/sync-options": "ServerSideApply=true"}
+    head = {**base, "metadata": {**base["metadata"], "annotations": annotations}}
     defaulted = live(base, ports=[{"port": 1, "protocol": "TCP"}])
-    app = after(application((base, defaulted)), [base], [head])
+    before = application((base, defaulted))
+    app = after(before, [base], [head])
+    assert before.resources[0].changes == ()
     assert [(c.pointer, c.desired, c.live) for c in app.resources[0].changes] == [
         ("/spec/ports/0/protocol", MISSING, "TCP")
     ]
