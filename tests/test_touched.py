@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,24 +14,9 @@ from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.touched import Candidate, Git, applications_in, by_files, candidates, same_repository, usual_base
 
+from .gitops import commit, git
+
 REPO = "https://git.example.com/team/apps.git"
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
-    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def commit(folder: Path, files: Mapping[str, str | None], message: str = "a change") -> None:
-    for name, text in files.items():
-        if text is None:
-            (folder / name).unlink()
-        else:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text)
-    git(folder, "add", "--all")
-    git(folder, "commit", "--message", message)
 
 
 def app(name: str, *sources: Mapping[str, Any], **annotations: str) -> App:
