@@ -185,12 +185,17 @@ def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
 
 def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     """Read what one application needs, then inspect it. Only AuthError escapes."""
-    failures: list[Failure] = []
-    if plan.deep or needs_states(app, fleet, plan.rules):
-        app = _read(t, app, failures)
-    app = _gather(t, app, fleet, plan, failures)
+    app, failures = load(t, app, fleet, plan, states=plan.deep or needs_states(app, fleet, plan.rules))
     result = inspect(app, fleet, plan.rules)
     return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))))
+
+
+def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> tuple[App, tuple[Failure, ...]]:
+    """One application with its states, if they are to be read, and the evidence that the rules want."""
+    failures: list[Failure] = []
+    if states:
+        app = _read(t, app, failures)
+    return gather(t, app, fleet, plan, failures), tuple(failures)
 
 
 def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
@@ -228,7 +233,7 @@ _ONE_RENDER = (
 )  # a fresh render keeps a repo-server busy: never two at a time, however many workers read
 
 
-def _gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> App:
+def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> App:
     """Fetch what rules want, again until they name nothing new: an Event may point at a store that is worth a look."""
     for _ in range(_ROUNDS):
         wanted: dict[Want, str] = {}

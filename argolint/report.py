@@ -154,7 +154,10 @@ class GateApp(msgspec.Struct, frozen=True):
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """What a change brings: `new` counts the report's findings, `fixed` those that base has and head lacks."""
+    """What a change brings: `new` counts the report's findings, `fixed` those that base has and head lacks (`gone`).
+
+    `unlisted` says which applications were left out, and why, one sentence each.
+    """
 
     base: str
     head: str
@@ -164,6 +167,7 @@ class Gate(msgspec.Struct, frozen=True):
     apps: tuple[GateApp, ...] = ()
     repo: str = ""
     gone: tuple[Finding, ...] = ()
+    unlisted: tuple[str, ...] = ()
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -181,7 +185,7 @@ class Report(msgspec.Struct, frozen=True):
 
 def build(outcome: Outcome, *, server: str, version: str, started_at: str, stats: Stats, tool_version: str) -> Report:
     """The report of a run. Findings of one fingerprint are one finding: the first in order."""
-    findings = tuple({f.fingerprint: f for f in reversed([_finding(f) for f in outcome.findings])}.values())[::-1]
+    findings = tuple({f.fingerprint: f for f in reversed([finding(f) for f in outcome.findings])}.values())[::-1]
     return Report(
         SCHEMA_VERSION,
         Tool("argolint", tool_version),
@@ -250,23 +254,28 @@ def schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "argolint report", **made}
 
 
-def _app(ref: model.AppRef) -> App:
+def app(ref: model.AppRef) -> App:
+    """An application's identity."""
     return App(ref.server, ref.namespace, ref.name, ref.project)
 
 
 def _resource(found: model.ResourceId | None) -> Resource | None:
-    if found is None:
-        return None
+    return resource(found) if found else None
+
+
+def resource(found: model.ResourceId) -> Resource:
+    """An object's identity."""
     return Resource(found.group, found.version, found.kind, found.namespace, found.name, found.cluster)
 
 
-def _finding(f: model.Finding) -> Finding:
+def finding(f: model.Finding) -> Finding:
+    """One finding as the report holds it."""
     return Finding(
         rule=f.rule,
         family=f.family,
         severity=f.severity or "warning",
         confidence=f.confidence,
-        app=_app(f.at.app),
+        app=app(f.at.app),
         message=f.message,
         docs=DOCS + f.rule,
         fingerprint=fingerprint(f),
@@ -274,7 +283,7 @@ def _finding(f: model.Finding) -> Finding:
         resource=_resource(f.at.resource),
         pointer=f.at.pointer,
         evidence=f.evidence,
-        related=tuple(Related(_app(r.app), r.role, _resource(r.resource), r.pointer) for r in f.related),
+        related=tuple(Related(app(r.app), r.role, _resource(r.resource), r.pointer) for r in f.related),
         fixes=tuple(
             Fix(
                 x.title,
@@ -297,4 +306,4 @@ def _finding(f: model.Finding) -> Finding:
 
 
 def _failure(f: model.Failure) -> Failure:
-    return Failure(f.stage, f.error, f.hint, _app(f.app) if f.app else None, f.rule)
+    return Failure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule)

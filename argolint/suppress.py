@@ -241,6 +241,11 @@ def read_baseline(file: Path, server: str = "") -> Baseline:
         raise UsageError(
             f"cannot read the baseline {file}: {reason}", "write one with `argolint baseline -o FILE`"
         ) from None
+    return parse_baseline(text, file, server)
+
+
+def parse_baseline(text: str, file: Path, server: str = "") -> Baseline:
+    """The baseline in `text`; UsageError as in `read_baseline`."""
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:

@@ -17,6 +17,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "check": ("argolint.cli.check", "Lint applications."),
     "demo": ("argolint.cli.demo", "Check a recorded Argo CD; no server needed."),
     "snapshot": ("argolint.cli.snapshot", "Save what a check reads, for offline use."),
+    "gate": ("argolint.cli.gate", "Say what a change brings, before it is merged."),
+    "comment": ("argolint.cli.comment", "Put a Markdown report on the pull request."),
     "merge": ("argolint.cli.merge", "Join shards into one report."),
     "baseline": ("argolint.cli.baseline", "Accept today's findings."),
     "compare": ("argolint.cli.compare", "Two reports: new, gone, unchanged."),

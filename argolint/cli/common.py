@@ -25,6 +25,7 @@ from argolint.model import SEVERITIES, AppRef
 from argolint.narrow import label_selector
 from argolint.report import Report
 from argolint.rule import Rule
+from argolint.touched import same_repository
 from argolint.transport import Transport
 from argolint.values import labels_of, parse_time
 
@@ -157,7 +158,7 @@ class Selection:
             and (not self.projects or any(fnmatchcase(app.ref.project, p) for p in self.projects))
             and (not self.app_namespace or app.ref.namespace == self.app_namespace)
             and (not self.cluster or self._on_cluster(app))
-            and (not self.repo or any(_same_repo(self.repo, str(s.get("repoURL") or "")) for s in app.sources))
+            and (not self.repo or any(same_repository(self.repo, str(s.get("repoURL") or "")) for s in app.sources))
             and (not self.selector or label_selector(self.selector)(labels_of(app.raw)))
         )
 
@@ -171,13 +172,6 @@ class Selection:
     def _on_cluster(self, app: App) -> bool:
         destination = app.spec.get("destination") or {}
         return self.cluster in (app.cluster, destination.get("server"), destination.get("name"))
-
-
-def _same_repo(one: str, other: str) -> bool:
-    def bare(url: str) -> str:
-        return url.rstrip("/").removesuffix(".git").lower()
-
-    return bare(one) == bare(other)
 
 
 def parse_shard(text: str | None) -> tuple[int, int]:
@@ -264,11 +258,12 @@ class Run:
     selection: Selection
 
 
-def prepare(given: Mapping[str, Any], names: Sequence[str] = ()) -> Run:
-    """Read the configuration and choose rules and outputs. UsageError tells the first thing that is wrong."""
+def prepare(given: Mapping[str, Any], names: Sequence[str] = (), loaded: config.Loaded | None = None) -> Run:
+    """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong."""
     from argolint.plugins import load_rules, providers
 
-    loaded = config.load(Path(given["config_file"]) if given.get("config_file") else None)
+    if loaded is None:
+        loaded = config.load(Path(given["config_file"]) if given.get("config_file") else None)
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config

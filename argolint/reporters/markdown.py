@@ -93,6 +93,8 @@ def _head(report: Report, findings: Sequence[Finding], gate: Gate | None) -> Ite
     for finding in gate.gone if gate else ():
         where = f"{resource_name(finding.resource)} in " if finding.resource else ""
         yield f"- ✅ fixed: {code(finding.rule)} on {text(where + app_name(finding.app))}"
+    if gate and gate.unlisted:
+        yield from ("", *(f"- left out: {text(line)}" for line in gate.unlisted))
     if not report.complete:
         yield from ("", "⚠️ **Incomplete**, some things could not be looked at:", *map(_failure, report.failures[:20]))
         if report.failures[20:]:

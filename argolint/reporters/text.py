@@ -8,7 +8,7 @@ from itertools import groupby
 
 import click
 
-from argolint.report import Counts, Failure, Finding, Fix, Report
+from argolint.report import Counts, Failure, Finding, Fix, Gate, Report
 from argolint.reporters import Style, app_name, resource_name
 from argolint.reporters.edits import as_text
 from argolint.values import plain
@@ -29,6 +29,8 @@ def render(report: Report, style: Style) -> str:
         lines += _failure(failure, style)
     if report.failures:
         lines.append("")
+    if report.gate:
+        lines += _gate(report.gate, style)
     lines.append(_summary(report, style))
     return "\n".join(lines) + "\n"
 
@@ -119,6 +121,23 @@ def _failure(failure: Failure, style: Style) -> Iterator[str]:
     )
     if failure.hint:
         yield from _wrapped(f"→ {plain(failure.hint)}", style, indent="  ", hang="    ")
+
+
+def _gate(gate: Gate, style: Style) -> Iterator[str]:
+    """What the change does, beside its findings."""
+    if not style.quiet:
+        for gone in gate.gone:
+            subject = " ".join(
+                filter(None, (app_name(gone.app), resource_name(gone.resource) if gone.resource else ""))
+            )
+            yield f"{_paint('fixed', style, fg='green')}  {_paint(gone.rule, style, bold=True)}  {plain(subject)}"
+        if style.verbose:
+            for line in gate.unlisted:
+                yield from _wrapped(f"left out  {plain(line)}", style, hang="          ")
+    yield (
+        f"{plain(gate.base)} → {plain(gate.head)} touches {_number(len(gate.apps), 'application')}: "
+        f"{gate.new} new, {gate.fixed} fixed, {gate.unchanged} unchanged"
+    )
 
 
 def _summary(report: Report, style: Style) -> str:

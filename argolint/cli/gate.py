@@ -1,0 +1,107 @@
+"""`argolint gate`: what a change brings, before it is merged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from argolint import __version__, config, gate, report, suppress
+from argolint.cli import common
+from argolint.errors import UsageError
+from argolint.touched import Git
+
+
+@click.command()
+@common.source_options
+@common.options(
+    click.option("-r", "--repo", required=True, metavar="URL", help="The repository, as Applications name it."),
+    click.option(
+        "--head", required=True, metavar="REV", help="The change: a branch, tag or commit that Argo CD can fetch."
+    ),
+    click.option(
+        "--base", metavar="REV", help="What it will be merged into [default: what most of its Applications follow]."
+    ),
+    click.option(
+        "--checkout",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="A clone with both revisions: only what changed files touch is rendered.",
+    ),
+    click.option(
+        "--all", "everything", is_flag=True, help="Every application of the repository, whatever files changed."
+    ),
+    click.option(
+        "--rendered",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Head's manifests, rendered elsewhere: DIR/NAMESPACE/NAME/ or DIR/NAME/ per application.",
+    ),
+    click.option(
+        "--trusted-config",
+        metavar="REV",
+        help="Read argolint's configuration from this revision of the checkout, never from the change [default: the base].",
+    ),
+    click.option("-p", "--project", "projects", multiple=True, help="Only applications of this project (repeatable)."),
+    click.option("-l", "--selector", metavar="LABELS", help="Only applications with these labels (a=b,c!=d,e,!f)."),
+    click.option("-N", "--app-namespace", help="Only applications of this namespace."),
+    click.option("-c", "--cluster", help="Only applications of this destination (name or URL)."),
+    click.option(
+        "-j", "--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Requests in flight."
+    ),
+)
+@common.rule_options
+@common.fail_options
+@common.output_options
+def command(**given: Any) -> int:
+    """Say what a change does in Argo CD: only the findings that it brings, and what it mends."""
+    git = Git(given["checkout"]) if given["checkout"] else None
+    given = {**common.NO_SELECTION, **given}
+    loaded, accepted = _trusted(given, git)
+    run = common.prepare({**given, "baseline": None} if accepted else given, loaded=loaded)
+    if accepted:
+        run = replace(run, wishes=replace(run.wishes, baseline=accepted))
+    change = gate.Change(given["repo"], given["head"], given["base"] or "", git, given["rendered"], given["everything"])
+    clock = common.Clock()
+    t = common.open_transport(given, run.wishes.loaded.config)
+    verdict = gate.judge(t, change, run.plan)
+    made = report.build(
+        verdict.outcome(run.wishes),
+        server=verdict.fleet.server,
+        version=verdict.fleet.version,
+        started_at=t.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
+        tool_version=__version__,
+    )
+    return common.publish(msgspec.structs.replace(made, gate=gate.told(verdict, change)), run)
+
+
+def _trusted(given: dict[str, Any], git: Git | None) -> tuple[config.Loaded | None, suppress.Baseline | None]:
+    """Configuration and baseline of the trusted revision, so that a change cannot switch off what judges it.
+
+    Files named on the command line are the caller's own affair, and so is a folder that is no Git work tree.
+    """
+    if given["config_file"]:
+        return None, None
+    clone = git or (Git(Path.cwd()) if Git(Path.cwd()).is_clone() else None)
+    if clone is None:
+        return None, None
+    name = str(config.DEFAULT_FILE)
+    revision = given["trusted_config"] or given["base"] or "HEAD"
+    if not (given["trusted_config"] or given["base"]) and config.DEFAULT_FILE.is_file():
+        raise UsageError(
+            f"{name} of this work tree may be part of the change, so it is not read",
+            "name the revision to trust: --base REV or --trusted-config REV",
+        )
+    text = clone.show(revision, name)
+    if text is None:
+        return config.Loaded(config.Config()), None
+    loaded = config.parse(text, config.DEFAULT_FILE)
+    if given["baseline"] or not loaded.config.baseline:
+        return loaded, None
+    file = Path(loaded.config.baseline)
+    found = clone.show(revision, file.as_posix())
+    if found is None:
+        raise UsageError(f"{revision} has no {file}, which its {name} names as baseline", "commit it first")
+    return loaded, suppress.parse_baseline(found, file)

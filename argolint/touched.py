@@ -1,0 +1,293 @@
+"""Which applications a change can touch: by repository and base revision, and with a checkout at hand by changed files.
+
+A checkout is read through Git alone (`git diff`, `git show`): never through its work tree, whose links and filters the
+change controls.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from argolint.app import App
+from argolint.errors import UsageError
+from argolint.fleet import Fleet
+from argolint.model import Object
+from argolint.values import annotations_of, dig, items
+
+GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
+DEFAULT_REVISIONS = ("", "HEAD")
+"""An Application that names no revision follows the repository's default branch."""
+
+
+@dataclass(frozen=True)
+class Git:
+    """A clone of the repository, bare or not. Raises UsageError when git or the clone cannot be used."""
+
+    path: Path
+
+    def is_clone(self) -> bool:
+        """True inside a repository, bare or not; False where git is not installed."""
+        try:
+            return self._try("rev-parse", "--git-dir") is not None
+        except UsageError:
+            return False
+
+    def changed_files(self, base: str, head: str) -> tuple[str, ...]:
+        """Files that head changes since it left base, renames as both names."""
+        text = self._run(
+            "diff", "--name-only", "-z", "--no-renames", f"{self.commit(base)}...{self.commit(head)}", "--"
+        )
+        return tuple(name for name in text.split("\0") if name)
+
+    def commit(self, revision: str) -> str:
+        """The commit of a branch, tag or hash; a branch of the remote when there is no local one."""
+        for name in (revision, f"origin/{revision}"):
+            found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+            if found is not None:
+                return found.strip()
+        raise UsageError(
+            f"{self.path} has no revision {revision!r}",
+            "fetch it first: a shallow clone lacks the base (actions/checkout: `fetch-depth: 0`)",
+        )
+
+    def show(self, revision: str, file: str) -> str | None:
+        """A file's text at a revision; None where it is not a file of it."""
+        return self._try("show", "--end-of-options", f"{self.commit(revision)}:{file}")
+
+    def files(self, revision: str, folder: str = "") -> tuple[str, ...]:
+        """Every file below a folder at a revision; links are not followed."""
+        text = self._try(
+            "ls-tree", "-r", "-z", "--name-only", "--full-tree", self.commit(revision), "--", folder or "."
+        )
+        return tuple(name for name in (text or "").split("\0") if name)
+
+    def _run(self, *arguments: str) -> str:
+        found = self._try(*arguments)
+        if found is None:
+            raise UsageError(
+                f"git {arguments[0]} failed in {self.path}", "pass --checkout DIR of a clone with both revisions"
+            )
+        return found
+
+    def _try(self, *arguments: str) -> str | None:
+        command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-pager", *arguments]
+        if arguments[0] == "diff":
+            command[7:7] = ["--no-ext-diff", "--no-textconv"]
+        try:
+            done = subprocess.run(command, cwd=self.path, capture_output=True, check=False)  # noqa: S603  # fixed program
+        except OSError as error:
+            raise UsageError(f"cannot run git in {self.path}: {error.strerror}", "check --checkout DIR") from None
+        return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+
+def same_repository(one: str, other: str) -> bool:
+    """Whatever the protocol, user, port or `.git` (util/git/git.go, NormalizeGitURL)."""
+    return bool(one) and _bare(one) == _bare(other)
+
+
+def _bare(url: str) -> str:
+    text = url.strip().lower()
+    if "://" in text:
+        text = re.sub(r"^[a-z+]+://(?:[^/@]*@)?([^/:]*)(?::\d+)?", r"\1", text)
+    else:
+        text = re.sub(r"^(?:[^/@]*@)?([^/:]+):", r"\1/", text)
+    return re.sub(r"/+", "/", text).strip("/").removesuffix(".git").strip("/")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An application of the repository: `positions` (1-based) are the sources that get the head revision."""
+
+    app: App
+    positions: tuple[int, ...]
+
+    @property
+    def sources(self) -> tuple[Object, ...]:
+        return tuple(self.app.sources[p - 1] for p in self.positions)
+
+
+def candidates(fleet: Fleet, repo: str, base: str) -> tuple[tuple[Candidate, ...], tuple[App, ...]]:
+    """Applications whose sources follow `base` in the repository, and those that follow something else there.
+
+    When no application names `base` (a commit, say), every one follows it that is not pinned to a commit.
+    """
+    ours = [(app, _positions(app, repo)) for app in fleet.apps]
+    ours = [(app, positions) for app, positions in ours if positions]
+    named = {_revision(app, p) for app, positions in ours for p in positions}
+    following, others = [], []
+    for app, positions in ours:
+        mine = tuple(p for p in positions if _follows(_revision(app, p), base, named))
+        if mine:
+            following.append(Candidate(app, mine))
+        else:
+            others.append(app)
+    return tuple(following), tuple(others)
+
+
+def usual_base(fleet: Fleet, repo: str) -> str:
+    """The revision that most sources of the repository follow; empty when none names one."""
+    revisions = [_revision(app, p) for app in fleet.apps for p in _positions(app, repo)]
+    counts = Counter(r for r in revisions if r not in DEFAULT_REVISIONS and not _commit(r))
+    return min(counts, key=lambda r: (-counts[r], r)) if counts else ""
+
+
+def _positions(app: App, repo: str) -> tuple[int, ...]:
+    return tuple(
+        number
+        for number, source in enumerate(app.sources, 1)
+        if not source.get("chart") and same_repository(repo, str(source.get("repoURL") or ""))
+    )
+
+
+def _revision(app: App, position: int) -> str:
+    return str(app.sources[position - 1].get("targetRevision") or "")
+
+
+def _follows(revision: str, base: str, named: Iterable[str]) -> bool:
+    if revision in DEFAULT_REVISIONS or not base:
+        return True
+    if base in named:
+        return revision.removeprefix("refs/heads/") == base
+    return not _commit(revision)
+
+
+def _commit(revision: str) -> bool:
+    return bool(re.fullmatch(r"[0-9a-f]{40}", revision))
+
+
+def by_files(candidate: Candidate, changed: Sequence[str], git: Git, revision: str) -> bool:
+    """True when a changed file can change what this application renders."""
+    paths = annotations_of(candidate.app.raw).get(GENERATE_PATHS)
+    if paths:
+        return any(_below(file, root) for root in _generate_roots(candidate, paths) for file in changed)
+    roots = {root for source in candidate.sources for root in _roots(candidate.app, source, git, revision)}
+    return any(_below(file, root) for root in roots for file in changed)
+
+
+def _generate_roots(candidate: Candidate, paths: str) -> Iterator[str]:
+    """manifest-generate-paths: `;` between them, `/` from the repository's root, else from each source's path."""
+    for part in filter(None, (p.strip() for p in paths.split(";"))):
+        if part.startswith("/"):
+            yield _normal(part)
+            continue
+        for source in candidate.sources:
+            yield _normal(posixpath.join(str(source.get("path") or ""), part))
+
+
+def _roots(app: App, source: Object, git: Git, revision: str) -> Iterator[str]:
+    """Folders and files that a source reads: its path, its values, what its kustomizations and charts name."""
+    if source.get("ref"):
+        yield from _referenced(app, str(source["ref"]))
+    path = source.get("path")
+    if path is None:
+        return
+    root = _normal(str(path))
+    yield root
+    for file in (
+        *items(source, "helm", "valueFiles"),
+        *(p.get("path") for p in items(source, "helm", "fileParameters")),
+    ):
+        if isinstance(file, str) and not file.startswith("$") and "://" not in file:
+            yield _normal(file if file.startswith("/") else posixpath.join(root, file))
+    yield from _linked(root, git, revision, set())
+
+
+def _referenced(app: App, ref: str) -> Iterator[str]:
+    """The files that other sources read as `$ref/...`."""
+    for other in app.sources:
+        files = (*items(other, "helm", "valueFiles"), *(p.get("path") for p in items(other, "helm", "fileParameters")))
+        for file in files:
+            if isinstance(file, str) and file.startswith(f"${ref}/"):
+                yield _normal(file.removeprefix(f"${ref}/"))
+
+
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_KUSTOMIZE_LISTS = (
+    *("resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators"),
+    *("patchesStrategicMerge",),
+)
+
+
+def _linked(root: str, git: Git, revision: str, seen: set[str]) -> Iterator[str]:
+    """What lies outside a folder and is read all the same: Kustomize bases and files, local chart dependencies."""
+    if root in seen:
+        return
+    seen.add(root)
+    for name in _KUSTOMIZATIONS:
+        text = git.show(revision, posixpath.join(root, name))
+        for entry in _kustomize_entries(_mapping(text)):
+            target = _normal(posixpath.join(root, entry))
+            yield target
+            yield from _linked(target, git, revision, seen)
+    for dependency in items(_mapping(git.show(revision, posixpath.join(root, "Chart.yaml"))), "dependencies"):
+        repository = str(dig(dependency, "repository") or "")
+        if repository.startswith("file://"):
+            target = _normal(posixpath.join(root, repository.removeprefix("file://")))
+            yield target
+            yield from _linked(target, git, revision, seen)
+
+
+def _mapping(text: str | None) -> Mapping[str, Any]:
+    try:
+        found = yaml.safe_load(text) if text else None
+    except (yaml.YAMLError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _kustomize_entries(data: Mapping[str, Any]) -> Iterator[str]:
+    names: list[Any] = [name for key in _KUSTOMIZE_LISTS for name in items(data, key)]
+    names += [
+        dig(patch, "path") for key in ("patches", "patchesJson6902", "replacements") for patch in items(data, key)
+    ]
+    for generator in (*items(data, "configMapGenerator"), *items(data, "secretGenerator")):
+        names += [str(f).rpartition("=")[2] for f in (*items(generator, "files"), *items(generator, "envs"))]
+    for chart in items(data, "helmCharts"):
+        names += [dig(chart, "valuesFile"), *items(chart, "additionalValuesFiles")]
+    return (name for name in names if isinstance(name, str) and "://" not in name and "\n" not in name)
+
+
+def _normal(path: str) -> str:
+    """Relative to the repository's root; empty for the root itself and for whatever tries to leave it."""
+    found = posixpath.normpath(path.lstrip("/") or ".")
+    return "" if found in (".", "..") or found.startswith("../") else found
+
+
+def _below(file: str, root: str) -> bool:
+    """A glob (`manifest-generate-paths` allows them) or a folder or the file itself."""
+    if any(c in root for c in "*?["):
+        from fnmatch import fnmatchcase
+
+        return fnmatchcase(file, root) or fnmatchcase(file, f"{root}/*")
+    return not root or file == root or file.startswith(root + "/")
+
+
+def applications_in(git: Git, revision: str, files: Iterable[str]) -> Iterator[Object]:
+    """Application manifests in these files at a revision; files that are no YAML hold none."""
+    for file in files:
+        if not file.endswith((".yaml", ".yml", ".json")):
+            continue
+        text = git.show(revision, file)
+        if text is None or "Application" not in text:
+            continue
+        try:
+            documents = list(yaml.safe_load_all(text))
+        except (yaml.YAMLError, RecursionError):
+            continue  # a template, or broken: what renders it will say so
+        for document in documents:
+            if (
+                isinstance(document, dict)
+                and document.get("kind") == "Application"
+                and str(document.get("apiVersion") or "").startswith("argoproj.io/")
+                and dig(document, "metadata", "name")
+            ):
+                yield document

@@ -1,0 +1,112 @@
+"""A real Git repository and an Argo CD that renders its directories at whatever revision is asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from argolint.testing import FixtureTransport
+from argolint.transport import Answer, Query
+
+REPO = "https://git.example.com/shop/apps.git"
+Manifest = dict[str, Any]
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
+    done = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def commit(folder: Path, files: Mapping[str, str | None], message: str = "a change") -> None:
+    """Write these files (None removes one) and commit."""
+    for name, text in files.items():
+        if text is None:
+            (folder / name).unlink()
+        else:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--message", message)
+
+
+def documents(clone: Path, revision: str, path: str) -> list[Manifest]:
+    """The YAML documents of one directory at a revision; CalledProcessError where it is not there, ValueError for bad YAML."""
+    git(clone, "rev-parse", "--verify", f"{revision}:{path}")
+    names = git(clone, "ls-tree", "--name-only", revision, f"{path}/").split()
+    try:
+        return [d for n in names for d in yaml.safe_load_all(git(clone, "show", f"{revision}:{n}")) if d]
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+class GitServer(FixtureTransport):
+    """Each application `web` is the directory `web`; what runs is what `main` held when the server was made.
+
+    `live` changes live objects by `Kind/name`, `more` adds to the Application objects by name.
+    """
+
+    offline = False
+
+    def __init__(
+        self, clone: Path, live: Mapping[str, Manifest] | None = None, more: Mapping[str, Manifest] | None = None
+    ) -> None:
+        self._clone = clone
+        names = sorted(p for p in git(clone, "ls-tree", "-d", "--name-only", "main").split() if not p.startswith("."))
+        apps = []
+        for name in names:
+            namespaced = [self._placed(m) for m in self._rendered(name, "main")]
+            resources = [{"desired": m, "live": self._living(m, live or {})} for m in namespaced]
+            spec = {
+                "source": {"repoURL": REPO, "path": name, "targetRevision": "main"},
+                "destination": {"server": "https://kubernetes.default.svc", "namespace": "shop"},
+                "syncPolicy": {"automated": {"prune": True}},
+            }
+            extra = (more or {}).get(name, {})
+            apps.append({"name": name, "resources": resources, **extra, "spec": {**spec, **extra.get("spec", {})}})
+        super().__init__({"apps": apps})
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        parts = path.split("/")
+        if parts[-1] != "manifests":
+            return super().get(path, query, anonymous=anonymous)
+        try:
+            found = self._rendered(parts[-2], dict(query).get("revision") or "main")
+        except (subprocess.CalledProcessError, ValueError) as error:
+            reason = (
+                f"{parts[-2]}: app path does not exist" if isinstance(error, OSError) else f"failed to render: {error}"
+            )
+            return Answer(500, "application/json", json.dumps({"error": reason, "code": 2, "message": reason}).encode())
+        return Answer(200, "application/json", json.dumps({"manifests": [json.dumps(m) for m in found]}).encode())
+
+    def _rendered(self, app: str, revision: str) -> list[Manifest]:
+        """As the repo-server answers: tracked, without a default namespace."""
+        return [self._tracked(app, m) for m in documents(self._clone, revision, app)]
+
+    @staticmethod
+    def _tracked(app: str, manifest: Manifest) -> Manifest:
+        group, _, _ = manifest["apiVersion"].rpartition("/")
+        metadata = manifest["metadata"]
+        identity = f"{app}:{group}/{manifest['kind']}:{metadata.get('namespace', 'shop')}/{metadata['name']}"
+        annotations = {**metadata.get("annotations", {}), "argocd.argoproj.io/tracking-id": identity}
+        return {**manifest, "metadata": {**metadata, "annotations": annotations}}
+
+    @staticmethod
+    def _placed(manifest: Manifest) -> Manifest:
+        if manifest["kind"].startswith("Cluster"):
+            return manifest
+        return {**manifest, "metadata": {"namespace": "shop", **manifest["metadata"]}}
+
+    @staticmethod
+    def _living(manifest: Manifest, live: Mapping[str, Manifest]) -> Manifest:
+        name = f"{manifest['kind']}/{manifest['metadata']['name']}"
+        metadata = {"uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z", **manifest["metadata"]}
+        made: Manifest = {**manifest, "metadata": metadata}
+        for field, value in live.get(name, {}).items():
+            made[field] = {**made.get(field, {}), **value}
+        return made

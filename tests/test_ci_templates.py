@@ -1,0 +1,269 @@
+"""The ways into CI: each step's shell is run as the runner would, against a real repository, server and comment API."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from argolint.replay import ReplayServer
+from argolint.reporters.markdown import MARKER
+
+from .conftest import ROOT, Ran, run_argolint
+from .gitops import REPO, GitServer, commit, git
+
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+WORKFLOW = yaml.safe_load((ROOT / "templates" / "github-workflow.yml").read_text())
+GITLAB = yaml.safe_load((ROOT / "templates" / "gitlab-ci.yml").read_text())
+STEPS = {step["name"]: step for step in ACTION["runs"]["steps"]}
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {MODE: fast}\n"
+USER = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: a, image: b, envFrom: [{configMapRef: {name: settings}}]}]}\n"
+
+
+class Comments(ThreadingHTTPServer):
+    """The comment API of both forges over a list; `token` is the only one that may write."""
+
+    def __init__(self, token: str = "good") -> None:
+        super().__init__(("127.0.0.1", 0), _CommentHandler)
+        self.token = token
+        self.comments: list[dict[str, Any]] = []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _CommentHandler(BaseHTTPRequestHandler):
+    server: Comments
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the parameter's name is inherited
+        pass
+
+    def _answer(self, status: int, body: object) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self) -> None:
+        path, query = urlsplit(self.path).path, urlsplit(self.path).query
+        if path == "/user":
+            return self._answer(200, {"id": 7})
+        assert path in ("/repos/shop/apps/issues/12/comments", "/projects/5/merge_requests/12/notes")
+        page = int(re.findall(r"page=(\d+)$", query)[0])
+        return self._answer(200, self.server.comments[(page - 1) * 100 : page * 100])
+
+    def _write(self, status: int, comment: dict[str, Any]) -> None:
+        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ") or self.headers.get("PRIVATE-TOKEN")
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"]
+        if token != self.server.token:
+            return self._answer(403, {"message": "Resource not accessible by integration"})
+        comment["body"] = body
+        return self._answer(status, comment)
+
+    def do_POST(self) -> None:
+        made = {"id": 1000 + len(self.server.comments), "user": {"type": "Bot"}, "author": {"id": 7}, "body": ""}
+        self.server.comments.append(made)
+        self._write(201, made)
+
+    def _rewrite(self) -> None:
+        wanted = int(self.path.rpartition("/")[2])
+        self._write(200, next(c for c in self.server.comments if c["id"] == wanted))
+
+    do_PATCH = do_PUT = _rewrite  # noqa: N815  # the names that http.server looks for
+
+
+@pytest.fixture
+def forge() -> Iterator[Comments]:
+    with Comments() as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def on_github(forge: Comments, token: str = "good") -> dict[str, str]:
+    return {
+        "GITHUB_TOKEN": token,
+        "GITHUB_API_URL": forge.url,
+        "GITHUB_REPOSITORY": "shop/apps",
+        "GITHUB_REF": "refs/pull/12/merge",
+    }
+
+
+def on_gitlab(forge: Comments) -> dict[str, str]:
+    ids = {"CI_PROJECT_ID": "5", "CI_MERGE_REQUEST_IID": "12"}
+    return {"GITLAB_CI": "true", "GITLAB_TOKEN": "good", "CI_API_V4_URL": forge.url, **ids}
+
+
+@pytest.mark.parametrize("env", [on_github, on_gitlab])
+def test_the_comment_is_made_once_and_then_rewritten(forge: Comments, tmp_path: Path, env: Any) -> None:
+    forge.comments += [
+        {"id": n, "user": {"type": "User"}, "author": {"id": 1}, "body": f"{MARKER}\nnot ours"} for n in range(150)
+    ]
+    file = tmp_path / "gate.md"
+    for text in ("first", "second"):
+        file.write_text(f"{MARKER}\n{text}\n")
+        ran = run_argolint("comment", file, env=env(forge))
+        assert ran.code == 0, ran.err
+        assert [c["body"] for c in forge.comments[150:]] == [f"{MARKER}\n{text}\n"]
+    assert {c["body"] for c in forge.comments[:150]} == {f"{MARKER}\nnot ours"}
+
+
+def test_the_number_comes_from_the_event_where_the_ref_is_a_branch(forge: Comments, tmp_path: Path) -> None:
+    (tmp_path / "gate.md").write_text(f"{MARKER}\n")
+    (tmp_path / "event.json").write_text('{"pull_request": {"number": 12}}')
+    event = {"GITHUB_REF": "refs/heads/main", "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}
+    assert run_argolint("comment", tmp_path / "gate.md", env={**on_github(forge), **event}).code == 0
+    assert len(forge.comments) == 1
+
+
+def test_a_comment_that_may_not_be_written_is_told(forge: Comments, tmp_path: Path) -> None:
+    (tmp_path / "gate.md").write_text(f"{MARKER}\n")
+    ran = run_argolint("comment", tmp_path / "gate.md", env=on_github(forge, "read-only"))
+    assert ran.code == 2
+    assert "403" in ran.err
+    assert "read-only" not in ran.err.partition("→")[0]
+    assert run_argolint("comment", tmp_path / "gate.md", env={"GITHUB_TOKEN": "good"}).code == 2
+    (tmp_path / "other.md").write_text("hello\n")
+    assert run_argolint("comment", tmp_path / "other.md", env=on_github(forge)).code == 2
+
+
+class Runner:
+    """Runs shell as a CI runner does; argolint is this source tree's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.temp = folder / "temp"
+        program = self.temp / "argolint" / "bin" / "argolint"
+        program.parent.mkdir(parents=True)
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m argolint "$@"\n')
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        self.clone = folder / "clone"
+        self.clone.mkdir()
+        git(self.clone, "init", "--quiet")
+        commit(self.clone, {"web/config.yaml": CONFIG, "web/pod.yaml": USER})
+
+    def __call__(self, script: str, env: Mapping[str, str]) -> Ran:
+        clean = {
+            k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_", "GITHUB_", "CI", "GITLAB"))
+        }
+        files = {name: str(self.folder / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+        paths = {"RUNNER_TEMP": str(self.temp), "PATH": f"{self.temp / 'argolint' / 'bin'}:{clean['PATH']}"}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+            cwd=self.clone,
+            env={**clean, "HOME": str(self.folder), **files, **paths, **env},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def outputs(self) -> dict[str, str]:
+        return dict(line.split("=", 1) for line in (self.folder / "GITHUB_OUTPUT").read_text().splitlines())
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    made = Runner(tmp_path)
+    git(made.clone, "switch", "--create", "feature", "--quiet")
+    return made
+
+
+def _inputs(server: ReplayServer, **given: str) -> dict[str, str]:
+    """The environment of the step: its `env` with the inputs' defaults, as far as they are plain, and the given ones."""
+    defaults = {n: i["default"] for n, i in ACTION["inputs"].items() if "${{" not in i["default"]}
+    values = {**defaults, "server": server.address, "auth-token": server.token(), "repo": REPO, **given}
+    env = {}
+    for name, text in STEPS["Judge the change"]["env"].items():
+        (wanted,) = re.findall(r"^\$\{\{ inputs\.([\w-]+) \}\}$", text)
+        env[name] = values[wanted]
+    return env
+
+
+def test_the_action_reports_what_a_change_brings_and_decides_last(runner: Runner) -> None:
+    apps = GitServer(runner.clone)
+    commit(runner.clone, {"web/config.yaml": None})
+    with ReplayServer(apps) as server:
+        env = _inputs(server, head="feature", base="main", args="--plaintext\n--checkout\n.\n")
+        ran = runner(STEPS["Judge the change"]["run"], env)
+    assert ran.code == 0, ran.err
+    assert "::error title=pruned-while-referenced in argocd/web::ConfigMap shop/settings" in ran.out
+    outputs = runner.outputs()
+    assert outputs["exit-code"] == "1"
+    assert json.loads(Path(outputs["sarif"]).read_text())["version"] == "2.1.0"
+    assert json.loads(Path(outputs["json"]).read_text())["gate"]["new"] == 1
+    assert (runner.folder / "GITHUB_STEP_SUMMARY").read_text().startswith(MARKER)
+    assert runner(STEPS["Decide"]["run"], {"CODE": outputs["exit-code"]}).code == 1
+
+
+def test_a_hostile_branch_name_is_an_argument_and_nothing_else(runner: Runner) -> None:
+    with ReplayServer(GitServer(runner.clone)) as server:
+        env = _inputs(server, head="$(touch owned)`touch owned`; touch owned", base="--help", args="--plaintext")
+        runner(STEPS["Judge the change"]["run"], env)
+    assert runner.outputs()["exit-code"] != "0"
+    assert not (runner.clone / "owned").exists()
+
+
+def test_the_action_comments_and_takes_a_read_only_token_lightly(runner: Runner, forge: Comments) -> None:
+    report = runner.temp / "argolint-reports" / "gate.md"
+    report.parent.mkdir()
+    report.write_text(f"{MARKER}\nhello\n")
+    assert runner(STEPS["Comment"]["run"], on_github(forge)).code == 0
+    assert [c["body"] for c in forge.comments] == [f"{MARKER}\nhello\n"]
+    ran = runner(STEPS["Comment"]["run"], on_github(forge, "read-only"))
+    assert ran.code == 0
+    assert "::notice::" in ran.out
+
+
+def test_no_shell_of_the_action_or_the_workflow_holds_an_expression() -> None:
+    jobs = [step for job in WORKFLOW["jobs"].values() for step in job["steps"]]
+    scripts = [step["run"] for step in (*STEPS.values(), *jobs) if "run" in step]
+    assert len(scripts) == 5
+    assert not [script for script in scripts if "${{" in script]
+
+
+def test_the_workflow_runs_with_least_rights_on_the_pull_request_event() -> None:
+    assert WORKFLOW["permissions"] == {}
+    assert list(WORKFLOW[True]) == ["pull_request"]  # YAML 1.1 reads `on` as true
+    assert WORKFLOW["jobs"]["gate"]["permissions"] == {"contents": "read", "pull-requests": "write"}
+    assert set(WORKFLOW["jobs"]["gate"]["steps"][-1]["with"]) <= set(ACTION["inputs"])
+
+
+def test_the_gitlab_job_writes_its_reports_comments_and_fails(runner: Runner, forge: Comments, tmp_path: Path) -> None:
+    apps = GitServer(runner.clone)
+    commit(runner.clone, {"web/config.yaml": None})
+    git(runner.clone, "update-ref", "refs/merge-requests/12/head", "feature")
+    origin = tmp_path / "origin.git"
+    git(tmp_path, "clone", "--quiet", "--mirror", str(runner.clone), str(origin))
+    git(runner.clone, "remote", "add", "origin", str(origin))
+    git(runner.clone, "update-ref", "-d", "refs/merge-requests/12/head")
+    script = "\n".join(line for line in GITLAB["argolint"]["script"] if not line.startswith(("apt-get", "pip ")))
+    with ReplayServer(apps) as server:
+        env = {
+            **on_gitlab(forge),
+            "ARGOCD_SERVER": server.address,
+            "ARGOCD_AUTH_TOKEN": server.token(),
+            "ARGOCD_OPTS": "--plaintext",
+            "CI_MERGE_REQUEST_REF_PATH": "refs/merge-requests/12/head",
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+            "CI_MERGE_REQUEST_PROJECT_URL": REPO.removesuffix(".git"),
+            **GITLAB["argolint"]["variables"],
+        }
+        ran = runner(script, env)
+    assert ran.code == 1, ran.err
+    reports = GITLAB["argolint"]["artifacts"]["reports"]
+    (issue,) = json.loads((runner.clone / reports["codequality"]).read_text())
+    assert issue["check_name"] == "pruned-while-referenced"
+    assert 'failures="1"' in (runner.clone / reports["junit"]).read_text()
+    assert [c["body"].splitlines()[0] for c in forge.comments] == [MARKER]

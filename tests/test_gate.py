@@ -1,0 +1,287 @@
+"""The gate from end to end: a real repository, a real server over HTTP, the command as CI runs it, the comment read back."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from argolint import report
+from argolint.replay import ReplayServer
+
+from .conftest import Ran, run_argolint
+from .gitops import REPO, GitServer, commit, git
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: NAME}}
+  template:
+    metadata: {labels: {app: NAME}}
+    spec:
+      containers:
+      - {name: main, image: "NAME:1", envFrom: [{configMapRef: {name: NAME-config}}]}
+"""
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME-config}\ndata: {MODE: fast}\n"
+ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: shop-reader}\nrules: []\n"
+
+
+def files(name: str) -> dict[str, str | None]:
+    return {
+        f"{name}/deployment.yaml": DEPLOYMENT.replace("NAME", name),
+        f"{name}/config.yaml": CONFIG.replace("NAME", name),
+    }
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    folder = tmp_path / "clone"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    commit(folder, {**files("web"), **files("cart"), **files("admin"), "admin/role.yaml": ROLE, "README.md": "shop\n"})
+    git(folder, "switch", "--create", "feature", "--quiet")
+    return folder
+
+
+class Gate:
+    """Runs the command against the repository's server; the reports of the last run."""
+
+    def __init__(self, clone: Path, server: GitServer) -> None:
+        self.clone, self.server, self.seen = clone, server, list[str]()
+        self.out = clone.parent / "out"
+        self.out.mkdir()
+
+    def __call__(self, *arguments: str, cwd: Path | None = None) -> Ran:
+        with ReplayServer(self.server) as server:
+            ran = run_argolint(
+                *("gate", "--server", server.address, "--plaintext", "--repo", REPO, "--head", "feature"),
+                *("-o", f"json={self.out / 'gate.json'}", "-o", f"markdown={self.out / 'gate.md'}", "-o", "text"),
+                *arguments,
+                cwd=cwd or self.clone.parent,
+                env={"ARGOCD_AUTH_TOKEN": server.token()},
+            )
+            self.seen = server.seen
+        return ran
+
+    @property
+    def report(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.out / "gate.json").read_text())
+        jsonschema.validate(found, report.schema())
+        return found
+
+    @property
+    def comment(self) -> str:
+        return (self.out / "gate.md").read_text()
+
+    @property
+    def told(self) -> list[tuple[str, str, str]]:
+        return [
+            (f["rule"], f["app"]["name"], f["resource"]["name"] if f.get("resource") else "")
+            for f in self.report["findings"]
+        ]
+
+    @property
+    def changes(self) -> dict[str, list[tuple[str, str]]]:
+        return {
+            a["app"]["name"]: [(c["what"], c["resource"]["name"]) for c in a["changes"]]
+            for a in self.report["gate"]["apps"]
+        }
+
+
+@pytest.fixture
+def gate(clone: Path) -> Gate:
+    return Gate(clone, GitServer(clone))
+
+
+def test_a_harmless_change_brings_nothing_and_shows_what_it_does(gate: Gate) -> None:
+    text = DEPLOYMENT.replace("NAME", "web")
+    commit(gate.clone, {"web/deployment.yaml": text.replace("web:1", "web:2"), "README.md": "more\n"})
+    ran = gate()
+    assert (ran.code, ran.err) == (0, "")
+    assert gate.told == []
+    assert gate.changes == {"web": [("changed", "web")]}
+    told = gate.report["gate"]
+    assert (told["base"], told["head"], told["new"], told["fixed"]) == ("main", "feature", 0, 0)
+    assert told["apps"][0]["changes"][0]["fields"] == [
+        {"pointer": "/spec/template/spec/containers/0/image", "base": '"web:1"', "head": '"web:2"'}
+    ]
+    assert "## argolint: nothing new ✅" in gate.comment
+    assert '- "web:1"\n+ "web:2"' in gate.comment
+    assert "main → feature touches 1 application: 0 new, 0 fixed, 0 unchanged" in ran.out
+
+
+def test_dropping_what_a_workload_still_names_is_new_and_blocks(gate: Gate) -> None:
+    commit(gate.clone, {"web/config.yaml": None})
+    assert gate().code == 1
+    assert gate.told == [("pruned-while-referenced", "web", "web-config")]
+    assert gate.changes == {"web": [("removed", "web-config")]}
+    assert re.search(r"<details open><summary>🔴 <b>pruned-while-referenced</b>", gate.comment)
+    assert "- ConfigMap shop/web-config" in gate.comment
+    assert gate("--fail-on", "never").code == 0
+
+
+def test_an_object_that_another_application_owns_is_new_before_any_sync(gate: Gate) -> None:
+    commit(gate.clone, {"web/role.yaml": ROLE})
+    assert gate().code == 1
+    assert gate.told == [("shared-resource", "admin", "shop-reader")]
+    (finding,) = gate.report["findings"]
+    assert finding["cause"] == "predicted"
+    assert [r["app"]["name"] for r in finding["related"]] == ["web"]
+
+
+def test_drift_that_the_change_writes_down_is_fixed_and_drift_that_stays_is_only_counted(clone: Path) -> None:
+    gate = Gate(
+        clone,
+        GitServer(
+            clone, {"Deployment/web": {"spec": {"replicas": 5}}, "ConfigMap/web-config": {"data": {"MODE": "slow"}}}
+        ),
+    )
+    commit(clone, {"web/deployment.yaml": DEPLOYMENT.replace("NAME", "web").replace("replicas: 2", "replicas: 5")})
+    assert gate().code == 0
+    told = gate.report["gate"]
+    assert (told["new"], told["fixed"], told["unchanged"]) == (0, 1, 1)
+    assert [(f["resource"]["name"], f["pointer"]) for f in told["gone"]] == [("web", "/spec/replicas")]
+    assert "✅ fixed:" in gate.comment
+
+
+def test_a_change_that_does_not_render_says_so_first(gate: Gate) -> None:
+    commit(gate.clone, {"web/config.yaml": "kind: [\n"})
+    assert gate().code == 1
+    assert gate.told == [("comparison-error", "web", "")]
+    assert "does not render" in gate.comment
+
+
+def test_what_rendered_neither_before_nor_after_is_no_failure_of_the_change(clone: Path) -> None:
+    server = GitServer(clone)
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"cart/config.yaml": "kind: [\n"})
+    git(clone, "switch", "feature", "--quiet")
+    git(clone, "merge", "main", "--quiet")
+    commit(clone, {"web/config.yaml": CONFIG.replace("NAME", "web").replace("fast", "slow")})
+    gate = Gate(clone, server)
+    assert gate().code == 0
+    assert gate.told == []
+    assert list(gate.changes) == ["web"]
+    assert any("cart: renders neither at base nor at head" in line for line in gate.report["gate"]["unlisted"])
+
+
+def test_a_checkout_spares_the_server_what_the_files_do_not_touch(gate: Gate) -> None:
+    commit(gate.clone, {"web/config.yaml": CONFIG.replace("NAME", "web").replace("fast", "slow")})
+    assert gate("--checkout", str(gate.clone), "--base", "main").code == 0
+    rendered = {path.split("/")[4] for path in gate.seen if "/manifests" in path}
+    assert rendered == {"web"}
+    assert gate.changes == {"web": [("changed", "web-config")]}
+    assert gate("--checkout", str(gate.clone), "--base", "main", "--all").code == 0
+    assert {path.split("/")[4] for path in gate.seen if "/manifests" in path} == {"web", "cart", "admin"}
+
+
+def test_only_reads_are_sent_and_nothing_is_refreshed(gate: Gate) -> None:
+    commit(gate.clone, {"web/config.yaml": CONFIG.replace("NAME", "web").replace("fast", "slow")})
+    gate()
+    assert gate.seen
+    assert not [path for path in gate.seen if "refresh" in path or "noCache" in path]
+
+
+def test_renders_made_elsewhere_take_the_place_of_the_servers(gate: Gate, tmp_path: Path) -> None:
+    folder = tmp_path / "rendered"
+    (folder / "web").mkdir(parents=True)
+    (folder / "web" / "all.yaml").write_text(DEPLOYMENT.replace("NAME", "web"))
+    (folder / "cart.yaml").write_text((DEPLOYMENT + "---\n" + CONFIG).replace("NAME", "cart"))
+    secret = tmp_path / "outside.yaml"
+    secret.write_text(CONFIG.replace("NAME", "stolen"))
+    (folder / "web" / "link.yaml").symlink_to(secret)
+    assert gate("--rendered", str(folder)).code == 1
+    assert gate.told == [("pruned-while-referenced", "web", "web-config")]
+    assert gate.changes == {"web": [("removed", "web-config")]}
+    assert not [path for path in gate.seen if "revision=" in path]
+
+
+def test_a_child_application_is_inspected_with_its_changed_spec(clone: Path) -> None:
+    ignoring = {"ignoreDifferences": [{"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]}]}
+    child = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": "web", "namespace": "argocd"},
+    }
+    source = {"repoURL": REPO, "path": "web", "targetRevision": "main"}
+    spec = {
+        "project": "default",
+        "source": source,
+        "destination": {"server": "https://kubernetes.default.svc", "namespace": "shop"},
+        "syncPolicy": {"automated": {"prune": True}},
+    }
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"apps/web.yaml": json.dumps({**child, "spec": {**spec, **ignoring}})})
+    server = GitServer(clone, {"Deployment/web": {"spec": {"replicas": 5}}}, {"web": {"spec": ignoring}})
+    git(clone, "switch", "--create", "unignore", "--quiet")
+    commit(clone, {"apps/web.yaml": json.dumps({**child, "spec": spec})})
+    gate = Gate(clone, server)
+    for more in ((), ("--checkout", str(clone), "--base", "main")):
+        ran = gate("--head", "unignore", *more)
+        assert ran.code == 0, ran.err
+        assert [(app, name) for _, app, name in gate.told] == [("web", "web")]
+        assert gate.report["findings"][0]["pointer"] == "/spec/replicas"
+
+
+def test_a_change_cannot_excuse_itself(gate: Gate) -> None:
+    ignore = "ignore:\n- {rule: pruned-while-referenced, reason: trust me}\n"
+    git(gate.clone, "switch", "main", "--quiet")
+    commit(gate.clone, {"base.txt": "base\n"})
+    git(gate.clone, "switch", "feature", "--quiet")
+    annotated = DEPLOYMENT.replace("NAME", "web").replace(
+        "metadata: {name: web}",
+        'metadata: {name: web, annotations: {argolint.dev/ignore.pruned-while-referenced: "trust me"}}',
+        1,
+    )
+    commit(gate.clone, {".argolint.yaml": ignore, "web/config.yaml": None, "web/deployment.yaml": annotated})
+    assert gate("--checkout", str(gate.clone), "--base", "main").code == 1
+    assert gate("--base", "main", cwd=gate.clone).code == 1
+    assert gate.told == [("pruned-while-referenced", "web", "web-config")]
+    refused = gate(cwd=gate.clone)
+    assert refused.code == 2
+    assert "--trusted-config" in refused.err
+    assert gate("--base", "main", "--trusted-config", "feature", cwd=gate.clone).code == 0
+    assert gate.report["findings"][0]["suppressed"]["by"] == "configuration"
+
+
+def test_the_base_decides_what_is_accepted(clone: Path) -> None:
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {".argolint.yaml": "ignore:\n- {rule: pruned-while-referenced, reason: known}\n"})
+    server = GitServer(clone)
+    git(clone, "switch", "--create", "later", "--quiet")
+    commit(clone, {"web/config.yaml": None, ".argolint.yaml": None})
+    gate = Gate(clone, server)
+    assert gate("--head", "later", "--checkout", str(clone), "--base", "main").code == 0
+    assert gate.report["findings"][0]["suppressed"]["reason"] == "known"
+
+
+def test_hostile_manifests_stay_text_in_the_comment(gate: Gate) -> None:
+    evil = "</details><img src=x onerror=alert(1)> @everyone ```\n::error::x \x1b[31m"
+    config = CONFIG.replace("NAME", "web").replace("fast", json.dumps(evil))
+    commit(gate.clone, {"web/config.yaml": config})
+    ran = gate()
+    assert ran.code == 0
+    assert gate.comment.count("<details") == gate.comment.count("</details>") - gate.comment.count("</details><img")
+    assert "\x1b" not in gate.comment + ran.out
+    fences = re.findall(r"(?m)^(`{3,})", gate.comment)
+    assert fences == [fences[0], fences[0]]
+    assert len(fences[0]) > 3
+
+
+def test_what_cannot_start_says_why(gate: Gate) -> None:
+    ran = gate("--repo", "https://git.example.com/none.git")
+    assert ran.code == 2
+    assert "no application of https://argocd.example.com has a source in https://git.example.com/none.git" in ran.err
+    ran = gate("--checkout", str(gate.clone), "--base", "nowhere")
+    assert ran.code == 2
+    assert "has no revision 'nowhere'" in ran.err
+    ran = gate("-o", "sarif=/not/there/x.sarif")
+    assert ran.code == 2
+    assert gate.seen == []

@@ -1,0 +1,236 @@
+"""Which applications a change touches, by repository, revision and changed files of a real clone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint.app import App, app_from_list
+from argolint.errors import UsageError
+from argolint.fleet import IN_CLUSTER, Fleet
+from argolint.touched import Candidate, Git, applications_in, by_files, candidates, same_repository, usual_base
+
+from .gitops import commit, git
+
+REPO = "https://git.example.com/team/apps.git"
+
+
+def app(name: str, *sources: Mapping[str, Any], **annotations: str) -> App:
+    spec: dict[str, Any] = {"destination": {"server": IN_CLUSTER}}
+    spec |= {"source": sources[0]} if len(sources) == 1 else {"sources": list(sources)}
+    raw = {"metadata": {"name": name, "annotations": annotations}, "spec": spec}
+    return app_from_list(
+        raw, server="", cluster=IN_CLUSTER, control_plane="argocd", observed_at=datetime(2026, 1, 1, tzinfo=UTC)
+    )
+
+
+def source(path: str | None = None, revision: str = "main", repo: str = REPO, **more: Any) -> dict[str, Any]:
+    return {"repoURL": repo, "targetRevision": revision, **({"path": path} if path is not None else {}), **more}
+
+
+def fleet(*apps: App) -> Fleet:
+    return Fleet("https://cd.example.com", "v3.5.1", {}, apps)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "https://git.example.com/team/apps",
+        "https://git.example.com/team/apps/",
+        "https://user:pw@git.example.com:8443/team/apps.git",
+        "http://GIT.example.com/team/Apps.git",
+        "git@git.example.com:team/apps.git",
+        "ssh://git@git.example.com:22/team/apps.git",
+    ],
+)
+def test_one_repository_has_many_addresses(other: str) -> None:
+    assert same_repository(REPO, other)
+    assert same_repository(other, REPO)
+
+
+@pytest.mark.parametrize("other", ["", "https://git.example.com/team/apps2.git", "https://example.com/team/apps.git"])
+def test_other_repositories_are_told_apart(other: str) -> None:
+    assert not same_repository(REPO, other)
+
+
+def test_sources_that_follow_the_base_get_the_head_and_pinned_ones_do_not() -> None:
+    follows = app("follows", source("a"))
+    default = app("default", source("b", "HEAD"))
+    release = app("release", source("c", "release-2"))
+    pinned = app("pinned", source("d", "0" * 40))
+    chart = app("chart", {"repoURL": REPO, "chart": "apps", "targetRevision": "1.0.0"})
+    mixed = app("mixed", source("e", "v1"), source(revision="main", ref="values"), source("f", repo="https://x/y"))
+    found, others = candidates(fleet(follows, default, release, pinned, chart, mixed), REPO, "main")
+    assert [(c.app.name, c.positions) for c in found] == [("follows", (1,)), ("default", (1,)), ("mixed", (2,))]
+    assert [a.name for a in others] == ["release", "pinned"]
+
+
+def test_a_base_that_no_application_names_touches_all_that_are_not_pinned() -> None:
+    apps = fleet(
+        app("follows", source("a")), app("release", source("c", "release-2")), app("pin", source("d", "0" * 40))
+    )
+    found, others = candidates(apps, REPO, "1f0e3dad")
+    assert [c.app.name for c in found] == ["follows", "release"]
+    assert [a.name for a in others] == ["pin"]
+
+
+def test_the_usual_base_is_what_most_sources_follow() -> None:
+    apps = fleet(
+        app("a", source("a", "HEAD")),
+        app("b", source("b", "trunk")),
+        app("c", source("c", "release-2"), source("d", "trunk")),
+    )
+    assert usual_base(apps, REPO) == "trunk"
+    assert usual_base(fleet(app("a", source("a", "HEAD"))), REPO) == ""
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "--quiet")
+    commit(
+        tmp_path,
+        {
+            "web/kustomization.yaml": "resources: [deployment.yaml, ../base]\ncomponents: [../parts/tls]\npatches: [{path: ../patches/p.yaml}]\n",
+            "web/deployment.yaml": "kind: Deployment\n",
+            "base/kustomization.yaml": "resources: [service.yaml]\nconfigMapGenerator: [{name: c, files: [x=../shared/app.conf]}]\n",
+            "base/service.yaml": "kind: Service\n",
+            "parts/tls/kustomization.yaml": "kind: Component\n",
+            "patches/p.yaml": "kind: Deployment\n",
+            "shared/app.conf": "a\n",
+            "chart/Chart.yaml": "dependencies: [{name: lib, repository: 'file://../lib'}]\n",
+            "lib/Chart.yaml": "name: lib\n",
+            "values/prod.yaml": "a: 1\n",
+            "docs/readme.md": "text\n",
+        },
+    )
+    git(tmp_path, "switch", "--create", "feature", "--quiet")
+    return tmp_path
+
+
+WEB = app("web", source("web"))
+
+
+@pytest.mark.parametrize(
+    ("file", "touched"),
+    [
+        ("web/deployment.yaml", True),
+        ("web/sub/new.yaml", True),
+        ("base/service.yaml", True),
+        ("base/new.yaml", True),
+        ("parts/tls/new.yaml", True),
+        ("patches/p.yaml", True),
+        ("shared/app.conf", True),
+        ("shared/other.conf", False),
+        ("webapp/deployment.yaml", False),
+        ("chart/Chart.yaml", False),
+        ("docs/readme.md", False),
+    ],
+)
+def test_kustomize_reads_what_its_kustomizations_name(clone: Path, file: str, touched: bool) -> None:
+    commit(clone, {file: "changed\n"})
+    changed = Git(clone).changed_files("main", "feature")
+    assert changed == (file,)
+    assert by_files(Candidate(WEB, (1,)), changed, Git(clone), "main") is touched
+
+
+@pytest.mark.parametrize(
+    ("one", "positions", "file", "touched"),
+    [
+        (app("c", source("chart")), (1,), "lib/Chart.yaml", True),
+        (app("c", source("chart")), (1,), "values/prod.yaml", False),
+        (app("c", source("chart", helm={"valueFiles": ["../values/prod.yaml"]})), (1,), "values/prod.yaml", True),
+        (app("c", source("chart", helm={"valueFiles": ["/values/prod.yaml"]})), (1,), "values/prod.yaml", True),
+        (
+            app(
+                "c",
+                {"repoURL": "https://charts", "chart": "x", "helm": {"valueFiles": ["$v/values/prod.yaml"]}},
+                source(ref="v"),
+            ),
+            (2,),
+            "values/prod.yaml",
+            True,
+        ),
+        (
+            app(
+                "c",
+                {"repoURL": "https://charts", "chart": "x", "helm": {"valueFiles": ["$v/values/prod.yaml"]}},
+                source(ref="v"),
+            ),
+            (2,),
+            "values/dev.yaml",
+            False,
+        ),
+        (app("all", source(".")), (1,), "docs/readme.md", True),
+        (app("up", source("../../etc")), (1,), "docs/readme.md", True),
+    ],
+)
+def test_values_dependencies_and_the_whole_repository(
+    clone: Path, one: App, positions: Sequence[int], file: str, touched: bool
+) -> None:
+    assert by_files(Candidate(one, tuple(positions)), [file], Git(clone), "main") is touched
+
+
+@pytest.mark.parametrize(
+    ("paths", "file", "touched"),
+    [
+        (".", "web/deployment.yaml", True),
+        (".", "base/service.yaml", False),
+        (".;../base", "base/service.yaml", True),
+        ("/shared", "shared/app.conf", True),
+        ("/shared", "web/deployment.yaml", False),
+        ("/shared/*.conf", "shared/app.conf", True),
+        ("/shared/*.conf", "shared/app.yaml", False),
+    ],
+)
+def test_manifest_generate_paths_decides_where_it_is_set(clone: Path, paths: str, file: str, touched: bool) -> None:
+    one = app("web", source("web"), **{"argocd.argoproj.io/manifest-generate-paths": paths})
+    assert by_files(Candidate(one, (1,)), [file], Git(clone), "main") is touched
+
+
+def test_changed_files_name_both_ends_of_a_rename_and_leave_out_what_base_did_meanwhile(clone: Path) -> None:
+    git(clone, "mv", "docs/readme.md", "docs/guide.md")
+    commit(clone, {})
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"web/deployment.yaml": "kind: Job\n"})
+    assert Git(clone).changed_files("main", "feature") == ("docs/guide.md", "docs/readme.md")
+
+
+def test_a_revision_that_is_not_there_says_what_to_fetch(clone: Path) -> None:
+    with pytest.raises(UsageError, match="has no revision 'nowhere'") as caught:
+        Git(clone).changed_files("main", "nowhere")
+    assert "fetch-depth: 0" in caught.value.hint
+
+
+def test_a_revision_cannot_be_an_option(clone: Path) -> None:
+    with pytest.raises(UsageError, match="has no revision"):
+        Git(clone).changed_files("main", "--output=stolen")
+    assert not (clone / "stolen").exists()
+
+
+def test_a_link_in_the_change_is_not_followed(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "secret.yaml"
+    outside.write_text("kind: Application\napiVersion: argoproj.io/v1alpha1\nmetadata: {name: stolen}\n")
+    (clone / "apps.yaml").symlink_to(outside)
+    commit(clone, {})
+    assert list(applications_in(Git(clone), "feature", ["apps.yaml"])) == []
+
+
+def test_applications_are_read_at_a_revision_and_broken_files_hold_none(clone: Path) -> None:
+    one = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\n---\nkind: ConfigMap\n"
+    commit(
+        clone,
+        {"apps/web.yaml": one, "apps/broken.yaml": "kind: Application\n  x: [", "apps/t.yaml": "{{ .Application }}\n"},
+    )
+    files = ["apps/web.yaml", "apps/broken.yaml", "apps/t.yaml", "apps/none.yaml"]
+    assert [a["metadata"]["name"] for a in applications_in(Git(clone), "feature", files)] == ["web"]
+    assert list(applications_in(Git(clone), "main", files)) == []
+
+
+def test_a_folder_that_is_no_clone(tmp_path: Path) -> None:
+    assert not Git(tmp_path).is_clone()
+    with pytest.raises(UsageError, match="has no revision"):
+        Git(tmp_path).changed_files("main", "feature")
