@@ -49,11 +49,6 @@ class Repeat:
         return self.later.rpartition("/")[0]
 
 
-def reads(app: App, fleet: Fleet) -> bool:
-    """Applications with workloads: Argo CD shows nothing of this fault."""
-    return any(r.kind in _WORKLOADS for r in app.resources)
-
-
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object whose manifest has such entries; else one for what a message says."""
     refused = tuple(refusals(app, _MESSAGE))
@@ -108,4 +103,4 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
     )
 
 
-RULE = Rule(id="duplicate-env", family="drift", severity="error", doc=__doc__, check=check, reads=reads, rank=10)
+RULE = Rule(id="duplicate-env", family="drift", severity="error", doc=__doc__, check=check, rank=10)
