@@ -46,7 +46,7 @@ class Plan:
     """How to run: what to look at and what the server may be asked for."""
 
     rules: tuple[Chosen, ...]
-    wanted: Callable[[App], bool] = lambda app: True
+    wanted: Callable[[App, Fleet], bool] = lambda app, fleet: True
     workers: int = 8
     deep: bool = False
     renders: bool = False
@@ -144,7 +144,7 @@ def _list(t: Transport, projects: Sequence[Object], failures: list[Failure]) -> 
 
 def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done, total: None) -> Iterator[AppResult]:
     """One result an application of this shard, in no particular order."""
-    apps = [a for a in fleet.apps if plan.wanted(a) and _in_shard(a.ref, plan.shard)]
+    apps = [a for a in fleet.apps if plan.wanted(a, fleet) and _in_shard(a.ref, plan.shard)]
     done = 0
     ended: list[AuthError] = []
 

@@ -156,7 +156,7 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     fleet, failures = engine.load_fleet(t)
     base_name = change.base or touched.usual_base(fleet, change.repo)
     found, others = touched.candidates(fleet, change.repo, base_name)
-    found = tuple(c for c in found if plan.wanted(c.app))
+    found = tuple(c for c in found if plan.wanted(c.app, fleet))
     specs, children = _respecified(change, fleet, base_name)
     if not found and not others and not specs:
         raise UsageError(

@@ -21,6 +21,7 @@ from argolint.app import App
 from argolint.connection import connection_options
 from argolint.engine import Chosen, Plan
 from argolint.errors import UsageError
+from argolint.fleet import Fleet
 from argolint.model import SEVERITIES, AppRef
 from argolint.narrow import label_selector
 from argolint.report import Report
@@ -152,12 +153,12 @@ class Selection:
     cluster: str | None = None
     repo: str | None = None
 
-    def takes(self, app: App) -> bool:
+    def takes(self, app: App, fleet: Fleet) -> bool:
         return (
             (not self.names or self.names_ref(app.ref))
             and (not self.projects or any(fnmatchcase(app.ref.project, p) for p in self.projects))
             and (not self.app_namespace or app.ref.namespace == self.app_namespace)
-            and (not self.cluster or self._on_cluster(app))
+            and (not self.cluster or self._on_cluster(app, fleet))
             and (not self.repo or any(same_repository(self.repo, str(s.get("repoURL") or "")) for s in app.sources))
             and (not self.selector or label_selector(self.selector)(labels_of(app.raw)))
         )
@@ -169,9 +170,9 @@ class Selection:
             fnmatchcase(ref.name, bare) and (not slash or fnmatchcase(ref.namespace, ns)) for ns, slash, bare in parts
         )
 
-    def _on_cluster(self, app: App) -> bool:
-        destination = app.spec.get("destination") or {}
-        return self.cluster in (app.cluster, destination.get("server"), destination.get("name"))
+    def _on_cluster(self, app: App, fleet: Fleet) -> bool:
+        named = (fleet.clusters.get(app.cluster) or {}).get("name")
+        return self.cluster in (app.cluster, named, *(app.spec.get("destination") or {}).values())
 
 
 def parse_shard(text: str | None) -> tuple[int, int]:
