@@ -51,6 +51,19 @@ def steps(resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef]
     ]
 
 
+def take_over(resource: ResourceId, taker: AppRef) -> str:
+    """The script that gives an object to an application that renders it already."""
+    lines = (
+        "# 1. Guard the live object, so that nothing prunes it:",
+        guard(resource),
+        "# 2. Let the other Application take it over; after that nobody else has it to prune:",
+        sync(taker),
+        "# 3. Take the guard off again:",
+        unguard(resource),
+    )
+    return "\n".join(lines) + "\n"
+
+
 def prunes(app: App, resource: Resource) -> Literal["automatic", "manual", "never"]:
     """Who would prune an object that left this application's manifests: the next automated sync, a person, or nobody."""
     text = annotations_of(resource.live).get(SYNC_OPTIONS) or ""

@@ -76,6 +76,14 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
             Edit("yaml", _plan(shared, None, leavers, off)),
             caveat="always works, whatever the chart does with names; the shared Application must sync before the others",
         )
+    if not leavers:
+        return Fix(
+            f"Hand {shared.id} over to {shared.name(keeper)}, which renders it",
+            "live",
+            str(shared.id),
+            Edit("command", handover.take_over(shared.id, keeper.app)),
+            caveat="the former owner must not render it again, or the two go on taking it from each other",
+        )
     if shared.owner == keeper.app and not any(p.applied for p in leavers):
         return Fix(
             f"Leave {shared.id} to {shared.name(keeper)} and switch it off in {who} before the first sync",
@@ -205,7 +213,9 @@ def _from_release(shared: Shared, party: Party) -> str:
     """Whether a fullnameOverride can help, as far as the names tell."""
     releases = {p.release for p in shared.parties if p.release}
     if not any(release in shared.id.name for release in releases):
-        return "the name does not hold the release name, so fullnameOverride or another helm.releaseName changes nothing: the template must"
+        return (
+            "the name does not hold the release name, so fullnameOverride or another helm.releaseName changes nothing"
+        )
     return (
         "fullnameOverride or a helm.releaseName of its own does the same only where the template derives the name from the"
         f' release ("{party.release}"); where the name is written out, only the template can change it'

@@ -98,8 +98,9 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     """One finding for each object, on its first application; the others are related."""
     told = {fact.app: party_of(fact) for fact in facts}
-    for ref in {ref_of(other) for fact in facts for other in fact.data["others"]} - set(told):
-        told[ref] = Party(ref)
+    for fact in facts:
+        for other in fact.data["others"]:
+            told.setdefault(ref_of(other), Party(ref_of(other), claims=other[-1]))
     parties = [told[ref] for ref in sorted(told)]
     cluster, group, kind, namespace, name = facts[0].data["resource"]
     version = next((p.version for p in parties if p.version), "")
@@ -150,34 +151,34 @@ def _cause(shared: Shared) -> str:
 
 
 def _message(shared: Shared) -> str:
-    who = shared.name
     owner = shared.party(shared.owner) if shared.owner else None
     claimants = [p for p in shared.parties if p is not owner]
+    who = _list([shared.name(p) for p in claimants], "Application")
+    all_ = "both" if len(shared.parties) == 2 else "all"
+    if owner is None:
+        start = f"{shared.id} is rendered by {who}"
+        risk = f"when its owner prunes it or is deleted, {all_} lose it"
+    else:
+        start = f"{shared.id} of {shared.name(owner)} is rendered by {who} too"
+        risk = f"when {shared.name(owner)} prunes it or is deleted, {all_} lose it"
+        if not owner.claims:
+            return f"{shared.id} belongs to {shared.name(owner)}, whose manifests do not show it now, and is rendered by {who}, so when {shared.name(owner)} prunes it or is deleted, {who} loses it."
     fields = _list(list(shared.fields), "field")
-    content = f"with different {fields}" if fields else "with the same content"
-    if owner is not None and not owner.claims:
-        return (
-            f"{shared.id} is rendered by {_list([who(p) for p in claimants], 'Application')}, but its live object belongs to"
-            f" {who(owner)}, so pruning or deleting {who(owner)} deletes it there too."
-        )
-    everyone = _list([who(p) for p in shared.parties], "Application", last="and")
-    owned = f" ({who(owner)} owns the live object)" if owner else ""
-    start = f"{shared.id} is rendered by {everyone}{owned} {content}, so"
+    start += f", with {f'different {fields}' if fields else 'the same content'}, so"
     match _cause(shared):
         case "namespace":
-            risk = f"{who(owner)}, its owner," if owner else "its owner"
-            return f"{start} pruning it or deleting {risk} deletes the namespace with all that the others run in it."
+            return f"{start} {risk} with everything inside."
         case "predicted":
-            new = _list([who(p) for p in claimants if p not in shared.applied], "Application")
-            left = f" and leaves {who(owner)} OutOfSync" if owner else ""
+            new = _list([shared.name(p) for p in claimants if p not in shared.applied], "Application")
+            left = f" and leaves {shared.name(owner)} OutOfSync" if owner else ""
             return f"{start} the first sync of {new} takes it over{left}."
     healing = [p for p in shared.parties if p.self_heal]
     if len(healing) > 1:
-        counts = _list([str(p.attempts) for p in healing], "count", last="and")
-        return f"{start} their self-heals overwrite each other without end ({counts} attempts in the last syncs)."
+        counts = _list([str(p.attempts) for p in healing], "count")
+        return f"{start} their self-heals take it from each other without end ({counts} attempts so far), and {risk}."
     if fields:
-        return f"{start} the last sync wins for all, and deleting or pruning the owner deletes it under the others."
-    return f"{start} each sync takes it over, and deleting or pruning the owner deletes it under the others."
+        return f"{start} the last sync wins for {all_}, and {risk}."
+    return f"{start} each sync takes it over, and {risk}."
 
 
 def _evidence(shared: Shared) -> Iterator[str]:
@@ -235,12 +236,12 @@ def _overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
-def _list(words: Sequence[str], noun: str, last: str = "and") -> str:
+def _list(words: Sequence[str], noun: str) -> str:
     """`a, b and c`, or `a, b, c and 4 more Applications`."""
     head, rest = list(words[:_NAMED]), len(words) - _NAMED
     if rest > 0:
-        return f"{', '.join(head)} {last} {rest} more {noun}{'s' if rest > 1 else ''}"
-    return f" {last} ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
+        return f"{', '.join(head)} and {rest} more {noun}{'s' if rest > 1 else ''}"
+    return " and ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
 
 
 RULE = Rule(

@@ -31,7 +31,7 @@ class Party:
     refused      its last sync failed for this object, by FailOnSharedResource;   failed: it failed, for whatever reason
     applied      it has applied the object at least once
     cascade      deleting the Application deletes what it owns
-    others       the other Applications that the fleet knows to claim the object
+    others       the other Applications that the fleet knows to claim or own the object: as `owner`, then whether they claim it
     """
 
     app: AppRef
@@ -63,7 +63,7 @@ class Party:
     release: str = ""
     namespace: str = ""
     switches: Sequence[Mapping[str, Json]] = ()
-    others: Sequence[Sequence[str]] = ()
+    others: Sequence[Sequence[Json]] = ()
 
     def data(self) -> Mapping[str, Json]:
         """The party as the data of a Fact."""
@@ -106,8 +106,9 @@ def party_of(fact: Fact) -> Party:
     return Party(fact.app, **{k: v for k, v in fact.data.items() if k != "resource"})
 
 
-def ref_of(told: Sequence[str]) -> AppRef:
-    return AppRef(*told)
+def ref_of(told: Sequence[Json]) -> AppRef:
+    namespace, name, project, server, *_ = told
+    return AppRef(namespace, name, project, server)
 
 
 def told(ref: AppRef) -> list[str]:
@@ -163,13 +164,19 @@ def party(
         release=str(dig(source, "helm", "releaseName") or app.name),
         namespace=app.destination_namespace,
         switches=switches,
-        others=[told(ref) for ref in sorted(others)[:_TOLD]],
+        others=[[*told(ref), _claimed_by(fleet, ref, resource)] for ref in sorted(others)[:_TOLD]],
     )
 
 
 def claims(app: App, resource: Resource) -> bool:
     """Whether the application's manifests hold the object, as far as its list can be believed."""
     return resource.claimed and app.desired_known and not app.deleting
+
+
+def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
+    other = fleet.by_ref[ref]
+    listed = other.resource(resource.key)
+    return listed is not None and claims(other, listed)
 
 
 def cascades(app: App) -> bool:
