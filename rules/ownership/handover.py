@@ -12,6 +12,8 @@ from typing import Literal
 from argolint import App, AppRef, Resource, ResourceId
 from argolint.values import annotations_of
 
+_SHOWN = 8
+"""How many Applications a script spells out."""
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 
 
@@ -31,8 +33,8 @@ def unguard(resource: ResourceId) -> str:
 
 
 def sync(app: AppRef) -> str:
-    """A full sync: partial ones and ApplyOutOfSyncOnly may leave stray tracking data where the contents are equal."""
-    return f"argocd app sync {app.namespace}/{app.name} --apply-out-of-sync-only=false"
+    """A full sync: one of chosen resources may leave stray tracking data where the contents are equal."""
+    return f"argocd app sync {app.namespace}/{app.name}"
 
 
 def steps(resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef], off: Sequence[str]) -> list[str]:
@@ -43,9 +45,10 @@ def steps(resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef]
         "# 2. Commit, in one go:",
         *(f"#    - {line}" for line in off),
         "# 3. Sync those that let it go; the guard makes them answer `ignored (no prune)`:",
-        *(sync(app) for app in leavers),
+        *(sync(app) for app in leavers[:_SHOWN]),
+        *([f"# ... and {len(leavers) - _SHOWN} more"] if len(leavers) > _SHOWN else ()),
         "# 4. Sync the one that keeps it, in full: that replaces the stray tracking data of the others:",
-        sync(keeper) if keeper else "argocd app sync <the shared Application> --apply-out-of-sync-only=false",
+        sync(keeper) if keeper else "argocd app sync <the shared Application>",
         "# 5. Take the guard off again:",
         unguard(resource),
     ]
