@@ -7,11 +7,12 @@ through `App.with_states`. Objects are decoded when a rule asks for them, and ne
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import msgspec
 
@@ -34,6 +35,10 @@ class Health:
 
     status: str = ""
     message: str = ""
+
+
+_NO_HEALTH = Health()
+_COMPARED = frozenset(("Synced", "OutOfSync"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +228,7 @@ class Resource:
     @property
     def claimed(self) -> bool:
         """The list shows it as wanted by its application: compared (so neither hook nor skipped) and not to be pruned."""
-        return self.status in ("Synced", "OutOfSync") and not (self.hook or self.requires_pruning)
+        return self.status in _COMPARED and not (self.hook or self.requires_pruning)
 
     @property
     def missing(self) -> bool:
@@ -245,6 +250,75 @@ class Resource:
         return diff.changes(self.predicted or {}, self.normalized or {}, self.live)
 
 
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """One object of the list answer, as small as it can be had: its texts are shared among all rows, names aside."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    version: str
+    status: str
+    health: Health
+    hook: bool
+    requires_pruning: bool
+    sync_wave: int
+
+    @property
+    def claimed(self) -> bool:
+        """See Resource.claimed."""
+        return self.status in _COMPARED and not (self.hook or self.requires_pruning)
+
+
+class Listed(Sequence[Resource]):
+    """The objects of a list entry, each made a Resource when it is looked at: a fleet has a million of them.
+
+    Whoever looks often makes a tuple of it; the engine does so for the application that it examines.
+    """
+
+    __slots__ = ("cluster", "rows")
+
+    def __init__(self, rows: tuple[Row, ...], cluster: str) -> None:
+        self.rows = rows
+        self.cluster = cluster
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Resource: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Resource]: ...
+
+    def __getitem__(self, index: int | slice) -> Resource | Sequence[Resource]:
+        if isinstance(index, slice):
+            return tuple(_listed(row, self.cluster) for row in self.rows[index])
+        return _listed(self.rows[index], self.cluster)
+
+    def find(self, key: ResourceKey) -> Resource | None:
+        """The object of that identity."""
+        wanted = key[1:]
+        for row in self.rows if key.cluster == self.cluster else ():
+            if row.name == key.name and (row.group, row.kind, row.namespace, row.name) == wanted:
+                return _listed(row, self.cluster)
+        return None
+
+    def __iter__(self) -> Iterator[Resource]:
+        return (_listed(row, self.cluster) for row in self.rows)
+
+
+def _listed(row: Row, cluster: str) -> Resource:
+    return Resource(
+        ResourceId(row.group, row.kind, row.namespace, row.name, row.version, cluster),
+        status=row.status,
+        health=row.health,
+        hook=row.hook,
+        requires_pruning=row.requires_pruning,
+        sync_wave=row.sync_wave,
+    )
+
+
 @dataclass(frozen=True)
 class App:
     """One Application as rules see it. `raw` is the Application object of the server's list."""
@@ -253,7 +327,7 @@ class App:
     raw: Object
     cluster: str
     observed_at: datetime
-    resources: tuple[Resource, ...] = ()
+    resources: Sequence[Resource] = ()
     tree: Object = field(default_factory=dict)
     read: bool = False
     evidence: Mapping[Want, Any] = field(default_factory=dict)
@@ -309,6 +383,11 @@ class App:
     def desired_known(self) -> bool:
         """False under a condition that keeps Argo CD from rendering or comparing."""
         return not any(c.type in BLINDING for c in self.conditions)
+
+    @property
+    def rows(self) -> Sequence[Row] | Sequence[Resource]:
+        """The objects for those who only count or compare identities: nothing is made for it."""
+        return self.resources.rows if isinstance(self.resources, Listed) else self.resources
 
     @property
     def deleting(self) -> bool:
@@ -388,11 +467,12 @@ class App:
         return {r.key: r for r in self.resources}
 
     def resource(self, key: ResourceKey) -> Resource | None:
-        return self._by_key.get(key)
+        """The managed object of that identity."""
+        return self.resources.find(key) if isinstance(self.resources, Listed) else self._by_key.get(key)
 
     def find(self, group: str, kind: str, namespace: str, name: str) -> Resource | None:
         """A managed object of this application on its own cluster."""
-        return self._by_key.get(ResourceKey(self.cluster, group, kind, namespace, name))
+        return self.resource(ResourceKey(self.cluster, group, kind, namespace, name))
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -465,26 +545,24 @@ def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str,
     metadata = raw.get("metadata") or {}
     namespace = metadata.get("namespace") or control_plane
     ref = AppRef(namespace, metadata.get("name", ""), dig(raw, "spec", "project") or "default", server)
-    app = App(ref, raw, cluster, observed_at)
-    return replace(app, resources=tuple(_listed(r, cluster) for r in items(raw, "status", "resources")))
+    rows = tuple(_row(r) for r in items(raw, "status", "resources"))
+    status = {k: v for k, v in (raw.get("status") or {}).items() if k != "resources"}
+    return App(ref, {**raw, "status": status}, cluster, observed_at, Listed(rows, cluster))
 
 
-def _listed(raw: Object, cluster: str) -> Resource:
-    health = raw.get("health") or {}
-    return Resource(
-        ResourceId(
-            raw.get("group", ""),
-            raw.get("kind", ""),
-            raw.get("namespace", ""),
-            raw.get("name", ""),
-            raw.get("version", ""),
-            cluster,
-        ),
-        status=raw.get("status", ""),
-        health=Health(health.get("status", ""), health.get("message", "")),
-        hook=bool(raw.get("hook")),
-        requires_pruning=bool(raw.get("requiresPruning")),
-        sync_wave=int(raw.get("syncWave") or 0),
+def _row(raw: Object) -> Row:
+    health = raw.get("health")
+    return Row(
+        sys.intern(raw.get("group") or ""),
+        sys.intern(raw.get("kind") or ""),
+        sys.intern(raw.get("namespace") or ""),
+        raw.get("name") or "",
+        sys.intern(raw.get("version") or ""),
+        sys.intern(raw.get("status") or ""),
+        Health(health.get("status", ""), health.get("message", "")) if health else _NO_HEALTH,
+        bool(raw.get("hook")),
+        bool(raw.get("requiresPruning")),
+        int(raw.get("syncWave") or 0),
     )
 
 

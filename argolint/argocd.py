@@ -6,7 +6,7 @@ Lists may be `null`; numbers are numbers whatever swagger.json says; every field
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -58,12 +58,16 @@ def application_sets(t: Transport) -> tuple[Object, ...]:
     return items(_object(t, "/api/v1/applicationsets"), "items")
 
 
-def applications(t: Transport, query: Query = ()) -> tuple[Object, ...]:
+def applications(t: Transport, query: Query = ()) -> Iterator[Object]:
     """Application objects, sorted by name; there is no paging. Over the server's message limit: ApiError 429.
+
+    The request is made at once, each object is decoded when it is its turn: a large fleet never stands in memory whole.
 
     `query`: name, projects (repeated), selector, repo, appNamespace, fields (comma list; conditions cannot be had through it).
     """
-    return items(_object(t, "/api/v1/applications", query), "items")
+    path = "/api/v1/applications"
+    found: _Applications = _typed(_get(t, path, query), _Applications, t, path)
+    return (msgspec.json.decode(raw) for raw in found.items or ())
 
 
 def application(t: Transport, ref: AppRef) -> Object:
@@ -155,6 +159,10 @@ def sync_windows(t: Transport, ref: AppRef) -> Object:
 def revision_metadata(t: Transport, ref: AppRef, revision: str) -> Object:
     """author, date, message, tags of a Git revision."""
     return _object(t, f"{_app_path(ref)}/revisions/{quote(revision, safe='')}/metadata", _app_query(ref))
+
+
+class _Applications(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
 
 
 class _ManagedResources(msgspec.Struct):

@@ -185,6 +185,7 @@ def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
 
 def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     """Read what one application needs, then inspect it. Only AuthError escapes."""
+    app = replace(app, resources=tuple(app.resources))  # the rules look at each of them many times
     app, failures = load(t, app, fleet, plan, states=plan.deep or needs_states(app, fleet, plan.rules))
     result = inspect(app, fleet, plan.rules)
     return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))))

@@ -42,12 +42,18 @@ class Fleet:
 
     @cached_property
     def _owners(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
-        found: dict[ResourceKey, list[AppRef]] = defaultdict(list)
+        found: dict[ResourceKey, tuple[AppRef, ...]] = {}
+        several: dict[ResourceKey, set[AppRef]] = {}
         for app in self.apps:
-            for resource in app.resources:
-                if not resource.hook:
-                    found[resource.key].append(app.ref)
-        return {key: tuple(sorted(set(refs))) for key, refs in found.items()}
+            alone = (app.ref,)
+            for row in app.rows:
+                if not row.hook:
+                    key = ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)
+                    known = found.setdefault(key, alone)
+                    if known is not alone:
+                        several.setdefault(key, set(known)).add(app.ref)
+        found.update((key, tuple(sorted(refs))) for key, refs in several.items())
+        return found
 
     def owners(self, key: ResourceKey) -> tuple[AppRef, ...]:
         """The applications whose list entry names this object (hooks aside), sorted."""
@@ -60,19 +66,20 @@ class Fleet:
         Told by the list alone. Hooks, skipped objects and copied tracking data have no sync status and claim nothing; an
         object to be pruned is no longer wanted; the list of an application that Argo CD cannot render or compare is stale.
         """
-        first: dict[ResourceKey, AppRef] = {}
-        several: dict[ResourceKey, set[AppRef]] = {}
-        for app in self.apps:
-            if not app.desired_known or app.deleting:
-                continue
-            for resource in app.resources:
-                if not resource.claimed:
-                    continue
-                key = resource.key
-                other = first.setdefault(key, app.ref)
-                if other is not app.ref:
-                    several.setdefault(key, {other}).add(app.ref)
-        return {key: tuple(sorted(refs)) for key, refs in several.items()}
+        claimants = [app for app in self.apps if app.desired_known and not app.deleting]
+        seen: set[int] = set()
+        again: set[int] = set()  # numbers are a tenth of the identities: those are made for the few that recur
+        for app in claimants:
+            for row in app.rows:
+                if row.claimed:
+                    mark = hash((app.cluster, row.group, row.kind, row.namespace, row.name))
+                    (again if mark in seen else seen).add(mark)
+        found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
+        for app in claimants if again else ():
+            for row in app.rows:
+                if row.claimed and hash((app.cluster, row.group, row.kind, row.namespace, row.name)) in again:
+                    found[ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)].add(app.ref)
+        return {key: tuple(sorted(refs)) for key, refs in found.items() if len(refs) > 1}
 
     @cached_property
     def contests(self) -> Mapping[AppRef, tuple[ResourceKey, ...]]:

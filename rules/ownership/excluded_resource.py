@@ -53,7 +53,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         resource = _resource(app, found["group"], found["kind"], found["name"])
         kind = f"{resource.group}/{resource.kind}" if resource.group else resource.kind
-        default = " (excluded by default since 3.0)" if resource.kind in _DEFAULT and fleet.at_least(3, 0) else ""
+        default = " (by default since 3.0)" if resource.kind in _DEFAULT and fleet.at_least(3, 0) else ""
         yield Finding(
             message=f"{resource} is among the manifests, but {kind} is excluded in the settings{default}, so it is never applied and the Application shows Synced without it.",
             at=Location(app.ref, resource),

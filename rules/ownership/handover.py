@@ -12,6 +12,8 @@ from typing import Literal
 from argolint import App, AppRef, Resource, ResourceId
 from argolint.values import annotations_of
 
+_SHOWN = 8
+"""How many Applications a script spells out."""
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 
 
@@ -31,8 +33,8 @@ def unguard(resource: ResourceId) -> str:
 
 
 def sync(app: AppRef) -> str:
-    """A full sync: partial ones and ApplyOutOfSyncOnly may leave stray tracking data where the contents are equal."""
-    return f"argocd app sync {app.namespace}/{app.name} --apply-out-of-sync-only=false"
+    """A full sync: one of chosen resources may leave stray tracking data where the contents are equal."""
+    return f"argocd app sync {app.namespace}/{app.name}"
 
 
 def steps(resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef], off: Sequence[str]) -> list[str]:
@@ -43,12 +45,26 @@ def steps(resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef]
         "# 2. Commit, in one go:",
         *(f"#    - {line}" for line in off),
         "# 3. Sync those that let it go; the guard makes them answer `ignored (no prune)`:",
-        *(sync(app) for app in leavers),
+        *(sync(app) for app in leavers[:_SHOWN]),
+        *([f"# ... and {len(leavers) - _SHOWN} more"] if len(leavers) > _SHOWN else ()),
         "# 4. Sync the one that keeps it, in full: that replaces the stray tracking data of the others:",
-        sync(keeper) if keeper else "argocd app sync <the shared Application> --apply-out-of-sync-only=false",
+        sync(keeper) if keeper else "argocd app sync <the shared Application>",
         "# 5. Take the guard off again:",
         unguard(resource),
     ]
+
+
+def take_over(resource: ResourceId, taker: AppRef) -> str:
+    """The script that gives an object to an application that renders it already."""
+    lines = (
+        "# 1. Guard the live object, so that nothing prunes it:",
+        guard(resource),
+        "# 2. Let the other Application take it over; after that nobody else has it to prune:",
+        sync(taker),
+        "# 3. Take the guard off again:",
+        unguard(resource),
+    )
+    return "\n".join(lines) + "\n"
 
 
 def prunes(app: App, resource: Resource) -> Literal["automatic", "manual", "never"]:

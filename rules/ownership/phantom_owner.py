@@ -22,11 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
 from argolint.values import annotations_of, labels_of
 
 from .handover import kubectl_name, sync
-from .tracking import TRACKING_ID, SharedWarning, owner_among, shared_warnings, tracking_of, warned_resources
+from .tracking import (
+    TRACKING_ID,
+    SharedWarning,
+    is_tracking,
+    owner_among,
+    shared_warnings,
+    tracking_of,
+    warned_resources,
+)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -46,6 +54,7 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
     live = resource.live if resource else None
     why, sure, fixes = _reason(app, fleet, warning.owner, resource, live)
     tracking = tracking_of(live, fleet)
+    moved = [c.pointer for c in resource.changes if is_tracking(c.pointer, fleet)] if resource else []
     evidence = [f"condition SharedResourceWarning: {warning.condition.message}"]
     if tracking:
         evidence.append(f'{tracking.by} of the live object says "{tracking.instance}"')
@@ -55,7 +64,10 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
         confidence="proven" if sure else "likely",
         evidence=tuple(evidence),
         fixes=fixes,
-        explains=(warning.condition.symptom,),
+        explains=(
+            warning.condition.symptom,
+            *(Symptom.change(resource.id, p) for p in moved if resource),
+        ),
     )
 
 

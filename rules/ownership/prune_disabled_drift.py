@@ -28,7 +28,7 @@ from .tracking import copied_tracking
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each application; its extraneous objects are related."""
-    if not app.desired_known or app.deleting:
+    if app.sync_status != "OutOfSync" or not app.desired_known or app.deleting:
         return
     extra = [r for r in app.resources if _extraneous(r) and not copied_tracking(r, fleet)]
     kept = {r.id: reason for r in extra if (reason := _why_kept(app, r))}
@@ -36,7 +36,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     only = not any(r.status == "OutOfSync" and r.id not in kept for r in app.resources)
     names = sorted(kept)
-    listed = ", ".join(str(id_) for id_ in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    shown = [str(id_) for id_ in names[:3]] + ([f"{len(names) - 3} more"] if len(names) > 3 else [])
+    listed = " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
     verb = "is" if len(names) == 1 else "are"
     reasons = sorted(set(kept.values()))
     yield Finding(

@@ -120,7 +120,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         severity: Severity | None = None if automatic and not maker else "info"
         how = "automated pruning deletes it" if automatic else "the next sync with prune deletes it"
         yield Finding(
-            message=f"{id_} left the manifests, but {_who(users, app)} still {_verb(resource, users)}, so {how}{_outcome(resource, maker)}.",
+            message=f"{id_} left the manifests, but {_who(users, app)} still {_verb(resource, users)}, so {how}{_outcome(resource, users, maker)}.",
             at=Location(app.ref, id_),
             severity=severity,
             evidence=tuple(_evidence(app, users)),
@@ -212,14 +212,21 @@ def _verb(resource: Resource, users: list[_User]) -> str:
     return "names it" if one else "name it"
 
 
-def _outcome(resource: Resource, maker: str) -> str:
+def _outcome(resource: Resource, users: list[_User], maker: str) -> str:
     if maker:
         return f" and {maker} makes it anew shortly after"
     if resource.kind == "CustomResourceDefinition":
         return " and with it every object of that kind"
     if resource.kind == "Namespace":
         return " and with it everything inside"
-    return " under them" if resource.kind not in ("Secret", "ConfigMap") else " and the next pod cannot start"
+    if resource.kind in ("Secret", "ConfigMap", "PersistentVolumeClaim", "ServiceAccount") and any(map(_in_pod, users)):
+        return " and the next pod cannot start"
+    return " under it" if len({(u.app, u.id) for u in users}) == 1 else " under them"
+
+
+def _in_pod(user: _User) -> bool:
+    """Whether the name stands in a pod template."""
+    return user.id.kind in ("Pod", "CronJob") or "/template/" in user.pointer
 
 
 def _evidence(app: App, users: list[_User]) -> Iterator[str]:

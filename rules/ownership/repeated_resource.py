@@ -46,7 +46,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             outcome = "so the last one wins and the others are dropped"
         elif fields:
             more = f" and {len(fields) - 3} more fields" if len(fields) > 3 else ""
-            outcome = f"with different {', '.join(fields[:3])}{more}, so the last one wins and the others are dropped"
+            named = (
+                " and ".join([", ".join(fields[:-1]), fields[-1]]) if 1 < len(fields) <= 3 else ", ".join(fields[:3])
+            )
+            outcome = f"with different {named}{more}, so the last one wins and the others are dropped"
         else:
             outcome = "with the same content, so an edit of one copy may do nothing"
         yield Finding(
@@ -61,7 +64,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _copies(app: App, resource: ResourceId) -> list[Object]:
     """Every rendered copy in order; a copy without a namespace belongs to the destination's."""
     rendered: tuple[Object, ...] = app.evidence.get(Want("manifests")) or ()
-    found = []
+    found: list[Object] = []
     for obj in rendered:
         metadata = obj.get("metadata") or {}
         group = str(obj.get("apiVersion") or "").rpartition("/")[0]
@@ -72,7 +75,7 @@ def _copies(app: App, resource: ResourceId) -> list[Object]:
             resource.namespace,
             resource.name,
         ):
-            found.append(obj)
+            found.append({**obj, "metadata": {**metadata, **({"namespace": namespace} if namespace else {})}})
     return found
 
 

@@ -8,41 +8,37 @@ from typing import Any
 
 import yaml
 
-from argolint import App, Edit, Fix, Json, Resource
+from argolint import Edit, Fix, Json
 from argolint.model import FixTarget
 
 from . import handover
-from .sharing import Party, Shared
+from .sharing import Party, Shared, enumerated
 
 _LONG = 6000
 """Characters of JSON from which on a manifest is not printed in a fix (a CustomResourceDefinition has many more)."""
+_LINES = 8
+"""How many Applications' ways to let an object go are spelled out."""
 _MERGED = {"ClusterRoleBinding": "subjects", "RoleBinding": "subjects", "ClusterRole": "rules", "Role": "rules"}
 """RBAC lists of which a common owner needs the items of all."""
-
-
-def switches(app: App, resource: Resource) -> list[Mapping[str, Json]]:
-    """What the charts of this application offer for the object; see `Party.switches`."""
-    return []
 
 
 def fixed_names(shared: Shared) -> Iterator[str]:
     """Why no value of the chart can give each release its own name, where that is known."""
     for label in sorted({s["chart"] for p in shared.parties for s in p.switches if not s["rename"]}):
-        yield f"chart {label} knows no value that renames it: unique names are no way out"
+        yield f"chart {label} has no value that renames it: unique names are no way out"
 
 
 def fixes(shared: Shared) -> Iterator[Fix]:
     """The ways out, best first."""
     keeper = _keeper(shared)
-    if shared.id.kind == "Namespace" and not shared.id.group:
+    if shared.namespace:
         yield _namespace(shared, keeper or shared.parties[0])
     yield _one_owner(shared, keeper)
     yield from _own_names(shared, keeper)
-    everyone = " and ".join(shared.name(p) for p in shared.parties)
     yield Fix(
         "Make a sync fail rather than take another Application's object",
         "application",
-        f"spec of {everyone}",
+        f"spec of {shared.names(shared.parties)}",
         Edit("yaml", "spec:\n  syncPolicy:\n    syncOptions:\n    - FailOnSharedResource=true\n"),
         caveat="a guard and no cure: while the object is shared, every sync of an Application that does not own it fails",
     )
@@ -51,63 +47,97 @@ def fixes(shared: Shared) -> Iterator[Fix]:
 def _keeper(shared: Shared) -> Party | None:
     """Who should own the object: the Application that syncs first, else the owner; None when a new, shared one should.
 
-    Releases of one chart in several namespaces are equals: none of them is the base of the others.
+    Releases of one chart in several namespaces are equals: none of them is the base of the others, unless the chart itself
+    has a switch, so that it stays whole in one of them.
     """
     firm = [p for p in shared.parties if p.claims]
     equals = len({p.origin for p in firm}) == 1 and firm[0].repo and len({p.namespace for p in firm}) > 1
-    if not firm or (equals and not shared.id.namespace and len({p.wave for p in firm}) == 1):
+    switched = any(s["off"] for p in firm for s in p.switches)
+    if not firm or (equals and not shared.id.namespace and not switched and len({p.wave for p in firm}) == 1):
         return None
     return min(firm, key=lambda p: (p.wave, p.app != shared.owner, p.app))
 
 
 def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
+    """Fix A: one Application keeps the object, the others stop rendering it."""
     leavers = [p for p in shared.parties if p is not keeper and p.claims]
-    who = " and ".join(shared.name(p) for p in leavers)
-    off = [line for p in leavers for line in _off(shared, p)]
-    off = list(dict.fromkeys(off))
-    values = [s for p in leavers for s in p.switches if s["off"]]
-    target: FixTarget = "helm-values" if values else "manifest"
-    where = ", ".join(dict.fromkeys(s["where"] for s in values)) or ", ".join(dict.fromkeys(map(_place, leavers)))
+    who = shared.names(leavers)
     if keeper is None:
         return Fix(
             f"Move {shared.id} to one shared Application and switch it off in {who}",
-            target,
-            where,
-            Edit("yaml", _plan(shared, None, leavers, off)),
+            "manifest",
+            _places(leavers),
+            Edit("yaml", _plan(shared, None, leavers)),
             caveat="always works, whatever the chart does with names; the shared Application must sync before the others",
         )
+    if not leavers:
+        return Fix(
+            f"Hand {shared.id} over to {shared.name(keeper)}, which renders it",
+            "live",
+            str(shared.id),
+            Edit("command", handover.take_over(shared.id, keeper.app)),
+            caveat="the former owner must not render it again, or the two go on taking it from each other",
+        )
+    blocks = [_first_switch(p) for p in leavers]
+    values = next((b for b in blocks if b), None)
+    target: FixTarget = "manifest" if values is None else "application" if values["spec"] else "helm-values"
+    where = (
+        _places(leavers)
+        if values is None
+        else enumerated(list(dict.fromkeys(b["where"] for b in blocks if b)), "place")
+    )
+    text = values["off"][0] if values and all(b and b["off"][0] == values["off"][0] for b in blocks) else ""
     if shared.owner == keeper.app and not any(p.applied for p in leavers):
         return Fix(
             f"Leave {shared.id} to {shared.name(keeper)} and switch it off in {who} before the first sync",
             target,
             where,
-            Edit("text", "\n".join(off) + "\n"),
+            Edit("yaml", text) if text else Edit("text", "\n".join(_offs(shared, leavers)) + "\n"),
             safe=True,
         )
+    plan = _plan(shared, keeper, leavers)
     return Fix(
         f"Keep {shared.id} in {shared.name(keeper)} alone and switch it off in {who}",
         target,
         where,
-        Edit("command", _plan(shared, keeper, leavers, off)),
-        caveat=_decide(shared, keeper),
+        Edit("yaml", _commented(plan) + f"# the values of step 2:\n{text}") if text else Edit("command", plan),
+        caveat="; ".join(_losses(shared, keeper, values)),
     )
 
 
-def _decide(shared: Shared, keeper: Party) -> str:
+def _first_switch(party: Party) -> Mapping[str, Json] | None:
+    return next((s for s in party.switches if s["off"]), None)
+
+
+def _losses(shared: Shared, keeper: Party, switch: Mapping[str, Json] | None) -> Iterator[str]:
     """What the others lose."""
-    if not shared.fields:
-        return ""
-    fields = ", ".join(list(shared.fields)[:3])
-    return f"first put into {shared.name(keeper)} what all need: the others then run with its {fields}"
+    if shared.fields:
+        fields = ", ".join(list(shared.fields)[:3])
+        yield f"first put into {shared.name(keeper)} what all need: the others then run with its {fields}"
+    if switch and switch["part"]:
+        yield "the chart can only switch the whole component off"
 
 
-def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party], off: Sequence[str]) -> str:
-    """The steps: as comments around the manifest for a new owner, else as a script."""
-    lines = handover.steps(shared.id, keeper.app if keeper else None, [p.app for p in leavers], off)
-    if keeper is not None:
-        return "\n".join(lines) + "\n"
-    commented = [line if line.startswith("#") else f"#    $ {line}" for line in lines]
-    return "\n".join(commented) + "\n# The manifest for the shared Application:\n" + _manifest(shared)
+def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str:
+    """The steps as a script; for a new owner as comments above the manifest that it gets."""
+    off = _offs(shared, leavers)
+    together = sorted({name for p in leavers for name in p.along})
+    if together:
+        off.append(f"the same for what these Applications share besides: {', '.join(together)}")
+    off.append(
+        'where an app of apps makes them all, the owner syncs first: metadata.annotations argocd.argoproj.io/sync-wave: "-1"'
+        " on that Application (Argo CD waits for it only with a health check for argoproj.io/Application in argocd-cm)"
+    )
+    if keeper is None:
+        off.insert(0, "to the shared Application: the manifest below")
+    told = [p.app for p in leavers]
+    script = "\n".join(handover.steps(shared.id, keeper.app if keeper else None, told, off)) + "\n"
+    return script if keeper else _commented(script) + "# the manifest for the shared Application:\n" + _manifest(shared)
+
+
+def _commented(script: str) -> str:
+    """A script as YAML comments."""
+    return "".join(f"{line}\n" if line.startswith("#") else f"#    $ {line}\n" for line in script.splitlines())
 
 
 def _manifest(shared: Shared) -> str:
@@ -134,58 +164,62 @@ def _place(party: Party) -> str:
     return f"{party.path or '.'} of {party.repo}" if party.repo else f"the source of {party.app}"
 
 
-def _off(shared: Shared, party: Party) -> Iterator[str]:
-    """How an application stops rendering the object."""
-    for switch in party.switches:
-        for values in switch["off"]:
-            yield f"{shared.name(party)}: in {switch['where']} set {values}"
-            return
+def _places(parties: Sequence[Party]) -> str:
+    return enumerated(list(dict.fromkeys(map(_place, parties))), "source")
+
+
+def _offs(shared: Shared, leavers: Sequence[Party]) -> list[str]:
+    """How each application stops rendering the object; once for those that render the same chart."""
+    lines = list(dict.fromkeys(_off(shared, party) for party in leavers))
+    return lines if len(lines) <= _LINES else [*lines[:_LINES], f"and so for {len(lines) - _LINES} more"]
+
+
+def _off(shared: Shared, party: Party) -> str:
+    switch = _first_switch(party)
     place, name = _place(party), shared.id.name
+    if switch:
+        values = json.dumps(yaml.safe_load(switch["off"][0]))
+        return f"{shared.name(party)}: in {switch['where']} set {values}"
     if party.tool == "Helm" and party.chart:
-        yield f"{shared.name(party)}: find the value of {place} that switches it off (`helm show values`)"
-    elif party.tool == "Helm":
-        yield (
-            f"{place}: put the template that renders it (grep -rn '{name}' {party.path}/templates) behind a value:"
+        return f"{shared.name(party)}: find the value of {place} that switches it off (`helm show values`)"
+    if party.tool == "Helm":
+        return (
+            f"{place}: put the template that renders it (grep -rn '{name}' {party.path}/templates) behind a value of its own:"
             " {{- if .Values.<part>.createShared }} ... {{- end }}, false by default"
         )
-    elif party.tool == "Kustomize":
-        yield f"{shared.name(party)}: drop it from {place}, or delete it there by a patch with `$patch: delete`"
-    else:
-        yield f"{shared.name(party)}: delete its manifest from {place}"
+    if party.tool == "Kustomize":
+        return f"{shared.name(party)}: drop it from {place}, or delete it there by a patch with `$patch: delete`"
+    return f"{shared.name(party)}: delete its manifest from {place}"
 
 
 def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
-    """One name per release or Application, where the source allows one."""
-    leavers = [p for p in shared.parties if p.claims and p is not keeper]
-    if not leavers or shared.id.kind in ("Namespace", "CustomResourceDefinition", "APIService"):
+    """Fix B: one name per release or Application, where the source allows one."""
+    firm = [p for p in shared.parties if p.claims]
+    leavers = [p for p in firm if p is not keeper]
+    if not leavers or shared.id.kind in _NAME_IS_MEANING:
         return
     party = leavers[-1]
-    name = shared.id.name
-    known = list(party.switches)
-    if known:
-        renames = next((s["rename"] for s in known if s["rename"]), ())
-        if renames:
+    if party.switches:
+        rename = next((s for s in party.switches if s["rename"]), None)
+        if rename:
             yield Fix(
-                "Give each release its own name",
+                f"Give the release of {shared.name(party)} its own name",
                 "helm-values",
-                f"{known[0]['where']} of {shared.name(party)}",
-                Edit("yaml", str(renames[0])),
-                caveat=_RENAMED,
+                rename["where"],
+                Edit("yaml", rename["rename"]),
+                caveat="an override renames other objects of the chart too: new ones are made, the old ones pruned, and"
+                " data of StatefulSets does not follow",
             )
-        return
-    if party.tool == "Helm" and not party.chart:
-        firm = [p for p in shared.parties if p.claims]
-        if len({p.namespace for p in firm}) == len(firm):
-            part = "{{ .Release.Namespace }}"
-        elif len({p.release for p in firm}) == len(firm):
-            part = "{{ .Release.Name }}"
-        else:
+    elif party.tool == "Helm" and not party.chart:
+        apart = len({p.namespace for p in firm}) == len(firm)
+        if not apart and len({p.release for p in firm}) < len(firm):
             return
+        part = "{{ .Release.Namespace }}" if apart else "{{ .Release.Name }}"
         yield Fix(
             "Name it per release in the chart's own template",
             "manifest",
             f"{party.path}/templates of {party.repo}",
-            Edit("yaml", f"metadata:\n  name: {part}-{name}\n"),
+            Edit("yaml", f"metadata:\n  name: {part}-{shared.id.name}\n"),
             caveat=f"{_from_release(shared, party)}; whatever refers to it by name must follow",
         )
     elif party.tool in ("Directory", "Kustomize"):
@@ -193,22 +227,25 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             f"Give it another name in {shared.name(party)}",
             "manifest",
             _place(party),
-            Edit("yaml", f"metadata:\n  name: {name}-{party.app.name}\n"[:300]),
+            Edit("yaml", f"metadata:\n  name: {shared.id.name}-{party.app.name}\n"),
             caveat="whatever refers to it by name in that Application must follow",
         )
 
 
-_RENAMED = "renames other objects of the chart too: new ones are made and the old ones pruned, and data of StatefulSets does not follow"
+_NAME_IS_MEANING = ("Namespace", "CustomResourceDefinition", "APIService")
+"""Kinds whose name is prescribed."""
 
 
 def _from_release(shared: Shared, party: Party) -> str:
     """Whether a fullnameOverride can help, as far as the names tell."""
     releases = {p.release for p in shared.parties if p.release}
     if not any(release in shared.id.name for release in releases):
-        return "the name does not hold the release name, so fullnameOverride or another helm.releaseName changes nothing: the template must"
+        return (
+            "the name does not hold the release name, so fullnameOverride or another helm.releaseName changes nothing"
+        )
     return (
         "fullnameOverride or a helm.releaseName of its own does the same only where the template derives the name from the"
-        f' release ("{party.release}"); where the name is written out, only the template can change it'
+        f' release ("{party.release}"); where the name is written out it changes nothing'
     )
 
 

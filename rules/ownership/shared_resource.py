@@ -45,14 +45,17 @@ from argolint import (
 )
 from argolint.values import show
 
-from .shared_fixes import fixed_names, fixes, switches
-from .sharing import Party, Shared, claims, content_differences, party, party_of, ref_of
+from ..nondeterminism.charts import releases  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
+from .shared_fixes import fixed_names, fixes
+from .sharing import Party, Shared, claims, content_differences, enumerated, party, party_of, ref_of
 from .tracking import owner_among, shared_warnings, tracking_of, warned_resources
 
 _READ = 8
 """How many claimants of one object are read for its content; the list tells the rest."""
-_NAMED = 3
-"""How many fields or Applications a message names before it counts the others."""
+_TOLD = 20
+"""How many other claimants one fact names: the facts of all of them name them all, and a fact stays small."""
+_ALONG = 5
+"""How many other objects of the same Applications a fix names."""
 _SHOWN = 6
 """How many differing fields the evidence shows with their values."""
 
@@ -65,41 +68,44 @@ def reads(app: App, fleet: Fleet) -> bool:
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     """One fact for each object that this application shares, as the fleet, a warning or the tracking data tell."""
     warned: dict[ResourceKey, list[str]] = {}
-    parties: dict[ResourceKey, set[AppRef]] = {
-        key: set(fleet.contested[key]) for key in fleet.contests.get(app.ref, ())
-    }
+    owners: dict[ResourceKey, list[AppRef]] = {key: [] for key in fleet.contests.get(app.ref, ())}
     for warning in shared_warnings(app):
         for resource in warned_resources(warning, app, fleet):
             owner = owner_among(fleet, resource.key, warning.owner)
             if owner is not None:
-                parties.setdefault(resource.key, set()).add(owner.ref)
+                owners.setdefault(resource.key, []).append(owner.ref)
                 warned.setdefault(resource.key, []).append(warning.condition.message)
-    for resource in app.resources:
+    for resource in app.resources if app.read else ():
         tracking = tracking_of(resource.live, fleet) if claims(app, resource) else None
         owner = owner_among(fleet, resource.key, tracking.instance) if tracking else None
         if owner is not None and owner.ref != app.ref:
-            parties.setdefault(resource.key, set()).add(owner.ref)
-    for key, refs in sorted(parties.items()):
+            owners.setdefault(resource.key, []).append(owner.ref)
+    charts = releases(app) if owners and app.read else ()
+    for key, others in sorted(owners.items()):
         found = app.resource(key)
-        others = sorted(refs - {app.ref})
-        if found is not None and others:
+        parties = fleet.contested.get(key, ())
+        beside = sorted({*others, *parties[: _TOLD + 1]} - {app.ref})
+        if found is not None and beside:
+            told = party(app, found, fleet, others=beside, warnings=warned.get(key, ()), charts=charts)
             yield Fact(
-                "/".join(key),
-                app.ref,
-                {
-                    "resource": list(key),
-                    **party(
-                        app, found, fleet, warnings=warned.get(key, ()), others=others, switches=switches(app, found)
-                    ).data(),
-                },
+                "/".join(key), app.ref, {"resource": list(key), **told.data(), "along": _along(key, owners, fleet)}
             )
+
+
+def _along(key: ResourceKey, owners: Mapping[ResourceKey, Sequence[AppRef]], fleet: Fleet) -> list[str]:
+    """The other objects that the same applications share; not told of objects that a crowd shares."""
+    parties = fleet.contested.get(key, ())
+    if not 1 < len(parties) <= _READ:
+        return []
+    return [f"{k.kind} {k.name}" for k in sorted(owners) if k != key and fleet.contested.get(k) == parties][:_ALONG]
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     """One finding for each object, on its first application; the others are related."""
     told = {fact.app: party_of(fact) for fact in facts}
-    for ref in {ref_of(other) for fact in facts for other in fact.data["others"]} - set(told):
-        told[ref] = Party(ref)
+    for fact in facts:
+        for other in fact.data["others"]:
+            told.setdefault(ref_of(other), Party(ref_of(other), claims=other[-1]))
     parties = [told[ref] for ref in sorted(told)]
     cluster, group, kind, namespace, name = facts[0].data["resource"]
     version = next((p.version for p in parties if p.version), "")
@@ -125,7 +131,7 @@ def _owner(parties: Sequence[Party]) -> AppRef | None:
     seen = Counter(ref_of(p.owner) for p in parties if p.owner)
     if seen:
         return max(sorted(seen), key=lambda ref: seen[ref])
-    synced = [p.app for p in parties if p.status == "Synced"]
+    synced = [p.app for p in parties if p.status == "Synced" and p.applied]
     return synced[0] if len(synced) == 1 and any(p.status == "OutOfSync" for p in parties) else None
 
 
@@ -142,7 +148,7 @@ def _fields(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
 
 
 def _cause(shared: Shared) -> str:
-    if shared.id.kind == "Namespace" and not shared.id.group:
+    if shared.namespace:
         return "namespace"
     if len(shared.applied) < 2:
         return "predicted"
@@ -150,34 +156,34 @@ def _cause(shared: Shared) -> str:
 
 
 def _message(shared: Shared) -> str:
-    who = shared.name
     owner = shared.party(shared.owner) if shared.owner else None
     claimants = [p for p in shared.parties if p is not owner]
-    fields = _list(list(shared.fields), "field")
-    content = f"with different {fields}" if fields else "with the same content"
-    if owner is not None and not owner.claims:
-        return (
-            f"{shared.id} is rendered by {_list([who(p) for p in claimants], 'Application')}, but its live object belongs to"
-            f" {who(owner)}, so pruning or deleting {who(owner)} deletes it there too."
-        )
-    everyone = _list([who(p) for p in shared.parties], "Application", last="and")
-    owned = f" ({who(owner)} owns the live object)" if owner else ""
-    start = f"{shared.id} is rendered by {everyone}{owned} {content}, so"
+    who = shared.names(claimants)
+    all_ = "both" if len(shared.parties) == 2 else "all"
+    if owner is None:
+        start = f"{shared.id} is rendered by {who}"
+        risk = f"when its owner prunes it or is deleted, {all_} lose it"
+    else:
+        start = f"{shared.id} of {shared.name(owner)} is rendered by {who} too"
+        risk = f"when {shared.name(owner)} prunes it or is deleted, {all_} lose it"
+        if not owner.claims:
+            return f"{shared.id} belongs to {shared.name(owner)}, whose manifests do not show it now, and is rendered by {who}, so when {shared.name(owner)} prunes it or is deleted, {who} loses it."
+    fields = enumerated(list(shared.fields), "field")
+    start += f", with {f'different {fields}' if fields else 'the same content'}, so"
     match _cause(shared):
         case "namespace":
-            risk = f"{who(owner)}, its owner," if owner else "its owner"
-            return f"{start} pruning it or deleting {risk} deletes the namespace with all that the others run in it."
+            return f"{start} {risk} with everything inside."
         case "predicted":
-            new = _list([who(p) for p in claimants if p not in shared.applied], "Application")
-            left = f" and leaves {who(owner)} OutOfSync" if owner else ""
+            new = shared.names([p for p in claimants if p not in shared.applied])
+            left = f" and leaves {shared.name(owner)} OutOfSync" if owner else ""
             return f"{start} the first sync of {new} takes it over{left}."
     healing = [p for p in shared.parties if p.self_heal]
     if len(healing) > 1:
-        counts = _list([str(p.attempts) for p in healing], "count", last="and")
-        return f"{start} their self-heals overwrite each other without end ({counts} attempts in the last syncs)."
+        counts = enumerated([str(p.attempts) for p in healing], "count")
+        return f"{start} their self-heals take it from each other without end ({counts} attempts so far), and {risk}."
     if fields:
-        return f"{start} the last sync wins for all, and deleting or pruning the owner deletes it under the others."
-    return f"{start} each sync takes it over, and deleting or pruning the owner deletes it under the others."
+        return f"{start} the last sync wins for {all_}, and {risk}."
+    return f"{start} each sync takes it over, and {risk}."
 
 
 def _evidence(shared: Shared) -> Iterator[str]:
@@ -194,14 +200,15 @@ def _evidence(shared: Shared) -> Iterator[str]:
             by_value: dict[str, list[str]] = {}
             for ref, value in values.items():
                 by_value.setdefault(show(value, pointer), []).append(shared.name(shared.party(ref)))
-            yield f"{pointer}: " + ", ".join(f"{text} in {_list(who, 'Application')}" for text, who in by_value.items())
+            yield f"{pointer}: " + ", ".join(
+                f"{text} in {enumerated(who, 'Application')}" for text, who in by_value.items()
+            )
         else:
             yield f"{pointer}: differs"
     if len(shared.fields) > _SHOWN:
         yield f"{len(shared.fields) - _SHOWN} more fields differ"
-    for party_ in shared.parties:
-        if party_.app != shared.owner and party_.claims and party_.repo:
-            yield f"{shared.name(party_)} {_next(party_)}"
+    for party_ in [p for p in shared.parties if p.app != shared.owner and p.claims and p.repo][:_SHOWN]:
+        yield f"{shared.name(party_)} {_next(party_)}"
     owner = shared.party(shared.owner) if shared.owner else None
     if owner is not None and owner.repo:
         ways = [f"pruning it there ({'automatic' if owner.prune else 'by a sync with prune'})"]
@@ -233,14 +240,6 @@ def _claims(shared: Shared) -> Iterator[Symptom]:
 
 def _overlap(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
-
-
-def _list(words: Sequence[str], noun: str, last: str = "and") -> str:
-    """`a, b and c`, or `a, b, c and 4 more Applications`."""
-    head, rest = list(words[:_NAMED]), len(words) - _NAMED
-    if rest > 0:
-        return f"{', '.join(head)} {last} {rest} more {noun}{'s' if rest > 1 else ''}"
-    return f" {last} ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
 
 
 RULE = Rule(

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
 
-from .handover import guard, prunes, sync, unguard
+from .handover import prunes, take_over
 from .sharing import cascades, claims
 from .tracking import tracking_of
 
@@ -98,19 +98,11 @@ def _evidence(app: App, resource: Resource, others: tuple[AppRef, ...], fleet: F
 
 
 def _handover(app: App, resource: Resource, taker: AppRef) -> Fix:
-    lines = (
-        "# 1. Guard the live object, so that nothing prunes it:",
-        guard(resource.id),
-        "# 2. Let the other Application take it over; after that this one has nothing left to prune:",
-        sync(taker),
-        "# 3. Take the guard off again:",
-        unguard(resource.id),
-    )
     return Fix(
         f'Hand it over to "{taker.name}" before this Application lets it go',
         "live",
         str(resource.id),
-        Edit("command", "\n".join(lines) + "\n"),
+        Edit("command", take_over(resource.id, taker)),
         caveat="run it before the change is merged; self-heal of this Application must not take the object back meanwhile",
     )
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
 from argolint.diff import differences
 from argolint.values import annotations_of, dig, get
 
+from ..nondeterminism.charts import Release  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
+from .switches import switches
 from .tracking import INSTALLATION_ID, TRACKING_ID, is_tracking, owner_among, tracking_of
 
-_TOLD = 50
-"""How many other claimants one fact names: the facts of all of them name them all, and a fact stays small."""
 _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, "kubectl.kubernetes.io/last-applied-configuration")
 _REFUSED = "Shared resource found: "
 """How the message of a sync under FailOnSharedResource=true begins (controller/sync.go)."""
@@ -31,7 +32,8 @@ class Party:
     refused      its last sync failed for this object, by FailOnSharedResource;   failed: it failed, for whatever reason
     applied      it has applied the object at least once
     cascade      deleting the Application deletes what it owns
-    others       the other Applications that the fleet knows to claim the object
+    along        other objects that the same applications share, by name
+    others       the other Applications that the fleet knows to claim or own the object: as `owner`, then whether they claim it
     """
 
     app: AppRef
@@ -63,7 +65,8 @@ class Party:
     release: str = ""
     namespace: str = ""
     switches: Sequence[Mapping[str, Json]] = ()
-    others: Sequence[Sequence[str]] = ()
+    along: Sequence[str] = ()
+    others: Sequence[Sequence[Json]] = ()
 
     def data(self) -> Mapping[str, Json]:
         """The party as the data of a Fact."""
@@ -93,21 +96,48 @@ class Shared:
         """The parties that have applied the object at least once."""
         return tuple(p for p in self.parties if p.applied)
 
+    @cached_property
+    def _by_ref(self) -> Mapping[AppRef, Party]:
+        return {p.app: p for p in self.parties}
+
+    @cached_property
+    def _scattered(self) -> bool:
+        return len({p.app.namespace for p in self.parties}) > 1
+
     def party(self, ref: AppRef) -> Party:
-        return next(p for p in self.parties if p.app == ref)
+        return self._by_ref[ref]
+
+    @property
+    def namespace(self) -> bool:
+        return self.id.kind == "Namespace" and not self.id.group
+
+    def names(self, parties: Sequence[Party]) -> str:
+        return enumerated([self.name(p) for p in parties], "Application")
 
     def name(self, party_: Party) -> str:
         """The Application as a message names it: with its namespace where they have several."""
-        several = len({p.app.namespace for p in self.parties}) > 1
-        return f'"{party_.app}"' if several else f'"{party_.app.name}"'
+        return f'"{party_.app}"' if self._scattered else f'"{party_.app.name}"'
+
+
+_NAMED = 3
+"""How many fields or Applications a sentence names before it counts the others."""
+
+
+def enumerated(words: Sequence[str], noun: str) -> str:
+    """`a, b and c`, or `a, b, c and 4 more Applications`."""
+    head, rest = list(words[:_NAMED]), len(words) - _NAMED
+    if rest > 0:
+        return f"{', '.join(head)} and {rest} more {noun}{'s' if rest > 1 else ''}"
+    return " and ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
 
 
 def party_of(fact: Fact) -> Party:
     return Party(fact.app, **{k: v for k, v in fact.data.items() if k != "resource"})
 
 
-def ref_of(told: Sequence[str]) -> AppRef:
-    return AppRef(*told)
+def ref_of(told: Sequence[Json]) -> AppRef:
+    namespace, name, project, server, *_ = told
+    return AppRef(namespace, name, project, server)
 
 
 def told(ref: AppRef) -> list[str]:
@@ -121,7 +151,7 @@ def party(
     *,
     warnings: Sequence[str],
     others: Sequence[AppRef],
-    switches: Sequence[Mapping[str, Json]],
+    charts: Sequence[Release],
 ) -> Party:
     """What this application knows of the object."""
     tracking = tracking_of(resource.live, fleet)
@@ -131,6 +161,7 @@ def party(
     failed = operation is not None and operation.phase in ("Failed", "Error")
     refusal = f"{_REFUSED}{resource.kind}/{resource.name} is part of"
     pointers = [c.pointer for c in resource.changes]
+    claimants = set(fleet.contested.get(resource.key, ())[: len(others) + 1])
     index, source = _source(app)
     types = app.status.get("sourceTypes") or [app.status.get("sourceType")]
     return Party(
@@ -162,14 +193,20 @@ def party(
         tool=str(types[index] or "") if index < len(types) else "",
         release=str(dig(source, "helm", "releaseName") or app.name),
         namespace=app.destination_namespace,
-        switches=switches,
-        others=[told(ref) for ref in sorted(others)[:_TOLD]],
+        switches=switches(app, resource, charts),
+        others=[[*told(ref), ref in claimants or _claimed_by(fleet, ref, resource)] for ref in others],
     )
 
 
 def claims(app: App, resource: Resource) -> bool:
     """Whether the application's manifests hold the object, as far as its list can be believed."""
     return resource.claimed and app.desired_known and not app.deleting
+
+
+def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
+    other = fleet.by_ref[ref]
+    listed = other.resource(resource.key)
+    return listed is not None and claims(other, listed)
 
 
 def cascades(app: App) -> bool:
