@@ -82,6 +82,12 @@ def target_name(obj: Object | None) -> str:
     return "" if target.get("manifest") else str(target.get("name") or dig(obj, "metadata", "name") or "")
 
 
+def target_text(obj: Object | None) -> str:
+    """`Secret "db"`, or `target` for a generic one: for messages, after `its` or `the`."""
+    name = target_name(obj)
+    return f'Secret "{name}"' if name else "target"
+
+
 def creation_policy(obj: Object | None) -> str:
     return str(target_of(obj).get("creationPolicy") or "Owner")
 
