@@ -56,9 +56,10 @@ def _finding(app: App, resource: Resource, failed: list[Json]) -> Finding:
     where = (
         f"in {len(failed)} of {len(failed) + done} namespaces ({told}{more})" if failed else f"({_message(resource)})"
     )
+    who = "they" if failed else "its namespaces"
     progressing = ", and Argo CD shows Progressing for ever" if resource.health.status == "Progressing" else ""
     return Finding(
-        message=f'{resource.id} fails {where}: they get no Secret "{secret}"{progressing}.',
+        message=f'{resource.id} fails {where}: {who} get no Secret "{secret}"{progressing}.',
         at=Location(app.ref, resource.id),
         evidence=tuple(f"failedNamespaces: {f.get('namespace')}: {clean(str(f.get('reason') or ''))}" for f in failed),
         fixes=tuple(_fixes(resource, name, failed)),

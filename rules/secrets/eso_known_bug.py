@@ -18,10 +18,9 @@ Sources: external-secrets issues 1031, 1312, 5390 (mended by 5670), 4663 (6334),
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom, Want
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom, Want, operations
 from argolint.knowledge import load
 from argolint.values import dig, parse_duration, parse_time
 
@@ -176,7 +175,7 @@ def _webhook(app: App) -> Iterator[Finding]:
     found = next((m for text in texts if (m := WEBHOOK.search(text))), None)
     if found is None:
         return
-    finding = Finding(
+    yield Finding(
         message=f'Application {app.name} cannot be synced because the admission webhook "{found["webhook"]}" of External Secrets cannot be called'
         f"{_reason(found['why'])}.",
         at=Location(app.ref),
@@ -203,10 +202,8 @@ def _webhook(app: App) -> Iterator[Finding]:
                 "only when no External Secrets Operator is installed any more",
             ),
         ),
-        explains=(Symptom.operation(),),
+        explains=tuple(operations.consequences(app)),
     )
-    failed = any(c.type == "SyncError" for c in app.conditions)
-    yield replace(finding, explains=(*finding.explains, Symptom.condition("SyncError"))) if failed else finding
 
 
 def _reason(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Want
+from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Want, operations
 from argolint.values import (
     annotations_of,
     condition,
@@ -80,6 +80,12 @@ def target_name(obj: Object | None) -> str:
     """The Secret that the ExternalSecret writes; empty for a generic target (`target.manifest`, v1.0)."""
     target = target_of(obj)
     return "" if target.get("manifest") else str(target.get("name") or dig(obj, "metadata", "name") or "")
+
+
+def target_text(obj: Object | None) -> str:
+    """`Secret "db"`, or `target` for a generic one: for messages, after `its` or `the`."""
+    name = target_name(obj)
+    return f'Secret "{name}"' if name else "target"
 
 
 def creation_policy(obj: Object | None) -> str:
@@ -234,19 +240,15 @@ def set_field(obj: Object | None, pointer: str, value: Json) -> list[dict[str, J
 
 
 def consequences(app: App, resource: ResourceId) -> tuple[Symptom, ...]:
-    """What follows from the bad health of one object: its own health, and an operation that waits for it or failed on it."""
-    found = [Symptom.health(resource)]
+    """What follows from the bad health of one object: its own health, and an operation that failed on it.
+
+    (An operation that still waits for it is added by the engine.)
+    """
     operation = app.operation
-    if operation is not None and operation.phase in ("Running", "Failed", "Error"):
-        path = "/".join(part for part in (resource.group, resource.kind, resource.name) if part)
-        failed = any(
-            (r.get("group"), r.get("kind"), r.get("namespace") or "", r.get("name"))
-            == (resource.group, resource.kind, resource.namespace, resource.name)
-            and r.get("hookPhase") in ("Running", "Failed", "Error")
-            for r in operation.results
-        )
-        if path in operation.message or failed:
-            found.append(Symptom.operation())
-            if operation.phase != "Running":
-                found.append(Symptom.condition("SyncError"))
-    return tuple(found)
+    failed = operation is not None and any(
+        (r.get("group"), r.get("kind"), r.get("namespace") or "", r.get("name"))
+        == (resource.group, resource.kind, resource.namespace, resource.name)
+        and r.get("hookPhase") in ("Failed", "Error")
+        for r in operation.results
+    )
+    return Symptom.health(resource), *(operations.consequences(app) if failed else ())

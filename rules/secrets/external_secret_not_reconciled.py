@@ -99,8 +99,7 @@ def _reason(answered: bool) -> str:
 
 def _loss(resource: Resource) -> str:
     if resource.kind == "ExternalSecret":
-        secret = es.target_name(resource.live)
-        return f'the Secret "{secret}" is not made' if secret else "its target is not made"
+        return f"the {es.target_text(resource.live)} is not made"
     if resource.kind in es.STORES:
         return "no ExternalSecret can use it"
     return "nothing is written"

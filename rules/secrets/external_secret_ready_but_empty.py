@@ -22,7 +22,7 @@ docs/guides/ownership-deletion-policy.md; issues 2583 and 2693 (v0.9.3 and v0.9.
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
 from argolint.values import dig, items, parse_time
 
 from . import external_secret as es
@@ -61,7 +61,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _deleted(app, resource)
         elif "retained due to DeletionPolicy" in message:
             yield _retained(app, resource)
-        elif _absent(app, resource):
+        elif _absent(app, fleet, resource):
             yield _lost(app, resource)
         else:
             yield from _incomplete(app, resource)
@@ -146,7 +146,7 @@ def _retained(app: App, resource: Resource) -> Finding:
     )
 
 
-def _absent(app: App, resource: Resource) -> bool:
+def _absent(app: App, fleet: Fleet, resource: Resource) -> bool:
     """An owned Secret is a child in the tree; it counts as absent when the sync is a while ago and nothing shows it."""
     live = resource.live
     last = parse_time(dig(live, "status", "refreshTime"))
@@ -155,6 +155,7 @@ def _absent(app: App, resource: Resource) -> bool:
         and bool(es.target_name(live))
         and app.node(resource.id) is not None
         and _secret(app, resource) is None
+        and not fleet.owners(ResourceKey(app.cluster, "", "Secret", resource.namespace, es.target_name(live)))
         and last is not None
         and es.seen_at(app) - last >= SETTLED
         and _secrets_show(app)

@@ -38,8 +38,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         hourly = Edit("json-patch", es.set_field(manifest, "/spec/refreshInterval", "1h0m0s"))
         on_change = Edit("json-patch", es.set_field(manifest, "/spec/refreshPolicy", "OnChange"))
         yield Finding(
-            message=f'{resource.id} has refreshInterval "{es.spec_of(manifest).get("refreshInterval")}": its Secret '
-            f'"{es.target_name(manifest)}" keeps the first value for ever, and force-sync does nothing.',
+            message=f'{resource.id} has refreshInterval "{es.spec_of(manifest).get("refreshInterval")}": its '
+            f"{es.target_text(manifest)} keeps the first value for ever, and force-sync does nothing.",
             at=Location(app.ref, resource.id, "/spec/refreshInterval"),
             fixes=(
                 Fix("Refresh every hour", "manifest", where, hourly, "one call a key and hour"),

@@ -59,8 +59,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         broken = version.at_least("v2.0.1") and version.at_least("v2.2.0") is False
         log = "kubectl -n <namespace of the operator> logs deployment/external-secrets --since=15m"
         yield Finding(
-            message=f"{resource.id} was last synced {age_text(age)} ago although it is to refresh every {wanted}: its Secret "
-            f'"{es.target_name(live)}" no longer follows the provider.',
+            message=f"{resource.id} was last synced {age_text(age)} ago although it is to refresh every {wanted}: its "
+            f"{es.target_text(live)} no longer follows the provider.",
             at=Location(app.ref, resource.id, "/spec/refreshInterval"),
             evidence=(f"status.refreshTime {last:%Y-%m-%dT%H:%M:%SZ}, Ready=True", f"the operator is {version}"),
             fixes=(

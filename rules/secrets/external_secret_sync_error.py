@@ -28,6 +28,7 @@ first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers 
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
@@ -37,7 +38,7 @@ from . import external_secret as es
 from . import stores
 from .advice import PLURAL, advice
 from .operator_version import OperatorVersion, operator_version
-from .sync_error import Diagnosis, diagnose, predict
+from .sync_error import Diagnosis, diagnose, predict, raced
 
 CAUSES = (
     "store-not-found",
@@ -112,20 +113,36 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Finding:
     return Finding(
-        message=f"{resource.id} is Ready=False because {_because(resource, found)}: {_so(resource)}.",
+        message=f"{resource.id} is Ready=False because {_because(resource, found)}: {_so(resource, found)}.",
         at=Location(app.ref, resource.id, _pointer(resource, found)),
         cause=found.cause,
         confidence="proven" if found.certain else "likely",
         evidence=found.evidence,
-        fixes=(*_edits(app, fleet, resource, found, version), *_advice(resource, found)),
+        fixes=_in_template(app, resource, (*_edits(app, fleet, resource, found, version), *_advice(resource, found))),
         explains=es.consequences(app, resource.id),
     )
 
 
+def _in_template(app: App, resource: Resource, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """An ExternalSecret that a ClusterExternalSecret made is mended in the template there."""
+    node = app.node(resource.id)
+    root = app.root(node) if node is not None and app.resource(resource.key) is None else None
+    if root is None or root.id.kind != "ClusterExternalSecret":
+        return fixes
+
+    def moved(fix: Fix) -> Fix:
+        if fix.edit.kind != "json-patch" or fix.resource is not None:
+            return fix
+        base = "/spec/externalSecretSpec/"
+        content = [{**each, "path": each["path"].replace("/spec/", base, 1)} for each in fix.edit.content]
+        return replace(fix, where=str(root.id), edit=Edit("json-patch", content), resource=root.id)
+
+    return tuple(moved(fix) for fix in fixes)
+
+
 def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Finding:
-    secret = es.target_name(resource.desired)
     return Finding(
-        message=f'{resource.id} cannot become Ready because {found.says}: the Secret "{secret}" will not be made.',
+        message=f"{resource.id} cannot become Ready because {found.says}: the {es.target_text(resource.desired)} will not be made.",
         at=Location(app.ref, resource.id, _pointer(resource, found)),
         cause=found.cause,
         confidence="likely",
@@ -136,6 +153,8 @@ def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> 
 
 def _because(resource: Resource, found: Diagnosis) -> str:
     key = _key(resource, found)
+    if found.cause == "conflict" and raced(resource):
+        return "a second write of the Secret crossed the first one after the sync had succeeded"
     if found.cause == "not-found" and key:
         return f'the provider does not hold "{key}"'
     if found.cause == "property-missing" and key and found.detail.get("property"):
@@ -152,11 +171,15 @@ def _short(text: str) -> str:
     return text if len(text) <= 160 else f"…{text[-159:]}"
 
 
-def _so(resource: Resource) -> str:
-    secret = es.target_name(resource.live)
-    what = f'the Secret "{secret}"' if secret else "its target"
+def _so(resource: Resource, found: Diagnosis) -> str:
+    what = f"the {es.target_text(resource.live)}"
     last = parse_time(dig(resource.live, "status", "refreshTime"))
-    return f"{what} keeps the value of {last:%Y-%m-%d %H:%M}Z" if last else f"{what} has not been written"
+    if last is None:
+        return f"{what} has not been written"
+    if found.cause == "conflict" and raced(resource):
+        due = last + es.interval(resource.live)
+        return f"{what} is right, yet Ready stays False until {due:%Y-%m-%d %H:%M}Z"
+    return f"{what} keeps the value of {last:%Y-%m-%d %H:%M}Z"
 
 
 def _index(resource: Resource, found: Diagnosis) -> tuple[str, int] | None:
@@ -291,6 +314,16 @@ def _edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version
             yield _rename(resource)
         case "owned-by-external-secret" | "owned-by-other-controller":
             yield _rename(resource)
+            if es.creation_policy(resource.live) == "Merge":
+                edit = Edit("yaml", "spec:\n  target:\n    creationPolicy: Orphan")
+                caveat = "the Secret then stays when that ExternalSecret is deleted"
+                yield Fix(
+                    "Let the first ExternalSecret make the Secret without owning it",
+                    "manifest",
+                    "the owner",
+                    edit,
+                    caveat,
+                )
         case "merge-target-missing":
             yield _patch(resource, "Let the ExternalSecret create its Secret", "/spec/target/creationPolicy", "Owner")
         case "delete-not-owner":

@@ -197,6 +197,8 @@ def _by_store(app: App, fleet: Fleet, resource: Resource, told: Diagnosis | None
             return Diagnosis(
                 "store-not-ready", f"{where} is not ready", told.text if told else "", detail, evidence=(seen,)
             )
+        if told is not None and told.cause == "store-not-found" and store.is_ready is None:
+            return Diagnosis("store-not-ready", f"{where} has no status yet", told.text, detail)
         if told is not None and told.cause in ("store-not-found", "store-not-ready") and store.is_ready:
             return replace(
                 told,

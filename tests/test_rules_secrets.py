@@ -1,0 +1,425 @@
+"""The shared helpers of the secrets rules: operator versions, error texts, the migration from Kubernetes External Secrets."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from argolint_rules.secrets import external_secret, sync_error
+from argolint_rules.secrets.kes import convert
+from argolint_rules.secrets.operator_version import OperatorVersion, operator_version, parse, text
+
+from argolint import engine, testing
+from argolint.app import App, app_from_list
+from argolint.fleet import IN_CLUSTER, Fleet
+from argolint.knowledge import load
+from argolint.plugins import load_rules
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MD5, SHA3 = "1-" + "a" * 32, "1-" + "b" * 56
+
+
+def app(images: tuple[str, ...] = (), chart: str = "", revision: str = "", server: str = IN_CLUSTER) -> App:
+    raw = {
+        "metadata": {"name": "operator"},
+        "spec": {"destination": {"server": server}, "source": {"chart": chart, "targetRevision": revision}},
+        "status": {"summary": {"images": list(images)}},
+    }
+    return app_from_list(raw, server="https://a", cluster=server, control_plane="argocd", observed_at=NOW)
+
+
+def fleet(*apps: App, served: tuple[str, ...] = ()) -> Fleet:
+    return Fleet("https://a", "v3.5.1", {}, apps, clusters={IN_CLUSTER: {"info": {"apiVersions": list(served)}}})
+
+
+def live(message: str = "", synced: str = "", **more: Any) -> dict[str, Any]:
+    status = {"conditions": [{"type": "Ready", "status": "True", "message": message}], "syncedResourceVersion": synced}
+    return {"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret", "status": status, **more}
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        "oci.external-secrets.io/external-secrets/external-secrets:v0.14.3",
+        "ghcr.io/external-secrets/external-secrets:v0.14.3-ubi",
+        "registry.example.com/mirror/external-secrets/external-secrets:v0.14.3@sha256:00",
+    ],
+)
+def test_the_operators_image_tells_its_version(image: str) -> None:
+    assert str(operator_version(fleet(app((image,))), IN_CLUSTER)) == "v0.14.3"
+
+
+@pytest.mark.parametrize(
+    "image", ["ghcr.io/external-secrets/kubernetes-external-secrets:8.5.5", "example.com/external-secrets:v0.14.3"]
+)
+def test_other_images_tell_nothing(image: str) -> None:
+    assert operator_version(fleet(app((image,))), IN_CLUSTER) == OperatorVersion()
+
+
+def test_the_chart_of_the_same_cluster_tells_the_version() -> None:
+    here = app(chart="external-secrets", revision="2.1.0")
+    elsewhere = app(chart="external-secrets", revision="0.9.1", server="https://edge")
+    assert operator_version(fleet(here, elsewhere), IN_CLUSTER).exact == (2, 1, 0)
+
+
+def test_a_floating_chart_revision_tells_nothing() -> None:
+    assert operator_version(fleet(app(chart="external-secrets", revision="0.9.*")), IN_CLUSTER) == OperatorVersion()
+
+
+def test_two_operators_give_a_range() -> None:
+    two = fleet(app(chart="external-secrets", revision="0.9.1"), app(chart="external-secrets", revision="0.14.0"))
+    found = operator_version(two, IN_CLUSTER)
+    assert (found.low, found.below, found.at_least("v0.11.0")) == ((0, 9, 1), (0, 14, 1), None)
+
+
+def test_labels_of_the_chart_tell_the_version() -> None:
+    obj = {"kind": "Deployment", "metadata": {"labels": {"helm.sh/chart": "external-secrets-1.3.2"}}}
+    assert operator_version(fleet(), IN_CLUSTER, [obj]).exact == (1, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("served", "low", "below"),
+    [
+        (("external-secrets.io/v1alpha1/ExternalSecret",), None, (0, 5, 0)),
+        (
+            ("external-secrets.io/v1alpha1/ExternalSecret", "external-secrets.io/v1beta1/ExternalSecret"),
+            (0, 5, 0),
+            (0, 16, 0),
+        ),
+        (
+            (
+                "external-secrets.io/v1beta1/ExternalSecret",
+                "external-secrets.io/v1alpha1/ExternalSecret",
+                "generators.external-secrets.io/v1alpha1/UUID",
+            ),
+            (0, 10, 3),
+            (0, 16, 0),
+        ),
+        (("external-secrets.io/v1/ExternalSecret",), (0, 16, 0), None),
+        (("apps/v1/Deployment",), None, None),
+    ],
+)
+def test_served_kinds_bound_the_version(
+    served: tuple[str, ...], low: tuple[int, ...] | None, below: tuple[int, ...] | None
+) -> None:
+    found = operator_version(fleet(served=served), IN_CLUSTER)
+    assert (found.low, found.below) == (low, below)
+
+
+@pytest.mark.parametrize(
+    ("obj", "told"),
+    [
+        (live("Secret was synced", MD5), "older than v0.11.0"),
+        (live("secret synced", MD5), "v0.11.0 or later, before v0.16.2"),
+        (live("secret synced", SHA3), "v0.16.2 or later"),
+        (live("Secret was synced", SHA3), "of unknown version"),
+        (live(), "of unknown version"),
+    ],
+)
+def test_status_format_and_wording_bound_the_version(obj: dict[str, Any], told: str) -> None:
+    assert str(operator_version(fleet(), IN_CLUSTER, [obj])) == told
+
+
+def test_a_version_is_compared_only_when_the_evidence_decides() -> None:
+    old, new = OperatorVersion(below=(0, 11, 0)), OperatorVersion(low=(0, 16, 2))
+    assert [old.at_least("v0.11.0"), old.at_least("v0.4.0")] == [False, None]
+    assert [new.at_least("v0.11.0"), new.at_least("v2.0.0")] == [True, None]
+
+
+def test_every_known_version_is_a_version() -> None:
+    bounds = [*load("argolint_rules.secrets", "operator_versions.yaml")["served"]]
+    bounds += [
+        *load("argolint_rules.secrets", "version_bugs.yaml"),
+        *load("argolint_rules.secrets", "api_defaults.yaml"),
+    ]
+    texts = [b[k] for b in bounds for k in ("since", "until", "from", "fix", "gone") if k in b]
+    assert texts
+    assert [t for t in texts if text(parse(t)) != t] == []
+
+
+def test_every_cause_is_declared_and_every_declared_one_can_be_told() -> None:
+    rule = load_rules()["external-secret-sync-error"]
+    data = load("argolint_rules.secrets", "sync_errors.yaml")
+    told = {e["cause"] for e in data["errors"]} | {c["cause"] for c in data["conditions"] if c.get("cause")}
+    assert told | {"unknown", "store-kind-omitted"} == set(rule.causes)
+
+
+def test_advice_is_for_causes_that_exist() -> None:
+    rules = load_rules()
+    known = set(rules["external-secret-sync-error"].causes) | {"unknown-store"}
+    assert set(load("argolint_rules.secrets", "advice.yaml")) - known == set()
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "place"),
+    [
+        ("error processing spec.dataFrom[2].extract, err: Secret does not exist", "not-found", ("dataFrom", 2)),
+        ("error retrieving secret at .data[1], key: a, err: Secret does not exist", "not-found", ("data", 1)),
+        ("could not apply decoding strategy to spec.data[3]: illegal base64 data", "decode", ("data", 3)),
+        ("key clientSecret does not exist in secret shop/api", "property-missing", ("", 0)),
+        ("key http-401 does not exist in secret shop/api", "property-missing", ("", 0)),
+        ("Doppler API Client Error: Could not find requested secret: DB", "not-found", ("", 0)),
+        (
+            "the desired secret base was not found. With creationPolicy=Merge the secret won't be created",
+            "merge-target-missing",
+            ("", 0),
+        ),
+        ("unable to access Secret from SecretManager Client: rpc error: code = NotFound", "not-found", ("", 0)),
+        ('cannot get Kubernetes secret "k" from namespace "n": secrets "k" not found', "store-credential", ("", 0)),
+        ("unable to get secret: context deadline exceeded", "network", ("", 0)),
+        ("You can't perform this operation on the secret because it was marked for deletion.", "not-found", ("", 0)),
+    ],
+)
+def test_texts_of_all_versions_and_providers(error: str, cause: str, place: tuple[str, int]) -> None:
+    found = sync_error.classify(error)
+    assert found is not None
+    assert (found.cause, (found.entry, found.index)) == (cause, place)
+
+
+def test_a_text_of_the_other_stage_is_no_answer() -> None:
+    assert sync_error.classify("Secret does not exist", "update") is None
+
+
+def test_the_requests_own_id_is_left_out() -> None:
+    error = "https response error StatusCode: 400, RequestID: 0f3c2b9e-2f4f-4b60-9d5c-3b1a0a6e8c11, api error X"
+    assert sync_error.clean(error) == "https response error StatusCode: 400, api error X"
+
+
+def test_force_sync_is_offered_only_where_it_works() -> None:
+    def obj(refreshed: bool, **spec: str) -> dict[str, Any]:
+        return {"spec": spec, "status": {"refreshTime": "2026-01-01T00:00:00Z"} if refreshed else {}}
+
+    works = external_secret.force_sync_works
+    assert works(obj(True, refreshInterval="1h"))
+    assert works(obj(True, refreshInterval="0", refreshPolicy="OnChange"))
+    assert works(obj(False, refreshInterval="0"))
+    assert not works(obj(True, refreshInterval="0"))
+    assert not works(obj(True, refreshPolicy="CreatedOnce"))
+
+
+def test_set_field_makes_the_maps_that_lack() -> None:
+    made = external_secret.set_field({"spec": {}}, "/spec/target/template/metadata", {})
+    assert made == [{"op": "add", "path": "/spec/target", "value": {"template": {"metadata": {}}}}]
+
+
+def old(backend: str, **spec: Any) -> dict[str, Any]:
+    metadata = {
+        "name": "db",
+        "namespace": "shop",
+        "labels": {"team": "a"},
+        "annotations": {"argocd.argoproj.io/tracking-id": "x", "kept": "yes"},
+    }
+    return {
+        "apiVersion": "kubernetes-client.io/v1",
+        "kind": "ExternalSecret",
+        "metadata": metadata,
+        "spec": {"backendType": backend, **spec},
+    }
+
+
+OLD = {
+    "aws": old(
+        "secretsManager",
+        region="eu-west-1",
+        roleArn="arn:aws:iam::111122223333:role/shop",
+        data=[
+            {"key": "shop/db", "name": "password", "property": "logins[0].password"},
+            {"key": "shop/db", "name": "previous", "versionStage": "AWSPREVIOUS"},
+            {"key": "shop/db", "name": "pinned", "versionId": "0f3c2b9e-2f4f-4b60-9d5c-3b1a0a6e8c11"},
+            {"key": "shop/keystore", "name": "keystore", "isBinary": True},
+        ],
+        dataFrom=["shop/all"],
+        dataFromWithOptions=[{"key": "shop/more", "versionStage": "AWSPREVIOUS", "isBinary": True}],
+    ),
+    "ssm": old("systemManager", region="eu-west-1", data=[{"path": "/shop/", "recursive": False}]),
+    "vault": old(
+        "vault",
+        vaultRole="shop",
+        vaultMountPoint="kubernetes-prod",
+        data=[
+            {"key": "secret/data/shop/db", "name": "all"},
+            {"key": "secret/data/shop/db", "name": "password", "property": "password"},
+            {"key": "other/data/token", "name": "token", "property": "t"},
+        ],
+    ),
+    "vault-v1": old("vault", kvVersion=1, dataFrom=["kv/data/shop"]),
+    "gcp": old("gcpSecretsManager", projectId="shop-1", data=[{"key": "db", "name": "password", "version": 3}]),
+    "azure": old("azureKeyVault", keyVaultName="shop", data=[{"key": "db", "name": "password"}]),
+    "ibm": old(
+        "ibmcloudSecretsManager",
+        keyByName=True,
+        data=[{"key": "db", "name": "u", "secretType": "username_password", "property": "username"}],
+    ),
+    "akeyless": old("akeyless", data=[{"key": "/shop/db", "name": "password"}]),
+    "template": old(
+        "secretsManager",
+        data=[{"key": "shop/db", "name": "password"}],
+        template={
+            "type": "kubernetes.io/basic-auth",
+            "metadata": {"labels": {"app": "<%= data.password %>"}},
+            "stringData": {"dsn": "postgres://<%= data['pass-word'] %>@db"},
+            "data": {"host": "ZGIuZXhhbXBsZS5jb20="},
+            "immutable": True,
+        },
+    ),
+}
+
+
+@cache
+def schemas() -> dict[str, Any]:
+    file = Path(__file__).parent / "schemas" / "external_secrets_v1.yaml"
+    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(OLD))
+def test_generated_manifests_validate_against_the_operators_own_schema(name: str) -> None:
+    made = convert(OLD[name], "db-eso")
+    assert made is not None
+    for manifest in made.manifests:
+        jsonschema.validate(manifest, schemas()[manifest["kind"]])
+    stores = {m["metadata"]["name"] for m in made.manifests[:-1]}
+    assert made.external_secret["spec"]["secretStoreRef"]["name"] in stores
+
+
+def spec_of(name: str) -> dict[str, Any]:
+    made = convert(OLD[name], "db-eso")
+    assert made is not None
+    found: dict[str, Any] = made.external_secret["spec"]
+    return found
+
+
+def store_of(name: str, index: int = 0) -> dict[str, Any]:
+    made = convert(OLD[name], "db-eso")
+    assert made is not None
+    found: dict[str, Any] = made.manifests[index]["spec"]["provider"]
+    return found
+
+
+def test_aws_keeps_stages_ids_and_binaries_that_the_official_converter_drops() -> None:
+    assert spec_of("aws")["data"] == [
+        {"secretKey": "password", "remoteRef": {"key": "shop/db", "property": "logins.0.password"}},
+        {"secretKey": "previous", "remoteRef": {"key": "shop/db", "version": "AWSPREVIOUS"}},
+        {
+            "secretKey": "pinned",
+            "remoteRef": {"key": "shop/db", "version": "uuid/0f3c2b9e-2f4f-4b60-9d5c-3b1a0a6e8c11"},
+        },
+        {"secretKey": "keystore", "remoteRef": {"key": "shop/keystore", "decodingStrategy": "Base64"}},
+    ]
+    assert spec_of("aws")["dataFrom"] == [
+        {"extract": {"key": "shop/all"}},
+        {"extract": {"key": "shop/more", "version": "AWSPREVIOUS", "decodingStrategy": "Base64"}},
+    ]
+    assert store_of("aws") == {
+        "aws": {"service": "SecretsManager", "region": "eu-west-1", "role": "arn:aws:iam::111122223333:role/shop"}
+    }
+
+
+def test_a_path_becomes_a_find_whose_keys_lose_the_path() -> None:
+    assert spec_of("ssm")["dataFrom"] == [
+        {
+            "find": {"path": "/shop/", "name": {"regexp": ".*"}},
+            "rewrite": [{"regexp": {"source": ".*/(.*)", "target": "$1"}}],
+        }
+    ]
+    assert store_of("ssm")["aws"]["service"] == "ParameterStore"
+
+
+def test_vault_paths_lose_mount_and_data_and_properties_stay_as_they_were() -> None:
+    other = {"sourceRef": {"storeRef": {"kind": "SecretStore", "name": "vault-other"}}}
+    assert spec_of("vault")["data"] == [
+        {"secretKey": "all", "remoteRef": {"key": "shop/db"}},
+        {"secretKey": "password", "remoteRef": {"key": "shop/db", "property": "password"}},
+        {"secretKey": "token", "remoteRef": {"key": "token", "property": "t"}, **other},
+    ]
+    assert store_of("vault")["vault"]["path"] == "secret"
+    assert store_of("vault", 1)["vault"]["path"] == "other"
+    assert store_of("vault")["vault"]["auth"] == {"kubernetes": {"mountPath": "kubernetes-prod", "role": "shop"}}
+
+
+def test_vault_kv_1_keeps_a_data_folder() -> None:
+    assert spec_of("vault-v1")["dataFrom"] == [{"extract": {"key": "data/shop"}}]
+    assert store_of("vault-v1")["vault"]["version"] == "v1"
+
+
+def test_a_template_is_merged_decoded_and_rewritten_to_go() -> None:
+    assert spec_of("template")["target"]["template"] == {
+        "engineVersion": "v2",
+        "mergePolicy": "Merge",
+        "type": "kubernetes.io/basic-auth",
+        "metadata": {"labels": {"app": "{{ .password }}"}},
+        "data": {"dsn": 'postgres://{{ index . "pass-word" }}@db', "host": "db.example.com"},
+    }
+
+
+def test_what_cannot_be_carried_over_is_noted() -> None:
+    notes = {name: made.notes for name, obj in OLD.items() if (made := convert(obj, "db-eso"))}
+    assert notes["ibm"][0].startswith("keyByName has no counterpart")
+    assert "immutable: set spec.target.immutable" in notes["template"]
+    assert any("CHANGE-ME" in note for note in notes["azure"])
+
+
+def test_metadata_is_kept_without_argo_cds_own() -> None:
+    made = convert(OLD["gcp"], "db-eso")
+    assert made is not None
+    assert made.external_secret["metadata"] == {
+        "name": "db",
+        "namespace": "shop",
+        "labels": {"team": "a"},
+        "annotations": {"kept": "yes"},
+    }
+
+
+def test_a_backend_without_successor_is_not_converted() -> None:
+    assert convert(old("alicloudSecretsManager", data=[{"key": "a", "name": "a"}]), "db-eso") is None
+
+
+def test_three_thousand_healthy_external_secrets_cost_no_request_beyond_the_states() -> None:
+    apps = 6
+    t = testing.FixtureTransport({"apps": [_healthy(f"shop-{n}", 3000 // apps) for n in range(apps)]})
+    rules = [r for r in load_rules().values() if r.family == "secrets"]
+    fleet, _ = engine.load_fleet(t)
+    before = t.stats.requests
+    plan = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in rules), workers=1)
+    results = list(engine.run(t, fleet, plan))
+    assert sum(r.resources for r in results) == 3000
+    assert [f.message for f in engine.join(results, plan.rules).findings] == []
+    assert t.stats.requests - before == 2 * apps  # managed-resources and resource-tree
+
+
+def _healthy(name: str, count: int) -> dict[str, Any]:
+    resources, nodes = [], []
+    for number in range(count):
+        es = f"{name}-{number}"
+        spec = {
+            "refreshInterval": "1h0m0s",
+            "secretStoreRef": {"kind": "ClusterSecretStore", "name": "vault"},
+            "data": [{"secretKey": "password", "remoteRef": {"key": es}}],
+        }
+        obj = {
+            "apiVersion": "external-secrets.io/v1",
+            "kind": "ExternalSecret",
+            "metadata": {"name": es, "namespace": name, "uid": f"u-{es}"},
+            "spec": spec,
+        }
+        status = {
+            "refreshTime": "2026-01-01T11:30:00Z",
+            "conditions": [{"type": "Ready", "status": "True", "reason": "SecretSynced", "message": "secret synced"}],
+        }
+        resources.append({"desired": obj, "live": {**obj, "status": status}, "health": {"status": "Healthy"}})
+        parent = {
+            "group": "external-secrets.io",
+            "kind": "ExternalSecret",
+            "namespace": name,
+            "name": es,
+            "uid": f"u-{es}",
+        }
+        nodes.append(
+            {"version": "v1", "kind": "Secret", "namespace": name, "name": es, "uid": f"s-{es}", "parentRefs": [parent]}
+        )
+    return {"name": name, "spec": {"destination": {"namespace": name}}, "resources": resources, "nodes": nodes}
