@@ -217,5 +217,5 @@ def _terminate(app: App) -> Fix:
 
 
 RULE = Rule(
-    id="hook-stuck", family="sync", severity="error", doc=__doc__, check=check, wants=wants, options=Options, rank=-50
+    id="hook-stuck", family="sync", severity="error", doc=__doc__, check=check, wants=wants, options=Options, rank=-20
 )
