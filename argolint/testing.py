@@ -76,7 +76,7 @@ def load_fixture(path: Path) -> Fixture:
 def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
     """The report of a whole check over the fixture, with default options."""
     t = FixtureTransport(fixture.data)
-    plan = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in rules), workers=1)
+    plan = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in rules), workers=1, manifests=True)
     part = lint.collect(t, plan)
     ids = frozenset(r.id for r in rules)
     outcome = lint.conclude(part, plan.rules, suppress.Wishes(config.Loaded(config.Config()), None, ids, ids, t.now()))

@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("argolint.cli.compare", "Two reports: new, gone, unchanged."),
     "config": ("argolint.cli.config", "Print what is in force and from where."),
     "rules": ("argolint.cli.rules", "List the rules."),
+    "why": ("argolint.cli.why", "Explain one application, object or field."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),
     "schema": ("argolint.cli.schema", "Print a JSON Schema."),
 }

@@ -52,7 +52,7 @@ def _application(name: str, findings: Sequence[Finding], style: Style) -> Iterat
         for word in _ORDER
         if (n := sum(f.severity == word for f in findings))
     )
-    yield f"{_paint(name, style, bold=True)}  {_paint(counts, style, dim=True)}"
+    yield f"{paint(name, style, bold=True)}  {paint(counts, style, dim=True)}"
     for finding in findings:
         yield from _finding(finding, style)
 
@@ -60,67 +60,67 @@ def _application(name: str, findings: Sequence[Finding], style: Style) -> Iterat
 def _finding(f: Finding, style: Style) -> Iterator[str]:
     rule = f.rule + (f"/{f.cause}" if f.cause else "")
     subject = " ".join(filter(None, (resource_name(f.resource) if f.resource else "", f.pointer)))
-    yield from _wrapped(
-        f"{_paint(f'{f.severity:7}', style, fg=_COLOR[f.severity])}  {_paint(rule, style, bold=True)}  {plain(subject)}".rstrip(),
+    yield from wrapped(
+        f"{paint(f'{f.severity:7}', style, fg=_COLOR[f.severity])}  {paint(rule, style, bold=True)}  {plain(subject)}".rstrip(),
         style,
         indent="  ",
         hang="             ",
-        extra=_invisible(style),
+        extra=invisible(style),
     )
     unsure = "" if f.confidence == "proven" else f" ({f.confidence})"
-    yield from _wrapped(plain(f.message) + unsure, style, indent="           ")
+    yield from wrapped(plain(f.message) + unsure, style, indent="           ")
     if style.verbose:
         for line in f.evidence:
-            yield from _wrapped(plain(line), style, indent="           · ", hang="             ")
+            yield from wrapped(plain(line), style, indent="           · ", hang="             ")
         for related in f.related:
             where = " ".join(
                 filter(None, (resource_name(related.resource) if related.resource else "", related.pointer))
             )
-            yield from _wrapped(
+            yield from wrapped(
                 f"{related.role}: {app_name(related.app)} {plain(where)}".rstrip(),
                 style,
                 indent="           · ",
                 hang="             ",
             )
     for number, fix in enumerate(f.fixes if style.verbose else f.fixes[:1], 1):
-        yield from _fix(fix, number, len(f.fixes), style)
+        yield from fix_lines(fix, number, len(f.fixes), style)
 
 
-def _fix(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
+def fix_lines(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
     which = f"fix {number}: " if style.verbose and of > 1 else "fix: "
-    checked = _paint(" ✓ verified", style, fg="green") if fix.verified else ""
+    checked = paint(" ✓ verified", style, fg="green") if fix.verified else ""
     where = f" [{plain(fix.where)}]" if fix.where else ""
-    yield from _wrapped(
-        _paint(which, style, fg="green") + plain(fix.title) + where + checked,
+    yield from wrapped(
+        paint(which, style, fg="green") + plain(fix.title) + where + checked,
         style,
         indent="           ",
         hang="             ",
-        extra=_invisible(style) * 2,
+        extra=invisible(style) * 2,
     )
     paste = as_text(fix.edit).splitlines()
     limit = len(paste) if style.verbose else _PASTE_LINES
     for line in paste[:limit]:
         yield "               " + line
     if len(paste) > limit:
-        yield _paint(f"               … {len(paste) - limit} more lines with -v or -o json", style, dim=True)
+        yield paint(f"               … {len(paste) - limit} more lines with -v or -o json", style, dim=True)
     if fix.caveat and style.verbose:
-        yield from _wrapped("caveat: " + plain(fix.caveat), style, indent="             ", hang="               ")
+        yield from wrapped("caveat: " + plain(fix.caveat), style, indent="             ", hang="               ")
     if fix.unverified and style.verbose and fix.verified is None:
-        yield from _wrapped(
+        yield from wrapped(
             "not verified: " + plain(fix.unverified), style, indent="             ", hang="               "
         )
 
 
 def _failure(failure: Failure, style: Style) -> Iterator[str]:
     who = f"{app_name(failure.app)}: " if failure.app else ""
-    yield from _wrapped(
-        f"{_paint('not looked at', style, fg='magenta')}  {who}{failure.stage}: {plain(failure.error)}",
+    yield from wrapped(
+        f"{paint('not looked at', style, fg='magenta')}  {who}{failure.stage}: {plain(failure.error)}",
         style,
         hang="  ",
-        extra=_invisible(style),
+        extra=invisible(style),
     )
     if failure.hint:
-        yield from _wrapped(f"→ {plain(failure.hint)}", style, indent="  ", hang="    ")
+        yield from wrapped(f"→ {plain(failure.hint)}", style, indent="  ", hang="    ")
 
 
 def _gate(gate: Gate, style: Style) -> Iterator[str]:
@@ -130,10 +130,10 @@ def _gate(gate: Gate, style: Style) -> Iterator[str]:
             subject = " ".join(
                 filter(None, (app_name(gone.app), resource_name(gone.resource) if gone.resource else ""))
             )
-            yield f"{_paint('fixed', style, fg='green')}  {_paint(gone.rule, style, bold=True)}  {plain(subject)}"
+            yield f"{paint('fixed', style, fg='green')}  {paint(gone.rule, style, bold=True)}  {plain(subject)}"
         if style.verbose:
             for line in gate.unlisted:
-                yield from _wrapped(f"left out  {plain(line)}", style, hang="          ")
+                yield from wrapped(f"left out  {plain(line)}", style, hang="          ")
     yield (
         f"{plain(gate.base)} → {plain(gate.head)} touches {_number(len(gate.apps), 'application')}: "
         f"{gate.new} new, {gate.fixed} fixed, {gate.unchanged} unchanged"
@@ -145,11 +145,11 @@ def _summary(report: Report, style: Style) -> str:
     told = _counted(s.findings) or "nothing found"
     bad = "red" if s.findings.error else "yellow" if s.findings.warning else "green"
     parts = [
-        f"{_number(s.apps, 'application')}, {_number(s.resources, 'resource')}: {_paint(told, style, fg=bad, bold=True)}"
+        f"{_number(s.apps, 'application')}, {_number(s.resources, 'resource')}: {paint(told, style, fg=bad, bold=True)}"
         + (f" ({s.suppressed} suppressed)" if s.suppressed else "")
     ]
     if not report.complete:
-        parts.append(_paint(f"incomplete: {_number(len(report.failures), 'look')} failed", style, fg="magenta"))
+        parts.append(paint(f"incomplete: {_number(len(report.failures), 'look')} failed", style, fg="magenta"))
     parts.append(f"{_number(stats.requests, 'request')}, {stats.bytes / 1e6:.1f} MB, {stats.seconds:.1f} s")
     return " · ".join(parts)
 
@@ -164,16 +164,16 @@ def _number(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def _paint(text: str, style: Style, *, fg: str | None = None, bold: bool = False, dim: bool = False) -> str:
+def paint(text: str, style: Style, *, fg: str | None = None, bold: bool = False, dim: bool = False) -> str:
     return click.style(text, fg=fg, bold=bold or None, dim=dim or None) if style.color and text else text
 
 
-def _invisible(style: Style) -> int:
+def invisible(style: Style) -> int:
     """Room for the colour codes of a painted line, which take none on the screen."""
     return 18 if style.color else 0
 
 
-def _wrapped(text: str, style: Style, indent: str = "", hang: str | None = None, extra: int = 0) -> list[str]:
+def wrapped(text: str, style: Style, indent: str = "", hang: str | None = None, extra: int = 0) -> list[str]:
     return textwrap.wrap(
         text,
         max(40, style.width) + extra,

@@ -216,6 +216,14 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> It
                 yield Fix(
                     "Or label a node", "live", app.cluster, Edit("command", f"kubectl label node <node> {labels}")
                 )
+        case "selector":
+            yield Fix(
+                "Ask for labels that the nodes have (nodeSelector, affinity, topology spread)",
+                "manifest",
+                where,
+                Edit("command", "kubectl get nodes --show-labels"),
+                resource=id_,
+            )
         case "resources":
             short = ", ".join(sorted(set(_INSUFFICIENT.findall(trouble.text)))) or "resources"
             yield Fix(

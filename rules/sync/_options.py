@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argolint import App, Json, Object
-from argolint.values import annotations_of, dig, items, join_pointer
+from argolint.values import annotations_of, dig, items, join_pointer, split_pointer
 
 ANNOTATION = "argocd.argoproj.io/sync-options"
 
@@ -32,6 +32,15 @@ def as_hook(desired: Object | None) -> list[Json]:
     if desired is not None and not annotations_of(desired):
         return [{"op": "add", "path": "/metadata/annotations", "value": pairs}]
     return [{"op": "add", "path": "/metadata/annotations" + join_pointer(k), "value": v} for k, v in pairs.items()]
+
+
+def pasted(operations: list[Json]) -> str:
+    """The annotations that these operations add, as YAML to paste: for edits that no replay of a comparison can judge."""
+    pairs: dict[str, str] = {}
+    for operation in operations:
+        value = operation["value"]
+        pairs |= value if isinstance(value, dict) else {split_pointer(operation["path"])[-1]: value}
+    return "metadata:\n  annotations:" + "".join(f"\n    {key}: {value}" for key, value in sorted(pairs.items()))
 
 
 def sync_options(desired: Object | None) -> frozenset[str]:

@@ -38,7 +38,7 @@ from argolint import (
     Want,
 )
 from argolint.operations import consequences
-from argolint.values import age_text, dig, excerpt, items
+from argolint.values import age_text, excerpt, items
 
 from ..health import _pods as pods  # noqa: TID252 - the package is installed under another name than its folder
 
@@ -52,7 +52,7 @@ class Options:
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """Events of the awaited object and of its pods; the rendered manifest of an awaited hook."""
+    """Events of the awaited object and of its pods; the live object of an awaited hook."""
     operation = app.operation
     awaited = operation.awaited if operation else None
     if operation is None or awaited is None or not _long(app, operation, options.minutes):
@@ -62,8 +62,8 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
         yield Want("events", node.id, node.uid)
         for child in pods.watched_below(app, node):
             yield Want("events", child.id, child.uid)
-    if awaited.reason == "completion of hook":
-        yield Want("manifests")
+    if node is not None and awaited.reason == "completion of hook":
+        yield Want("live", node.id)  # hooks are not among the managed objects
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
@@ -125,12 +125,21 @@ def _live(app: App, node: Node) -> Object | None:
 
 
 def _manifest(app: App, id_: ResourceId) -> Object | None:
-    """The desired object; a hook's only out of the plain render."""
+    """The desired object; of a hook, which is not among the managed ones, the live one."""
     resource = app.resource(id_.key)
     if resource is not None and resource.desired is not None:
         return resource.desired
-    rendered = app.evidence.get(Want("manifests")) or ()
-    return next((m for m in rendered if m.get("kind") == id_.kind and dig(m, "metadata", "name") == id_.name), None)
+    found: Object | None = app.evidence.get(Want("live", id_))
+    return found
+
+
+def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
+    """The field that stops the pods; their whole spec while the manifest is not known."""
+    if trouble is None or not trouble.cause:
+        return ""
+    if manifest is None:
+        return "/spec/template/spec"
+    return pods.pointer_of(manifest, trouble)
 
 
 def _finding(app: App, operation: Operation, node: Node | None, trouble: pods.Trouble | None, why: str) -> Finding:
@@ -145,7 +154,7 @@ def _finding(app: App, operation: Operation, node: Node | None, trouble: pods.Tr
     named = node.id if node else None
     return Finding(
         message=f"The sync of application {app.ref} {what}, so no other sync can start.",
-        at=Location(app.ref, named, pods.pointer_of(manifest, trouble) if trouble else ""),
+        at=Location(app.ref, named, _pointer(manifest, trouble)),
         confidence="proven" if trouble or not awaited else "likely",
         evidence=tuple(_evidence(app, operation, node, trouble)),
         fixes=(*_causes(app, awaited, named, manifest, trouble), _terminate(app)),
@@ -208,5 +217,5 @@ def _terminate(app: App) -> Fix:
 
 
 RULE = Rule(
-    id="hook-stuck", family="sync", severity="error", doc=__doc__, check=check, wants=wants, options=Options, rank=-50
+    id="hook-stuck", family="sync", severity="error", doc=__doc__, check=check, wants=wants, options=Options, rank=-20
 )

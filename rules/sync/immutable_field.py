@@ -39,7 +39,7 @@ from argolint.operations import awaits_sync, consequences
 from argolint.values import excerpt, join_pointer, split_pointer
 
 from ._failures import Failed, answered_by
-from ._options import as_hook, on_manifest
+from ._options import as_hook, on_manifest, pasted
 
 _REFUSED = re.compile(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
 _NOT_TEMPLATES = (
@@ -145,7 +145,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             "Make it a hook, which is deleted before each run",
             "manifest",
             where,
-            Edit("json-patch", as_hook(desired)),
+            Edit("yaml", pasted(as_hook(desired))),
             caveat="it then runs at each sync",
             resource=id_,
         )
@@ -172,7 +172,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         "Let Argo CD replace the object by force",
         "manifest",
         where,
-        Edit("json-patch", on_manifest(desired, "Replace=true", "Force=true")),
+        Edit("yaml", pasted(on_manifest(desired, "Replace=true", "Force=true"))),
         caveat="the object is deleted and made again, with what it owns",
         resource=id_,
     )

@@ -156,5 +156,5 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     causes=("quota", "admission", "forbidden", "validation", "timeout", "unknown"),
-    rank=-100,
+    rank=-40,  # below every rule that knows a reason, above not-synced, which only says that nothing happened
 )

@@ -1,0 +1,300 @@
+"""What sync and health rules know: cron schedules, sync windows, messages, and the data files beside them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+import yaml
+from argolint_rules.health import _pods
+from argolint_rules.sync import _cron, _failures, comparison_error, removed_api
+from argolint_rules.sync.invalid_spec import classify as classify_spec
+from jsonschema import validate
+
+from argolint.app import Operation
+from argolint.values import excerpt
+
+RULES = Path(__file__).resolve().parents[1] / "rules"
+
+REGEX = {"type": "string", "minLength": 1}
+SCHEMAS = {
+    "sync/failures.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["rule", "match"],
+            "additionalProperties": False,
+            "properties": {
+                "rule": {"type": "string"},
+                "cause": {"enum": ["quota", "admission", "forbidden", "validation", "timeout"]},
+                "match": {"type": "array", "items": REGEX},
+            },
+        },
+    },
+    "sync/comparison_causes.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["name", "cause", "match", "fact"],
+            "additionalProperties": False,
+            "properties": {
+                "name": {"type": "string"},
+                "cause": {"enum": list(comparison_error.RULE.causes)},
+                "match": {"type": "array", "items": REGEX},
+                "fact": {"type": "string"},
+            },
+        },
+    },
+    "sync/removed_apis.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["product", "versions"],
+            "properties": {
+                "versions": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["group", "version", "removed_in", "replacement"],
+                        "additionalProperties": False,
+                        "properties": {
+                            "group": {"type": "string"},
+                            "version": {"type": "string", "pattern": "^v\\d"},
+                            "kinds": {"type": "array", "items": {"type": "string"}},
+                            "removed_in": {"type": "string"},
+                            "replacement": {"type": "string"},
+                            "bridge": {"type": "string"},
+                        },
+                    },
+                }
+            },
+        },
+    },
+    "sync/finalizers.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["match", "who", "waits", "by_hand"],
+            "additionalProperties": False,
+            "properties": {
+                "match": REGEX,
+                "who": {"type": "string"},
+                "waits": {"type": "string"},
+                "by_hand": {"type": "boolean"},
+            },
+        },
+    },
+    "sync/immutable.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["group", "kind", "fix", "fields"],
+            "additionalProperties": False,
+            "properties": {
+                "group": {"type": "string"},
+                "kind": {"type": "string"},
+                "fix": {"enum": ["hook", "orphan", "replace", "rename"]},
+                "fields": {"type": "array", "items": {"type": "string", "pattern": "^/"}},
+            },
+        },
+    },
+    "sync/fields.yaml": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+    "health/pod_reasons.yaml": {
+        "type": "object",
+        "required": ["scheduling", "reasons"],
+        "additionalProperties": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["cause", "match"],
+                "additionalProperties": False,
+                "properties": {"cause": {"type": "string"}, "verb": {"type": "string"}, "match": REGEX},
+            },
+        },
+    },
+    "health/suspended.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["group", "kind", "pointer", "word"],
+            "additionalProperties": False,
+            "properties": {
+                "group": {"type": "string"},
+                "kind": {"type": "string"},
+                "pointer": {"pattern": "^/"},
+                "word": {},
+            },
+        },
+    },
+}
+
+
+def test_every_knowledge_file_of_the_two_families_has_a_schema() -> None:
+    assert {f"{p.parent.name}/{p.name}" for f in ("sync", "health") for p in (RULES / f).glob("*.yaml")} == set(SCHEMAS)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_knowledge_files_have_their_shape(name: str) -> None:
+    validate(yaml.safe_load((RULES / name).read_text(encoding="utf-8")), SCHEMAS[name])
+
+
+@pytest.mark.parametrize("name", ["sync/failures.yaml", "sync/comparison_causes.yaml", "sync/finalizers.yaml"])
+def test_patterns_compile(name: str) -> None:
+    for entry in yaml.safe_load((RULES / name).read_text(encoding="utf-8")):
+        patterns = entry["match"] if isinstance(entry["match"], list) else [entry["match"]]
+        assert all(re.compile(pattern) for pattern in patterns)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "after", "wanted"),
+    [
+        ("0 0 * * *", "2026-01-01T12:00", "2026-01-02T00:00"),
+        ("@daily", "2026-01-01T00:00", "2026-01-02T00:00"),
+        ("*/15 * * * *", "2026-01-01T11:50", "2026-01-01T12:00"),
+        ("30 22 * * mon-fri", "2026-01-02T23:00", "2026-01-05T22:30"),  # a Friday night
+        ("0 9 1 * 1", "2026-01-02T00:00", "2026-01-05T09:00"),  # either day field is enough
+        ("0 9 */2 * 1", "2026-01-02T00:00", "2026-01-05T09:00"),  # a star makes the other one decide
+        ("0 0 29 2 *", "2026-01-01T00:00", "2028-02-29T00:00"),
+        ("5/20 3 * * *", "2026-01-01T03:05", "2026-01-01T03:25"),
+    ],
+)
+def test_cron_finds_the_next_time(schedule: str, after: str, wanted: str) -> None:
+    cron = _cron.parse(schedule)
+    assert cron is not None
+    moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
+    assert cron.after(moment, UTC) == datetime.fromisoformat(wanted).replace(tzinfo=UTC)
+
+
+def test_cron_counts_in_its_own_zone() -> None:
+    cron = _cron.parse("0 22 * * *")
+    assert cron is not None
+    found = cron.after(datetime(2026, 7, 1, 12, tzinfo=UTC), ZoneInfo("Europe/Berlin"))
+    assert found is not None
+    assert found.astimezone(UTC) == datetime(2026, 7, 1, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("schedule", ["", "* * * *", "61 * * * *", "a b c d e", "0 0 * * 9", "@reboot"])
+def test_cron_refuses_what_is_no_schedule(schedule: str) -> None:
+    assert _cron.parse(schedule) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("0/3 nodes are available: 3 Insufficient cpu.", "resources"),
+        ("0/4 nodes are available: 1 Too many pods, 3 node(s) didn't match Pod's node affinity/selector.", "selector"),
+        (
+            "0/4 nodes are available: 1 Insufficient memory, 3 node(s) had taint {a: b}, that the pod didn't tolerate.",
+            "taint",
+        ),
+        ("0/2 nodes are available: 2 node(s) had volume node affinity conflict.", "volume"),
+        ("0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims.", "volume"),
+        ('persistentvolumeclaim "data" not found', "volume"),
+        ("0/3 nodes are available: 3 node(s) didn't match pod topology spread constraints.", "selector"),
+        ("something the scheduler has never said", "unknown"),
+    ],
+)
+def test_the_scheduler_is_understood(message: str, cause: str) -> None:
+    assert _pods.scheduling(message)[0] == cause
+
+
+@pytest.mark.parametrize(
+    ("message", "rule", "cause"),
+    [
+        (
+            'Service "web" is invalid: spec.clusterIP: Invalid value: "10.0.0.1": field is immutable',
+            "immutable-field",
+            "",
+        ),
+        (
+            'StatefulSet.apps "db" is invalid: spec: Forbidden: updates to statefulset spec for fields other than '
+            "'replicas', 'template' are forbidden",
+            "immutable-field",
+            "",
+        ),
+        ('pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged', "sync-failed", "admission"),
+        ('Internal error occurred: failed calling webhook "w": no endpoints available', "sync-failed", "admission"),
+        (
+            'deployments.apps is forbidden: User "system:serviceaccount:a:b" cannot create resource',
+            "sync-failed",
+            "forbidden",
+        ),
+        ("the moon is full", "sync-failed", "unknown"),
+    ],
+)
+def test_failures_are_sorted(message: str, rule: str, cause: str) -> None:
+    assert _failures.classify(message) == (rule, cause)
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("rpc error: code = Unknown desc = failed to list refs: authentication required", "auth"),
+        ("error testing repository connectivity: ssh: handshake failed: knownhosts: key mismatch", "auth"),
+        ('failed to resolve revision "1.2.*": no version for constraint', "revision"),
+        ("`helm dependency build` failed exit status 1: Error: failed to authorize: 401 Unauthorized", "auth"),
+        (
+            "failed to execute helm template command: error: open /tmp/x/values-prod.yaml: no such file or directory",
+            "helm",
+        ),
+        ("kustomize build failed: no such file or directory", "kustomize"),
+        ("dial tcp: lookup git.example.com: no such host", "unknown"),
+    ],
+)
+def test_comparison_errors_are_sorted(message: str, cause: str) -> None:
+    assert comparison_error.classify(f"Failed to load target state: {message}")["cause"] == cause
+
+
+def test_the_innermost_message_is_what_a_person_must_read() -> None:
+    message = (
+        "Failed to load target state: failed to generate manifest for source 1 of 1: rpc error: code = Unknown desc = "
+        "Manifest generation error (cached): failed to execute helm template command: failed running helm: `helm template .` "
+        "failed exit status 1: Error: image.tag must be set"
+    )
+    assert comparison_error.innermost(message) == "image.tag must be set"
+
+
+def test_a_cluster_of_two_names_is_the_specs_fault() -> None:
+    assert classify_spec("there are 2 clusters with the same name: [https://a https://b]") == "cluster"
+
+
+def test_push_secrets_keep_their_version() -> None:
+    assert removed_api.removal_of("external-secrets.io", "v1alpha1", "PushSecret") is None
+    assert removed_api.removal_of("external-secrets.io", "v1alpha1", "ExternalSecret") is not None
+
+
+def test_an_excerpt_holds_no_credentials() -> None:
+    text = 'Job "a" is invalid: spec: Invalid value: {"Env":[{"Value":"hunter2"}]}: field is immutable; https://u:p@git.example.com/x'
+    assert (
+        excerpt(text)
+        == 'Job "a" is invalid: spec: Invalid value: (left out): field is immutable; https://git.example.com/x'
+    )
+
+
+def operation(message: str, phase: str = "Running", finished: datetime | None = None) -> Operation:
+    """A bare operation."""
+    return Operation(phase, message, None, finished, 0, {})
+
+
+def test_an_operation_tells_what_it_awaits() -> None:
+    awaited = operation("waiting for healthy state of apps/Deployment/web and 3 more resources").awaited
+    assert awaited is not None
+    assert (awaited.reason, awaited.group, awaited.kind, awaited.name, awaited.others) == (
+        "healthy state of",
+        "apps",
+        "Deployment",
+        "web",
+        3,
+    )
+    core = operation("waiting for completion of hook /Pod/check").awaited
+    assert core is not None
+    assert (core.group, core.kind, core.name, core.others) == ("", "Pod", "check", 0)
+
+
+def test_an_operation_that_waits_to_retry_has_failed_and_awaits_nothing() -> None:
+    waiting = operation("waiting for healthy state of apps/Deployment/web", finished=datetime(2026, 1, 1, tzinfo=UTC))
+    assert waiting.failed
+    assert waiting.awaited is None
