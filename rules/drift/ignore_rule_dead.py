@@ -23,7 +23,7 @@ from typing import Literal
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.ignore import IgnoreRule, jq_failure, matches, server_rules
 from argolint.managed_fields import managers
-from argolint.values import join_pointer, owner_references, split_pointer
+from argolint.values import items, join_pointer, owner_references, split_pointer
 
 from .ignored import entries, has_entries, paths, selected, taken_out
 
@@ -65,8 +65,9 @@ def _useful_elsewhere(app: App, fleet: Fleet, entry: IgnoreRule) -> tuple[bool, 
     """Whether the entry selects something in another application of the same ApplicationSet, whose template brings it; and
     whether any other application has it too and needs it there."""
     sibling = copied = False
+    raw = items(app.spec, "ignoreDifferences")[int(entry.origin.rpartition("/")[2])]
     for other in fleet.apps:
-        if other.ref != app.ref and any(replace(e, origin="") == replace(entry, origin="") for e in entries(other)):
+        if other.ref != app.ref and raw in items(other.spec, "ignoreDifferences"):
             useful = bool(selected(other, entry))
             copied |= useful
             sibling |= useful and bool(_sets(app) & _sets(other))
