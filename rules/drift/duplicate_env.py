@@ -8,6 +8,9 @@ server-side apply refuses the object.
 
 How to fix: keep one entry.
 
+Argo CD shows nothing of this fault, so an application that it shows as fine is looked at only when another rule reads it, or
+with `--deep`.
+
 Example: `env: [{name: LIMIT, value: "5"}, ..., {name: LIMIT, value: "20"}]`.
 
 Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477.
