@@ -233,6 +233,18 @@ def _without_jq(obj: Object, path: str) -> Object:
     return results[0] if len(results) == 1 and isinstance(results[0], dict) else obj
 
 
+def jq_failure(path: str, obj: Object) -> str:
+    """Why a jq path that parses fails while it runs on the object, so that Argo CD skips it; empty when it does not."""
+    program, _ = _program(path)
+    if program is None or _UNBOUNDED.search(path):
+        return ""
+    try:
+        results = program.input_text(json.dumps(obj)).all()
+    except ValueError as problem:
+        return " ".join(str(problem).removeprefix("jq: ").split())
+    return "" if len(results) == 1 else f"it gives {len(results)} results in place of one"
+
+
 def _retyped(node: Json, path: list[str], kind: str) -> Json:
     if isinstance(node, list):
         return [_retyped(item, path, kind) for item in node]

@@ -1,7 +1,8 @@
 """A CA bundle is injected over what Git says
 
 What it finds: `caBundle` of a webhook configuration, an APIService or a CRD's conversion that holds a real certificate in the
-cluster and nothing, or a placeholder, in Git; or that an injector such as cert-manager's cainjector wrote.
+cluster and nothing, or a placeholder, in Git; or that an injector such as cert-manager's cainjector, or a webhook's own
+controller, wrote over Git's.
 
 Why it hurts: the object is OutOfSync for ever, and each sync breaks the webhook until the injector has been there again.
 
@@ -19,6 +20,7 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Json, Resource, Rule, narrowest_ignore
 
+from .applied import by_argocd
 from .edits import drop
 from .fields import finding, listing, matching, pointers, writer
 from .writers import is_sort
@@ -33,7 +35,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             resource,
             changes,
             f"{resource.id} holds a CA bundle at {listing(changes)} that {writer(changes[0])} put in the place of"
-            f" {'a placeholder in Git' if in_git else 'nothing'}, so it stays OutOfSync.",
+            f" {_replaced(changes[0].desired)}, so it stays OutOfSync.",
             fixes=(
                 drop(app, resource, changes, "Leave caBundle out of the manifest") if in_git else None,
                 narrowest_ignore(app, resource, pointers(changes)),
@@ -44,7 +46,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _injected(resource: Resource, change: Change) -> bool:
     if not change.pointer.endswith("/caBundle") or not isinstance(change.live, str) or not change.live:
         return False
-    return _placeholder(change.desired) or is_sort(change.writer, "injector")
+    foreign = change.writer is not None and not by_argocd(change.writer) and not is_sort(change.writer, "person")
+    return foreign or _placeholder(change.desired)
+
+
+def _replaced(desired: Json) -> str:
+    if desired is MISSING or not desired:
+        return "nothing"
+    return "a placeholder in Git" if _placeholder(desired) else "another certificate in Git"
 
 
 def _placeholder(desired: Json) -> bool:

@@ -56,10 +56,13 @@ def _rewritten(provider: Any, resource: Resource, change: Change) -> bool:
         return False
     marked = any(fnmatchcase(name, mark) for mark in provider["marks"] for name in annotations_of(resource.live))
     patterns = (*provider["always"], *(provider["fields"] if marked else ()))
+    if change.writer is not None and re.fullmatch(provider.get("managers", ""), change.writer.manager):
+        return True
     if not any(re.fullmatch(pattern, change.pointer) for pattern in patterns):
         return False
     text = json.dumps(None if change.live is MISSING else change.live)
-    return all(f'"{word}"' in text for word in provider.get("holds", ())[:1])
+    words = provider.get("holds", ())
+    return not words or any(f'"{word}"' in text for word in words)
 
 
 RULE = Rule(id="cloud-mutation", family="drift", severity="warning", doc=__doc__, check=check, rank=10)

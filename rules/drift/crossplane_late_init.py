@@ -22,7 +22,7 @@ from .edits import place, write_live
 from .fields import finding, listing, matching, pointers, writer
 from .writers import is_sort
 
-_ALL_BUT_LATE = ["Create", "Delete", "Observe", "Update"]
+_ALL_BUT_LATE = ("Create", "Delete", "Observe", "Update")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -32,27 +32,33 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} got {listing(changes)} from its provider ({writer(changes[0])}) and Git does not have it, so it stays OutOfSync.",
+            f"{resource.id} got {listing(changes)} from its provider ({writer(changes[0])}) and Git says otherwise or nothing, so it stays OutOfSync.",
             fixes=(
-                Fix(
-                    "Switch late initialisation off",
-                    "manifest",
-                    place(app),
-                    Edit("json-patch", [{"op": "add", "path": "/spec/managementPolicies", "value": _ALL_BUT_LATE}]),
-                    "the fields that are there must be taken out once",
-                ),
+                *(_switched_off(app) if all(change.desired is MISSING for change in changes) else ()),
                 write_live(app, resource, changes, "Write the provider's values"),
                 narrowest_ignore(app, resource, pointers(changes)),
             ),
         )
 
 
+def _switched_off(app: App) -> Iterator[Fix]:
+    yield Fix(
+        "Switch late initialisation off",
+        "manifest",
+        place(app),
+        Edit("yaml", f"spec:\n  managementPolicies: [{', '.join(_ALL_BUT_LATE)}]\n"),
+        "the fields that are there must be taken out once",
+    )
+
+
 def _initialised(resource: Resource, change: Change) -> bool:
     if not isinstance(dig(resource.live, "spec", "forProvider"), dict) or not change.pointer.startswith("/spec/"):
         return False
-    late = change.pointer.startswith(("/spec/forProvider/", "/spec/initProvider/")) and change.desired is MISSING
-    return is_sort(change.writer, "crossplane") or (
-        late and not by_argocd(change.writer) and not is_sort(change.writer, "person")
+    if is_sort(change.writer, "crossplane"):
+        return True
+    foreign = change.writer is not None and not by_argocd(change.writer) and not is_sort(change.writer, "person")
+    return change.pointer.startswith(("/spec/forProvider/", "/spec/initProvider/")) and (
+        foreign or (change.writer is None and change.desired is MISSING)
     )
 
 

@@ -1,12 +1,15 @@
 """One name twice in a list that Kubernetes merges by name
 
-What it finds: an environment variable, port, mount path or volume that stands twice in one container or pod; and syncs or
-comparisons that failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list").
+What it finds: an environment variable, port, mount path, volume or container that stands twice in one list; and syncs or
+comparisons that failed on such a list ("duplicate entries for key", "doesn't match $setElementOrder list", "Duplicate value").
 
 Why it hurts: the last entry wins today. At the next change the merge patch by name may drop or keep the wrong one, and a
 server-side apply refuses the object.
 
 How to fix: keep one entry.
+
+Argo CD shows nothing of this fault, so an application that it shows as fine is looked at only when another rule reads it, or
+with `--deep`.
 
 Example: `env: [{name: LIMIT, value: "5"}, ..., {name: LIMIT, value: "20"}]`.
 
@@ -14,11 +17,11 @@ Sources: argoproj/argo-cd#20979; docs/faq.md; kubernetes/kubernetes#58477.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Json, Location, Object, Resource, Rule, Symptom
-from argolint.values import containers, items
+from argolint.values import containers, get, items
 
 from .edits import remove
 from .refused import Refusal, refusals
@@ -30,7 +33,11 @@ _LISTS = {
     "volumeDevices": ("devicePath",),
 }
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod", "Rollout")
-_MESSAGE = re.compile(r"duplicate entries for key|\$setElementOrder")
+_POD_LISTS = {"volumes": ("name",), "initContainers": ("name",), "containers": ("name",)}
+_MESSAGE = re.compile(
+    r"duplicate entries for key|\$setElementOrder|\b(env|ports|volumes|volumeMounts|volumeDevices|containers)\[\d+\][\w.]*: Duplicate value"
+    r"|mountPath: Invalid value: \S+ must be unique"
+)
 
 
 @dataclass(frozen=True)
@@ -67,29 +74,38 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _repeats(manifest: Object) -> Iterator[Repeat]:
+    pods: dict[str, None] = {}
     for base, container in containers(manifest):
+        pods[base.rpartition("/")[0].rpartition("/")[0]] = None
         for field, keys in _LISTS.items():
-            seen: dict[tuple[Json, ...], tuple[str, Object]] = {}
-            for index, item in enumerate(items(container, field)):
-                if not isinstance(item, dict) or keys[0] not in item:
-                    continue
-                name = tuple(item.get(key, "TCP" if key == "protocol" else None) for key in keys)
-                pointer = f"{base}/{field}/{index}"
-                if name in seen:
-                    yield Repeat(field, str(name[0]), seen[name][0], pointer, seen[name][1] == item)
-                seen[name] = (pointer, item)
+            yield from _repeated(f"{base}/{field}", field, items(container, field), keys)
+    for base in pods:
+        for field, keys in _POD_LISTS.items():
+            yield from _repeated(f"{base}/{field}", field, get(manifest, f"{base}/{field}", ()), keys)
+
+
+def _repeated(listed: str, field: str, entries: Iterable[Json], keys: Sequence[str]) -> Iterator[Repeat]:
+    seen: dict[tuple[Json, ...], tuple[str, Object]] = {}
+    for index, item in enumerate(entries or ()):
+        if not isinstance(item, dict) or keys[0] not in item:
+            continue
+        name = tuple(item.get(key, "TCP" if key == "protocol" else None) for key in keys)
+        pointer = f"{listed}/{index}"
+        if name in seen:
+            yield Repeat(field, str(name[0]), seen[name][0], pointer, seen[name][1] == item)
+        seen[name] = (pointer, item)
 
 
 def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused: tuple[Refusal, ...]) -> Finding:
     first = repeats[0]
     values = "" if first.same_value else " with two values"
     more = f" (and {len(repeats) - 1} more such names)" if len(repeats) > 1 else ""
+    end = "the last sync failed on it" if refused else "the last entry wins until a merge by name drops it"
     drifted = dict.fromkeys(
         r.listed for r in repeats if any(change.pointer.startswith(r.listed + "/") for change in resource.changes)
     )
     return Finding(
-        message=f"{resource.id} lists {first.name!r} twice in {first.field} of one container{values}{more}: the last entry wins until a merge"
-        " by name drops it.",
+        message=f"{resource.id} lists {first.name!r} twice in {first.field}{values}{more}: {end}.",
         at=Location(app.ref, resource.id, first.later),
         evidence=(
             *(f"{r.name!r} stands at {r.earlier} and at {r.later}" for r in repeats),
@@ -98,6 +114,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
         explains=(
             *(Symptom.change(resource.id, place) for place in drifted),
             *(refusal.symptom for refusal in refused),
+            *((Symptom.missing(resource.id),) if refused and resource.missing else ()),
         ),
         fixes=(remove(app, [r.earlier for r in repeats], "Keep the last entry, which is the one that counts today"),),
     )

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
-from argolint.ignore import IgnoreRule, matches, server_rules
+from argolint.ignore import IgnoreRule, jq_failure, matches, server_rules
 from argolint.managed_fields import managers
-from argolint.values import join_pointer, owner_references, split_pointer
+from argolint.values import items, join_pointer, owner_references, split_pointer
 
 from .ignored import entries, has_entries, paths, selected, taken_out
 
@@ -65,8 +65,9 @@ def _useful_elsewhere(app: App, fleet: Fleet, entry: IgnoreRule) -> tuple[bool, 
     """Whether the entry selects something in another application of the same ApplicationSet, whose template brings it; and
     whether any other application has it too and needs it there."""
     sibling = copied = False
+    raw = items(app.spec, "ignoreDifferences")[int(entry.origin.rpartition("/")[2])]
     for other in fleet.apps:
-        if other.ref != app.ref and any(replace(e, origin="") == replace(entry, origin="") for e in entries(other)):
+        if other.ref != app.ref and raw in items(other.spec, "ignoreDifferences"):
             useful = bool(selected(other, entry))
             copied |= useful
             sibling |= useful and bool(_sets(app) & _sets(other))
@@ -206,9 +207,17 @@ def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault) -> tuple[F
     return (Fix("Repair the pointer", "application", f"Application {app.ref}", Edit("json-patch", [operation])),)
 
 
+def _always(path: str, objects: Sequence[Resource]) -> bool:
+    return all(jq_failure(path, resource.any) for resource in objects)
+
+
 def _path_fault(path: str, objects: Sequence[Resource]) -> Fault:
     """Why the path names nothing, by the object in which it gets furthest; unsure when it may name something one day."""
     if path.startswith("."):
+        failure = jq_failure(path, objects[0].any)
+        if failure:
+            words = "" if objects[0].kind == "Secret" else f" with {failure!r}"
+            return Fault("jq", f"it fails on {objects[0].id}{words}, and Argo CD skips it", sure=_always(path, objects))
         steps = _jq_steps(path)
         return (
             _walk(objects[0].any, steps, "jq") if steps else Fault("jq", "nothing fits the expression now", sure=False)

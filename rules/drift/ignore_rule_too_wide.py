@@ -2,7 +2,7 @@
 
 What it finds: one pointer or jq path of `ignoreDifferences` that at present hides differences of several origins: an
 autoscaler's and a person's, a webhook's and a commit that never reached the cluster. Only one of them can be what it was
-meant for.
+meant for. Also one that leaves out a whole `spec`, pod template or container, whatever differs today.
 
 Why it hurts: the application is shown as Synced while somebody's edit, or a change in Git, is not live.
 
@@ -13,26 +13,37 @@ Example: `/spec` ignored for the replicas' sake, which hides an image edited by 
 Sources: docs/user-guide/diffing.md; argoproj/argo-cd#4326.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
-from argolint import App, Change, Finding, Fleet, Location, Resource, Rule
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.ignore import IgnoreRule
 
 from .applied import by_argocd
 from .fields import told
 from .ignored import entries, has_entries, hidden_changes, paths, selected, taken_out
+from .writers import is_sort
 
 Hidden = tuple[Resource, Change]
+
+_WHOLE = re.compile(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
+"""What makes an object what it is: left out as a whole, a commit to it is no difference either."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a pointer or jq path that is too wide."""
     for entry in entries(app):
         for path, alone in paths(entry):
-            found = [(r, c) for r in selected(app, alone) for c in _hidden(app, fleet, r, entry, alone)]
+            objects = selected(app, alone)
+            found = [(r, c) for r in objects for c in _hidden(app, fleet, r, entry, alone)]
             origins = dict.fromkeys(_origin(change) for _, change in found)
+            whole = [(r, place) for r in objects for place in taken_out(alone, r) if _WHOLE.fullmatch(place)]
             if len(origins) > 1:
-                yield _finding(app, entry, path, found, tuple(origins))
+                fact = f"hides {len(found)} differences of {len(origins)} origins ({', '.join(origins)}), so it covers more than what it was meant for"
+                yield _finding(app, entry, f"{path!r} of {app.name} {fact}", found[0][0], found[0][1].pointer, found)
+            elif whole:
+                fact = f"leaves out the whole {whole[0][1]} of {whole[0][0].id}, so no commit that changes it is ever seen as a difference"
+                yield _finding(app, entry, f"{path!r} of {app.name} {fact}", *whole[0], found)
 
 
 def _hidden(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, alone: IgnoreRule) -> Iterator[Change]:
@@ -49,13 +60,33 @@ def _origin(change: Change) -> str:
     return change.writer.manager
 
 
-def _finding(app: App, entry: IgnoreRule, path: str, found: list[Hidden], origins: tuple[str, ...]) -> Finding:
-    resource = found[0][0]
+def _finding(
+    app: App, entry: IgnoreRule, fact: str, resource: Resource, pointer: str, found: Sequence[Hidden]
+) -> Finding:
     return Finding(
-        message=f"The ignore rule {path!r} of {app.name} hides {len(found)} differences of {len(origins)} origins ({', '.join(origins)}), so it"
-        " covers more than what it was meant for.",
-        at=Location(app.ref, resource.id, found[0][1].pointer),
+        message=f"The ignore rule {fact}.",
+        at=Location(app.ref, resource.id, pointer),
         evidence=(f"{entry.origin} of the Application", *(f"{r.id} {told(change)}" for r, change in found)),
+        fixes=(
+            Fix(
+                "Name the very field, on the very object",
+                "application",
+                f"Application {app.ref}",
+                Edit("text", _narrower(found)),
+                "what it no longer hides shows up as a difference",
+            ),
+        ),
+    )
+
+
+def _narrower(found: Sequence[Hidden]) -> str:
+    """The fields that autoscalers, webhooks and other controllers write, in place of the wide path."""
+    meant = [(r, c) for r, c in found if c.writer and not by_argocd(c.writer) and not is_sort(c.writer, "person")]
+    lines = [f"{r.group}/{r.kind} {r.name}: {c.pointer} (written by {c.writer.manager})" for r, c in meant if c.writer]
+    return (
+        "\n".join(("in place of the wide path, ignore only", *lines))
+        if lines
+        else "nothing that a controller writes differs now: delete the entry"
     )
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 
+from .applied import by_argocd
 from .edits import drop
 from .fields import finding, listing, matching
 from .grammar import hollow
@@ -26,7 +27,9 @@ _LISTS = ("/imagePullSecrets", "/secrets")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a ServiceAccount."""
-    for resource, changes in matching(app, _added):
+    for resource, changes in matching(app, _listed):
+        if not any(_added(change) for change in changes):
+            continue
         lists = tuple(name for name in _LISTS if any(change.pointer.startswith(name) for change in changes))
         empty = tuple(change for change in changes if change.desired is not MISSING)
         yield finding(
@@ -43,14 +46,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
-def _added(resource: Resource, change: Change) -> bool:
-    return (
-        resource.kind == "ServiceAccount"
-        and resource.group == ""
-        and change.pointer.startswith(_LISTS)
-        and (change.desired is MISSING or hollow(change.desired))
-        and not is_sort(change.writer, "person")
-    )
+def _listed(resource: Resource, change: Change) -> bool:
+    return resource.kind == "ServiceAccount" and resource.group == "" and change.pointer.startswith(_LISTS)
+
+
+def _added(change: Change) -> bool:
+    """True for what only live has, and for what a controller put in the place of Git's entry."""
+    if is_sort(change.writer, "person") or change.live is MISSING:
+        return False
+    return change.desired is MISSING or hollow(change.desired) or not by_argocd(change.writer)
 
 
 RULE = Rule(id="sa-pull-secret", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
