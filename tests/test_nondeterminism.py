@@ -218,3 +218,21 @@ def test_a_known_chart_in_sync_speaks_by_its_values(helm: dict[str, Any], expect
 def test_nothing_is_said_of_states_that_argo_cd_does_not_know() -> None:
     blind = {"conditions": [{"type": "ComparisonError", "message": "no"}]}
     assert told(app({"live": secret(MASK, "web-redis", "redis-23.1.1", "redis-password")}, status=blind)) == []
+
+
+IGNORED = [{"group": "", "kind": "Secret", "name": "web-redis", "jsonPointers": ["/data/redis-password"]}]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["RespectIgnoreDifferences=true"], []),
+        ([], [("nondeterministic-secret", "warning", "likely", "Secret/web-redis")]),
+    ],
+)
+def test_an_ignored_secret_is_told_until_each_sync_keeps_its_live_value(
+    options: list[str], expected: list[tuple[str, ...]]
+) -> None:
+    made = secret(MASK, "web-redis", "redis-23.1.1", "redis-password")
+    spec = {"source": REDIS, "ignoreDifferences": IGNORED, "syncPolicy": {"syncOptions": options}}
+    assert told(app(pair(made, made), spec=spec)) == expected

@@ -16,7 +16,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from argolint import App, Change, Fleet, Json, Object, Resource, ResourceId, ResourceKey, Symptom, Want, Writer
+from argolint import (
+    App,
+    Change,
+    Fleet,
+    Json,
+    Object,
+    Resource,
+    ResourceId,
+    ResourceKey,
+    Symptom,
+    Want,
+    Writer,
+    compare,
+    ignore,
+)
 from argolint.diff import differences
 from argolint.model import Confidence
 from argolint.values import annotations_of, dig, get, items, join_pointer, labels_of, parse_time, split_pointer
@@ -121,7 +135,22 @@ def signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
     merged = _merge([*merged, *_hashed_secrets(app, merged, known)])
     seen = {sign.resource.key for sign in merged}
     latent = [s for s in _by_knowledge(app, fleet, known) if s.resource.key not in seen]
-    return tuple(sorted((*merged, *latent), key=lambda s: (s.resource.key, s.pointer)))
+    every = [s for s in (*merged, *latent) if s.claims or not _keeps_live(app, fleet, s)]
+    return tuple(sorted(every, key=lambda s: (s.resource.key, s.pointer)))
+
+
+def _keeps_live(app: App, fleet: Fleet, sign: Sign) -> bool:
+    """Whether the field is ignored and each sync keeps its live value: somebody took the second choice already."""
+    resource = app.resource(sign.resource.key)
+    if resource is None or not compare.has_sync_option(app.raw, resource.desired, "RespectIgnoreDifferences=true"):
+        return False
+    rules = (*ignore.application_rules(app.raw), *ignore.server_rules(fleet.settings))
+    return any(
+        sign.pointer == pointer or sign.pointer.startswith(f"{pointer}/")
+        for rule in rules
+        if ignore.matches_object(rule, resource.any)
+        for pointer in ignore.removed(rule, resource.any)
+    )
 
 
 def _worth_a_look(app: App) -> bool:
