@@ -144,6 +144,21 @@ def test_an_object_of_two_applications_differs_because_both_write_it() -> None:
     assert told(app(CHANGED_SECRET), other) == []
 
 
+def test_a_sync_that_never_applied_the_object_proves_nothing() -> None:
+    failed = {"operationState": {"phase": "Failed", "syncResult": {"revision": HERE, "resources": []}}}
+    found = told(app(CHANGED_SECRET, pair(config("info"), config("debug")), status=failed))
+    assert found == [("nondeterministic-secret", "info", "possible", "Secret/web")]
+
+
+def test_what_another_argo_cd_wrote_after_the_sync_is_not_this_ones() -> None:
+    done = {
+        "phase": "Succeeded",
+        "finishedAt": "2026-01-01T11:40:00Z",
+        "syncResult": {"revision": HERE, "resources": []},
+    }
+    assert told(app(CHANGED_CHECKSUM, pair(config("info"), config("debug")), status={"operationState": done})) == []
+
+
 def test_plain_manifests_are_never_random() -> None:
     assert told(app(CHANGED_SECRET, CHANGED_CHECKSUM, status={"sourceType": "Directory"})) == []
 
