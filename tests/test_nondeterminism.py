@@ -144,6 +144,21 @@ def test_an_object_of_two_applications_differs_because_both_write_it() -> None:
     assert told(app(CHANGED_SECRET), other) == []
 
 
+def test_a_sync_that_never_applied_the_object_proves_nothing() -> None:
+    failed = {"operationState": {"phase": "Failed", "syncResult": {"revision": HERE, "resources": []}}}
+    found = told(app(CHANGED_SECRET, pair(config("info"), config("debug")), status=failed))
+    assert found == [("nondeterministic-secret", "info", "possible", "Secret/web")]
+
+
+def test_what_another_argo_cd_wrote_after_the_sync_is_not_this_ones() -> None:
+    done = {
+        "phase": "Succeeded",
+        "finishedAt": "2026-01-01T11:40:00Z",
+        "syncResult": {"revision": HERE, "resources": []},
+    }
+    assert told(app(CHANGED_CHECKSUM, pair(config("info"), config("debug")), status={"operationState": done})) == []
+
+
 def test_plain_manifests_are_never_random() -> None:
     assert told(app(CHANGED_SECRET, CHANGED_CHECKSUM, status={"sourceType": "Directory"})) == []
 
@@ -218,3 +233,21 @@ def test_a_known_chart_in_sync_speaks_by_its_values(helm: dict[str, Any], expect
 def test_nothing_is_said_of_states_that_argo_cd_does_not_know() -> None:
     blind = {"conditions": [{"type": "ComparisonError", "message": "no"}]}
     assert told(app({"live": secret(MASK, "web-redis", "redis-23.1.1", "redis-password")}, status=blind)) == []
+
+
+IGNORED = [{"group": "", "kind": "Secret", "name": "web-redis", "jsonPointers": ["/data/redis-password"]}]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["RespectIgnoreDifferences=true"], []),
+        ([], [("nondeterministic-secret", "warning", "likely", "Secret/web-redis")]),
+    ],
+)
+def test_an_ignored_secret_is_told_until_each_sync_keeps_its_live_value(
+    options: list[str], expected: list[tuple[str, ...]]
+) -> None:
+    made = secret(MASK, "web-redis", "redis-23.1.1", "redis-password")
+    spec = {"source": REDIS, "ignoreDifferences": IGNORED, "syncPolicy": {"syncOptions": options}}
+    assert told(app(pair(made, made), spec=spec)) == expected

@@ -97,12 +97,16 @@ def versions(chart: Mapping[str, Any]) -> list[str]:
     newest = number(chart["verified_version"]) or number(
         str(chart["verified_version"]).rpartition("tag ")[2].rstrip(")")
     )
-    found = {newest} if newest else set()
+    told = [
+        n for item in chart.get("random") or () for pin in item["pin"] for n in map(number, since(pin).values()) if n
+    ]
+    newest = newest or max(told, default=(1, 0, 0))
+    found = {newest}
     for item in chart.get("random") or ():
         for pin in item["pin"]:
-            for told in filter(None, map(number, since(pin).values())):
-                found |= {told, number(below(told)) or told}
-    return [".".join(map(str, v)) for v in sorted(v for v in found if v and newest and v <= newest)]
+            for first in filter(None, map(number, since(pin).values())):
+                found |= {first, number(below(first)) or first}
+    return [".".join(map(str, v)) for v in sorted(v for v in found if v <= newest)]
 
 
 def fill(template: str, chart: Mapping[str, Any]) -> str:
@@ -309,7 +313,7 @@ AIRFLOW = next(c for c in CHARTS if c["repositories"] == ["https://airflow.apach
         ("1.17.0", "jwt-secret", 'Make Secret rel-jwt-secret-pinned outside the chart and name it in "jwtSecretName"'),
         ("1.22.0", "api-secret-key", 'Make Secret rel-api-secret-key-pinned outside the chart and name it in "apiSecretKeySecretName"'),
         ("1.15.0", "fernet-key", 'Make Secret rel-fernet-key-pinned outside the chart and name it in "fernetKeySecretName"'),
-        ("1.15.0", "redis-password", 'Make Secret rel-redis-password-pinned and rel-broker-url-pinned outside the chart and name it in "redis.passwordSecretName" and "data.brokerUrlSecretName"'),
+        ("1.15.0", "redis-password", 'Make Secrets rel-redis-password-pinned and rel-broker-url-pinned outside the chart and name them in "redis.passwordSecretName" and "data.brokerUrlSecretName"'),
     ],
 )  # fmt: skip
 def test_airflow_names_the_key_of_each_secret(version: str, secret: str, title: str) -> None:

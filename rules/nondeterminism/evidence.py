@@ -16,7 +16,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from argolint import App, Change, Fleet, Json, Object, Resource, ResourceId, ResourceKey, Symptom, Want, Writer
+from argolint import (
+    App,
+    Change,
+    Fleet,
+    Json,
+    Object,
+    Resource,
+    ResourceId,
+    ResourceKey,
+    Symptom,
+    Want,
+    Writer,
+    compare,
+    ignore,
+)
 from argolint.diff import differences
 from argolint.model import Confidence
 from argolint.values import annotations_of, dig, get, items, join_pointer, labels_of, parse_time, split_pointer
@@ -116,12 +130,28 @@ def signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
     if not rendered(app) or not _worth_a_look(app):
         return ()
     known = charts.releases(app)
-    found = [*_two_renders(app), *_drift(app, fleet, known), *_one_render(app, known)]
+    drifted = [_from_outside(app, sign) for sign in _drift(app, fleet, known)]
+    found = [*_two_renders(app), *drifted, *_one_render(app, known)]
     merged = _merge(_with_item(sign, app, known) for sign in found)
     merged = _merge([*merged, *_hashed_secrets(app, merged, known)])
     seen = {sign.resource.key for sign in merged}
     latent = [s for s in _by_knowledge(app, fleet, known) if s.resource.key not in seen]
-    return tuple(sorted((*merged, *latent), key=lambda s: (s.resource.key, s.pointer)))
+    every = [s for s in (*merged, *latent) if s.claims or not _keeps_live(app, fleet, s)]
+    return tuple(sorted(every, key=lambda s: (s.resource.key, s.pointer)))
+
+
+def _keeps_live(app: App, fleet: Fleet, sign: Sign) -> bool:
+    """Whether the field is ignored and each sync keeps its live value: somebody took the second choice already."""
+    resource = app.resource(sign.resource.key)
+    if resource is None or not compare.has_sync_option(app.raw, resource.desired, "RespectIgnoreDifferences=true"):
+        return False
+    rules = (*ignore.application_rules(app.raw), *ignore.server_rules(fleet.settings))
+    return any(
+        sign.pointer == pointer or sign.pointer.startswith(f"{pointer}/")
+        for rule in rules
+        if ignore.matches_object(rule, resource.any)
+        for pointer in ignore.removed(rule, resource.any)
+    )
 
 
 def _worth_a_look(app: App) -> bool:
@@ -197,21 +227,24 @@ def _alike(one: str, other: str) -> bool:
 class Synced:
     """The last sync against what is compared now.
 
-    same   it ended at the very revision and sources that are compared now
-    moved  it is known to have been at another revision
+    same     it was at the very revision and sources that are compared now
+    moved    it is known to have been at another revision
+    applied  the objects that it applied
+    since    when that revision was first synced;   until: when its last sync ended
     """
 
     same: bool
     moved: bool
-    applied: frozenset[tuple[str, str, str, str]]
-    since: datetime | None
+    applied: frozenset[tuple[str, str, str, str]] = frozenset()
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 def synced(app: App) -> Synced:
     """Where the last sync stood: its revisions, its sources, the objects that it applied."""
     operation = app.operation
     if operation is None or not operation.revisions or not app.revisions:
-        return Synced(False, False, frozenset(), None)
+        return Synced(False, False)
     result = operation.raw.get("syncResult") or {}
     compared = dig(app.status, "sync", "comparedTo") or {}
     same_sources = _sources(result) == _sources(compared) or not _sources(result) or not _sources(compared)
@@ -222,7 +255,8 @@ def synced(app: App) -> Synced:
         for r in operation.results
         if r.get("status") == "Synced"
     )
-    return Synced(same, operation.revisions != app.revisions, applied, _first_deployed(app) if same else None)
+    moved = operation.revisions != app.revisions
+    return Synced(same, moved, applied, _first_deployed(app) if same else None, operation.finished_at)
 
 
 def _sources(node: Object) -> tuple[Object, ...]:
@@ -261,11 +295,14 @@ def _drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
                 others.append((resource, change))
             else:
                 found.append((resource, change, kind))
+    here: list[tuple[Resource, Change, Kind]] = []
+    elsewhere: list[tuple[Resource, Change, Kind]] = []
+    for place in found:
+        (here if _written_here(at, *place[:2]) else elsewhere).append(place)
+    yield from (_at_one_revision(app, *place) for place in here)
     if at.same:
-        yield from (_at_one_revision(app, at, *place) for place in found)
         yield from _names(app, at)
-    else:
-        yield from _after_a_move(app, at, found, others, known)
+    yield from _after_a_move(app, at, elsewhere, others, known)
 
 
 def _own(app: App, fleet: Fleet, resource: Resource) -> bool:
@@ -278,19 +315,31 @@ def _own(app: App, fleet: Fleet, resource: Resource) -> bool:
     return not any(owner.get("controller") for owner in items(resource.live, "metadata", "ownerReferences"))
 
 
-def _at_one_revision(app: App, at: Synced, resource: Resource, change: Change, kind: Kind) -> Sign:
-    id_ = resource.id
-    applied = (id_.group, id_.kind, id_.namespace, id_.name) in at.applied
+def _from_outside(app: App, sign: Sign) -> Sign:
+    """A plugin may read its values elsewhere, a vault for one: that one value follows another proves nothing then."""
+    if not any(charts.source_type(app, index) == "Plugin" for index in range(len(app.sources))):
+        return sign
+    why = f"{sign.why}\na plugin renders it, which may read the value elsewhere"
+    return replace(sign, confidence="possible", why=why)
+
+
+def _written_here(at: Synced, resource: Resource, change: Change) -> bool:
+    """Whether the live value is what a sync of the very revision wrote, and nothing wrote it after that sync."""
+    if not at.same:
+        return False
     time = change.writer.time if change.writer else None
-    written = applied or (at.since is not None and time is not None and time >= at.since - _SLACK)
-    plugin = any(charts.source_type(app, index) == "Plugin" for index in range(len(app.sources)))
+    if time is not None and at.until is not None and time > at.until + _SLACK:
+        return False
+    applied = (resource.group, resource.kind, resource.namespace, resource.name) in at.applied
+    return applied or (at.since is not None and time is not None and time >= at.since - _SLACK)
+
+
+def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -> Sign:
     revision = ", ".join(r[:12] for r in app.revisions if r)
-    if plugin:
-        return _shown(resource, change, kind, "possible", "a plugin rendered it: the value may come from outside")
-    if by_argocd(change.writer) and written:
+    if change.writer is not None:
         why = f"Argo CD wrote one value at revision {revision} and renders another at the same revision; nobody else wrote the field"
         return _shown(resource, change, kind, "proven", why)
-    why = f"the application was synced at revision {revision}, which now renders another value; who wrote the live one is not known"
+    why = f"revision {revision} was synced and now renders another value; who wrote the live one is not recorded"
     return _shown(resource, change, kind, "likely" if kind not in ("config", "value") else "possible", why)
 
 
@@ -342,7 +391,7 @@ def _after_a_move(
     others: Sequence[tuple[Resource, Change]],
     known: Sequence[Release],
 ) -> Iterator[Sign]:
-    """The revision moved since the last sync (or that sync is not known): a difference may be the commit's own.
+    """The last sync did not write this value at this revision, as far as is known: a difference may be the commit's own.
 
     A checksum follows a real change of a ConfigMap or Secret, or the chart's version label; what the chart is known to
     draw, or what moved although nothing else did, is not the commit's.

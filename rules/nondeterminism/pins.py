@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from argolint import App, Edit, Fix, ResourceId
@@ -21,10 +21,10 @@ from .evidence import Sign
 
 @dataclass(frozen=True)
 class NewSecret:
-    """A Secret to make: its keys, and the rendered one whose values it may keep."""
+    """A Secret to make: each key with the command for its value, and the rendered one whose values it may keep."""
 
     name: str
-    keys: tuple[str, ...]
+    keys: Mapping[str, str | None]
     instead_of: str
 
 
@@ -97,8 +97,7 @@ def _with_existing(
         names = _new_secrets(app, release, item, pin, own)
         for new in names.values():
             have = secrets.get(new.name)
-            keys = tuple(dict.fromkeys((*(have.keys if have else ()), *new.keys)))
-            secrets[new.name] = NewSecret(new.name, keys, new.instead_of)
+            secrets[new.name] = replace(new, keys={**(have.keys if have else {}), **new.keys})
         values |= {k: names[v].name if _placeholder(v) else v for k, v in pin.values.items()}
     for _, pin in extra:
         values |= pin.values
@@ -107,12 +106,12 @@ def _with_existing(
     block = release.values_block({k: _filled(release, v) for k, v in values.items()})
     olds = sorted({new.instead_of for new in secrets.values()})
     caveat = (
-        f"The chart then no longer renders Secret {' and '.join(olds)}: make the other one first, since pruning deletes "
-        f"what is no longer rendered under the pods that still read it (or keep it with the annotation "
-        f"argocd.argoproj.io/sync-options: Prune=false). The pods restart once."
+        f"The chart then stops rendering {_list([f'Secret {old}' for old in olds])}, and pruning deletes what is no longer rendered under "
+        "the pods that still read it: make the new one first, or keep the old one with the annotation "
+        "argocd.argoproj.io/sync-options: Prune=false. The pods restart once."
     )
     return Fix(
-        title=f"Make Secret {' and '.join(secrets)} outside the chart and name it in {_quoted(main)}",
+        title=f"Make {_counted(list(secrets))} outside the chart and name {'it' if len(secrets) == 1 else 'them'} in {_quoted(main)}",
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
@@ -129,8 +128,16 @@ def _new_secrets(app: App, release: Release, item: Item, pin: Pin, own: Sequence
     for number, placeholder in enumerate(placeholders):
         old = rendered[number if several else 0] if rendered else f"{release.name}-{placeholder[3:]}"
         keys = item.secrets[number].keys if several else pin.keys or tuple(sorted(_keys(item)))
-        found[placeholder] = NewSecret(_free(app, f"{old}-pinned"), keys, old)
+        made_by = {key: _command(release, item, key) for key in keys}
+        found[placeholder] = NewSecret(_free(app, f"{old}-pinned"), made_by, old)
     return found
+
+
+def _command(release: Release, item: Item, key: str) -> str | None:
+    """How to make one key's value, by the item that draws it; an existing Secret may hold the keys of several items."""
+    if _CERTIFICATE.search(key) or _COMPOSED.search(key):
+        return None
+    return strong(next((other for other in (item, *release.random()) if key in _keys(other)), item))
 
 
 def _rendered(app: App, release: Release, template: str, own: Sequence[Sign]) -> str:
@@ -148,7 +155,7 @@ def _free(app: App, name: str) -> str:
 
 
 _CERTIFICATE = re.compile(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re.IGNORECASE)
-_COMPOSED = re.compile(r"^(?:connection|uri|url)$|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
+_COMPOSED = re.compile(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
 
 
 def _commands(release: Release, new: NewSecret) -> Iterator[str]:
@@ -160,21 +167,26 @@ def _commands(release: Release, new: NewSecret) -> Iterator[str]:
         f'#   kubectl {where} get secret {new.instead_of} -o json | jq \'{{apiVersion, kind, type, metadata: {{name: "{new.name}"}}, '
         f"data: (.data | with_entries(select(.key | IN({picked}))))}}' | kubectl {where} apply -f -"
     )
-    special = [key for key in new.keys if _CERTIFICATE.search(key) or _COMPOSED.search(key)]
+    special = [key for key, command in new.keys.items() if command is None]
     if special:
         yield f"# ({', '.join(special)}: a certificate, a key pair or a text that must fit its service, so no random value)"
     else:
-        literals = " ".join(f'--from-literal={key}="$({strong(key)})"' for key in new.keys)
+        literals = " ".join(f'--from-literal={key}="$({command})"' for key, command in new.keys.items())
         yield "# A new value instead (not for a database that holds data: it keeps its old password):"
         yield f"#   kubectl {where} create secret generic {new.name} {literals}"
 
 
-def strong(what: str) -> str:
-    """The command that prints a strong value for this key."""
-    if re.search(r"fernet", what, re.IGNORECASE):
-        return "openssl rand -base64 32 | tr '+/' '-_'"
-    if re.search(r"jwt|64\+|128", what, re.IGNORECASE):
-        return "openssl rand -hex 64"
+def strong(item: Item) -> str | None:
+    """The command that prints a value as this item wants it; None for what no random text can be (a certificate)."""
+    hints = " ".join(str(value) for pin in item.pins for value in pin.values.values() if "<" in str(value))
+    if re.search(r"PEM|certificate|base64 CA", hints) or any(_CERTIFICATE.search(key) for key in _keys(item)):
+        return None
+    if "bcrypt" in hints:
+        return 'htpasswd -nbB USER "$(openssl rand -hex 16)"'
+    if found := re.search(r"base64 of (\d+)", hints):
+        return f"openssl rand -base64 {found[1]}" + (" | tr '+/' '-_'" if "url-safe" in hints else "")
+    if found := re.search(r"(\d+)\+? (?:hex|(?:alphanumeric )?characters)", hints):
+        return f"openssl rand -hex {int(found[1]) // 2}"
     return "openssl rand -hex 32"
 
 
@@ -203,13 +215,13 @@ def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
         hints = [str(v) for v in pin.values.values() if "<" in str(v)]
         if hints and item.salted:
             yield "# A salted hash differs at each render although the password is fixed: give the ready hash."
-        elif hints and not _CERTIFICATE.search(" ".join(_keys(item))):
+        elif hints and (command := strong(item)):
             for secret in item.secrets:
                 name = _rendered(app, release, secret.name, own)
                 for key in secret.keys:
                     path = key.replace(".", "\\.")
                     yield f"# In use: kubectl -n {release.namespace} get secret {name} -o jsonpath='{{.data.{path}}}' | base64 -d"
-            yield f"# New ({item.what}): {strong(item.what + ' '.join(hints))}"
+            yield f"# New ({item.what}): {command}"
 
 
 def _too_old(release: Release, item: Item) -> Fix:
@@ -359,7 +371,7 @@ def _filled(release: Release, value: Any) -> Any:
 
 
 def _notes(chosen: Sequence[tuple[Item, Pin]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(f"{pin.note[0].upper()}{pin.note[1:]}." for _, pin in chosen if pin.note))
+    return tuple(dict.fromkeys(f"Of the chart: {pin.note}." for _, pin in chosen if pin.note))
 
 
 def _prefix_note(release: Release) -> str:
@@ -369,4 +381,13 @@ def _prefix_note(release: Release) -> str:
 
 
 def _quoted(keys: Sequence[str]) -> str:
-    return " and ".join(f'"{key}"' for key in keys)
+    return _list([f'"{key}"' for key in keys])
+
+
+def _counted(names: Sequence[str]) -> str:
+    return f"Secret {names[0]}" if len(names) == 1 else f"Secrets {_list(names)}"
+
+
+def _list(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

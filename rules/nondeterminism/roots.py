@@ -117,6 +117,7 @@ _GENERIC = {
     "checksum",
     "data",
 }
+_SALTED = re.compile(r"htpasswd|bcrypt|password-?hash", re.IGNORECASE)
 _CERTIFICATE = re.compile(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
 
 
@@ -125,8 +126,11 @@ def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:
     head = group[0]
     names = {s.resource.name for s in group}
     if sign.item is not None and sign.release is not None:
-        known = sign.release
-        return 100 * any(known.named(secret.name, name) for secret in sign.item.secrets for name in names)
+        known, item = sign.release, sign.item
+        if any(other.item is not None and other.item.what == item.what for other in group):
+            return 200
+        if item.secrets:
+            return 100 * any(known.named(secret.name, name) for secret in item.secrets for name in names)
     object_ = app.resource(sign.resource.key)
     source = app.resource(head.resource.key)
     if object_ is None or source is None:
@@ -158,19 +162,30 @@ def findings(app: App, fleet: Fleet, kinds: frozenset[str]) -> Iterator[Finding]
             )
 
 
-_SURELY = {"proven": "is", "likely": "is most likely", "possible": "may be"}
+_SURELY = {
+    ("proven", False): "is",
+    ("likely", False): "is most likely",
+    ("possible", False): "may be",
+    ("proven", True): "are",
+    ("likely", True): "are most likely",
+    ("possible", True): "may be",
+}
 
 
 def _message(app: App, root: Root) -> str:
-    head, surely = root.head, _SURELY[root.confidence]
+    head = root.head
+    many = head.kind == "secret" and len({s.resource for s in root.own}) > 1
+    surely = _SURELY[root.confidence, many]
     rolled = _names([s for s in root.all if s.kind in ("checksum", "stamp") and "/template/" in s.pointer])
     again = "stays OutOfSync and changes at each sync" if root.shown else "changes with the next commit or cache expiry"
+    they = again.replace("stays", "stay").replace("changes", "change")
     match head.kind:
         case "secret":
             keys = ", ".join(f'"{s.key}"' for s in root.own if s.resource == head.resource and s.key != "data")
-            what = f"{_names(root.own)} {surely} generated anew at each render" + (f" (key {keys})" if keys else "")
+            said = f" (key {keys})" if keys and not many else ""
+            what = f"{_names(root.own)} {surely} generated anew at each render{said}"
             then = f", and the pods of {rolled} roll with it" if rolled else ", while running pods keep the old value"
-            return f"{what}, so it {again}{then}."
+            return f"{what}, so {'they' if many else 'it'} {they if many else again}{then}."
         case "checksum":
             return f'Annotation "{head.key}" of {_names(root.own)} {surely} another hash at each render, so the pods roll without any change of configuration.'
         case "stamp":
@@ -194,6 +209,8 @@ def _evidence(app: App, root: Root) -> tuple[str, ...]:
         values = f"values under {release.prefix.rstrip('.')!r}" if release.prefix else "values at the top level"
         lines.append(f"chart {release.label}, Helm release {release.name!r}, {values} of {release.values_at}")
     lines += [f"{s.item.what}: {s.item.note}" for s in root.own if s.item is not None and s.item.note]
+    if any(s.item.salted if s.item is not None else _SALTED.search(s.key) for s in root.own if s.kind == "secret"):
+        lines.append("a salted hash differs at each render even when its password is fixed: only a ready hash pins it")
     if root.shown and app.self_heal:
         lines.append("automated sync with self-heal applies each new value by itself")
     return tuple(dict.fromkeys(lines))
