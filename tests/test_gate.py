@@ -136,6 +136,14 @@ def test_an_object_that_another_application_owns_is_new_before_any_sync(gate: Ga
     assert [r["app"]["name"] for r in finding["related"]] == ["web"]
 
 
+def test_a_field_that_cannot_change_is_told_before_the_sync_fails(gate: Gate) -> None:
+    text = DEPLOYMENT.replace("NAME", "web").replace("{app: web}", "{app: shop}")
+    commit(gate.clone, {"web/deployment.yaml": text})
+    assert gate().code == 1
+    assert gate.told == [("immutable-field", "web", "web")]
+    assert gate.report["findings"][0]["pointer"] == "/spec/selector"
+
+
 def test_drift_that_the_change_writes_down_is_fixed_and_drift_that_stays_is_only_counted(clone: Path) -> None:
     gate = Gate(
         clone,
