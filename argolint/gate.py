@@ -115,6 +115,7 @@ class Verdict:
             findings=self.new,
             failures=(*self.failures, *self.head.failures),
             apps=tuple(j.ref for j in self.apps),
+            resources=sum(len(j.after.resources) for j in self.apps if j.after is not None),
             notes=self.base.notes,
         )
         done = suppress.apply(new, replace(wishes, whole=False))
