@@ -484,7 +484,7 @@ def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[
         ]
         told = {fingerprint(f): f for f in (*error, *before.findings)}
         return replace(before, findings=tuple(told.values()))
-    fallback = {c.rule.id for c in rules if c.rule.rank <= -100}
+    fallback = {c.rule.id for c in rules if c.rule.rank < 0}
     pruned = {Symptom("extra", key) for key in judged.delta.removed}
     by_mark = {fingerprint(f): f for f in before.findings}
     kept: dict[str, Finding] = {}
