@@ -161,6 +161,7 @@ class Resource:
     status          Synced, OutOfSync, Unknown or empty (hooks, skipped)
     desired, live   decoded states; None when absent or not known (`desired_known`, `live_known` tell which)
     normalized, predicted   what Argo CD compares: the normalised live state and the live state a sync would leave
+    pending         differences that the next sync of a change not merged yet will write: no symptom, set by the gate alone
     """
 
     id: ResourceId
@@ -178,6 +179,7 @@ class Resource:
     live_known: bool = False
     uid: str = ""
     created_at: datetime | None = None
+    pending: tuple[Change, ...] = ()
 
     @cached_property
     def key(self) -> ResourceKey:

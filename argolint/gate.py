@@ -115,6 +115,7 @@ class Verdict:
             findings=self.new,
             failures=(*self.failures, *self.head.failures),
             apps=tuple(j.ref for j in self.apps),
+            resources=sum(len(j.after.resources) for j in self.apps if j.after is not None),
             notes=self.base.notes,
         )
         done = suppress.apply(new, replace(wishes, whole=False))
@@ -483,7 +484,7 @@ def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[
         ]
         told = {fingerprint(f): f for f in (*error, *before.findings)}
         return replace(before, findings=tuple(told.values()))
-    fallback = {c.rule.id for c in rules if c.rule.rank <= -100}
+    fallback = {c.rule.id for c in rules if c.rule.rank < 0}
     pruned = {Symptom("extra", key) for key in judged.delta.removed}
     by_mark = {fingerprint(f): f for f in before.findings}
     kept: dict[str, Finding] = {}

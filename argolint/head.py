@@ -15,7 +15,7 @@ from typing import Any
 
 from argolint import compare
 from argolint.app import BLINDING, App, Resource
-from argolint.diff import differences
+from argolint.diff import changes, differences
 from argolint.fleet import Fleet
 from argolint.model import MISSING, Change, Json, Object, ResourceId, ResourceKey
 from argolint.rule import Want
@@ -384,7 +384,16 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
         if pointer not in always and (otherwise or any(overlap(pointer, touched) for touched in edit.pointers))
     ]
     old = [c for c in resource.changes if not any(overlap(c.pointer, touched) for touched in edit.pointers)]
-    return _showing(changed, after.predicted, (*old, *new))
+    lasting = {c.pointer for c in (*old, *new)}
+    pending = tuple(c for c in _before(live, desired, app, fleet) if c.pointer not in lasting)
+    return replace(_showing(changed, after.predicted, (*old, *new)), pending=pending)
+
+
+def _before(live: Object, desired: Object, app: App, fleet: Fleet) -> tuple[Change, ...]:
+    """What Argo CD shows between the merge and the sync."""
+    rules = compare.rules_of(app.raw, fleet.settings)
+    made = compare.compare(live, desired, rules, compare.strategy_of(app.raw, desired))
+    return changes(made.predicted or {}, made.normalized or {}, live) if made.modified else ()
 
 
 def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Comparison:
@@ -400,10 +409,10 @@ def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Com
     return compare.compare(applied, desired, rules, compare.strategy_of(app.raw, desired))
 
 
-def _showing(resource: Resource, predicted: Object | None, changes: Iterable[Change]) -> Resource:
+def _showing(resource: Resource, predicted: Object | None, shown: Iterable[Change]) -> Resource:
     """The resource with exactly these differences: its normalised state is the predicted one with their live values."""
     normalized: Json = predicted
-    for change in sorted(changes, key=lambda c: c.pointer, reverse=True):
+    for change in sorted(shown, key=lambda c: c.pointer, reverse=True):
         normalized = with_value(normalized, split_pointer(change.pointer), change.live)
     modified = normalized != predicted
     return replace(

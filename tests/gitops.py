@@ -14,6 +14,7 @@ from argolint.testing import FixtureTransport
 from argolint.transport import Answer, Query
 
 REPO = "https://git.example.com/shop/apps.git"
+REVISION = "1f0e3dad99908345f7439f8ffabdffc4c1a0b0d5"
 Manifest = dict[str, Any]
 
 
@@ -68,7 +69,11 @@ class GitServer(FixtureTransport):
                 "syncPolicy": {"automated": {"prune": True}},
             }
             extra = (more or {}).get(name, {})
-            apps.append({"name": name, "resources": resources, **extra, "spec": {**spec, **extra.get("spec", {})}})
+            synced = {"phase": "Succeeded", "message": "successfully synced", "syncResult": {"revision": REVISION}}
+            status = {"operationState": synced, "sync": {"revision": REVISION}}
+            apps.append(
+                {"name": name, "resources": resources, "status": status, **extra, "spec": {**spec, **extra.get("spec", {})}}
+            )
         super().__init__({"apps": apps})
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:

@@ -172,6 +172,9 @@ def test_what_waits_for_its_sync_is_no_difference() -> None:
     (web,) = app.resources
     assert web.changes == ()
     assert (web.status, app.sync_status) == ("Synced", "Synced")
+    assert [(c.pointer, c.desired, c.live) for c in web.pending] == [
+        ("/spec/template/spec/containers/0/image", "web:2", "web:1")
+    ]
     assert dig(web.desired, "spec", "template", "spec", "containers")[0]["image"] == "web:2"
     assert dig(web.live, "spec", "template", "spec", "containers")[0]["image"] == "web:1"
 

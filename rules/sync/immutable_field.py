@@ -62,11 +62,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     told = {f.id.key for f in refused if f.id}
     for resource in app.resources:
         if resource.key not in told:
-            change = next(
-                (c for c in resource.changes if _immutable(resource.id, c) and awaits_sync(resource, c)), None
-            )
+            due = (*resource.pending, *(c for c in resource.changes if awaits_sync(resource, c)))
+            change = next((c for c in due if _immutable(resource.id, c)), None)
             if change is not None:
-                yield _foreseen(app, resource, change)
+                yield _foreseen(app, resource, change, shown=change not in resource.pending)
 
 
 @cache
@@ -104,7 +103,8 @@ def _failed(app: App, failed: Failed, resource: Resource | None) -> Finding:
     )
 
 
-def _foreseen(app: App, resource: Resource, change: Change) -> Finding:
+def _foreseen(app: App, resource: Resource, change: Change, *, shown: bool) -> Finding:
+    """`shown` is False for a change that is not merged yet, which Argo CD shows nowhere."""
     pointer = _top(change.pointer)
     return Finding(
         message=f"{pointer} of {resource.id} differs in Git and cannot be changed in place, so the next sync of application {app.ref} will fail.",
@@ -112,7 +112,9 @@ def _foreseen(app: App, resource: Resource, change: Change) -> Finding:
         confidence="likely",
         evidence=(f"{change.pointer} differs from what was applied last, and live still holds that",),
         fixes=tuple(_fixes(app, resource.id, resource, pointer)),
-        explains=tuple(Symptom.change(resource.id, c.pointer) for c in resource.changes if _top(c.pointer) == pointer),
+        explains=tuple(
+            Symptom.change(resource.id, c.pointer) for c in resource.changes if shown and _top(c.pointer) == pointer
+        ),
     )
 
 
