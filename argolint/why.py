@@ -121,7 +121,7 @@ def chosen(app: App, asked: Asked) -> tuple[Resource, ...]:
             f"{asked.pointer!r} is no JSON pointer", "write it as /spec/replicas, with ~1 for a slash in a key"
         )
     if not asked.resource:
-        return app.resources
+        return tuple(app.resources)
     found = tuple(r for r in app.resources if asked.takes(r.id))
     if not found:
         names = [_plain_name(r.id) for r in app.resources]

@@ -43,7 +43,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) 
     others = why.sharing(read, fleet)
     results = [
         engine.inspect(read, fleet, plan.rules),
-        *engine.run(t, fleet, replace(plan, wanted=lambda other: other.ref in others)),
+        *engine.run(t, fleet, replace(plan, wanted=lambda other, fleet: other.ref in others)),
     ]
     outcome = suppress.apply(engine.join(results, plan.rules), replace(run.wishes, now=t.now()))
     found = why.explain(read, outcome.findings, asked, _revisions(t, read))
