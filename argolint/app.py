@@ -223,9 +223,12 @@ class Resource:
         return self.desired or self.live or {}
 
     def mentions(self, text: str) -> bool:
-        """True when a state holds this text as the server sent it: a cheap look before decoding a fleet of objects."""
-        states = (self.desired_state, self.live_state)
-        return any(text in s if isinstance(s, str) else text in str(s) for s in states if s is not None)
+        """True when a state holds this text as JSON: a cheap look before decoding a fleet of objects."""
+        return text in _text(self.desired_state) or text in _text(self.live_state)
+
+    def desires(self, text: str) -> bool:
+        """The same, of the desired state alone."""
+        return text in _text(self.desired_state)
 
     @property
     def claimed(self) -> bool:
@@ -625,6 +628,10 @@ def _nodes(tree: Object, cluster: str) -> Iterator[Node]:
                 raw,
                 orphaned=field_name == "orphanedNodes",
             )
+
+
+def _text(state: State) -> str:
+    return state if isinstance(state, str) else msgspec.json.encode(state).decode() if state else ""
 
 
 def _absent(state: State) -> bool:

@@ -18,7 +18,7 @@ from argolint.values import dig, items
 IN_CLUSTER = "https://kubernetes.default.svc"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fleet:
     """All applications (from the list: no states) and what is common to them.
 

@@ -1,7 +1,7 @@
 """A generated fleet as a snapshot directory: apps of 50 resources, four states each, as real answers are shaped.
 
-Twenty distinct answers serve all applications (on clusters of their own, so that no object is shared); of every thousand
-applications about 184 objects drift.
+Twenty distinct answers, each with the application's own name in its tracking data, serve all applications (on clusters of their
+own, so that no object is shared); of every thousand applications about 200 objects drift.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ KINDS = (
 TEMPLATES = 20
 RESOURCES = 50
 NOW = "2026-01-01T12:00:00Z"
+_NAME = "@APP@"
 
 
 def write(folder: Path, apps: int) -> int:
@@ -39,8 +40,8 @@ def write(folder: Path, apps: int) -> int:
 
     def answer(name: str, value: object, *paths: tuple[str, list[list[str]]]) -> None:
         nonlocal total
-        data = json.dumps(value, separators=(",", ":")).encode()
-        (bodies / name).write_bytes(gzip.compress(data, 6, mtime=0) if name.endswith(".gz") else data)
+        data = (value if isinstance(value, str) else _text(value)).encode()
+        (bodies / name).write_bytes(gzip.compress(data, 1, mtime=0) if name.endswith(".gz") else data)
         for path, query in paths:
             total += len(data)
             requests.append(
@@ -78,9 +79,9 @@ def write(folder: Path, apps: int) -> int:
         mine = [n for n in numbers if n % TEMPLATES == template]
         query = [["appNamespace", "argocd"], ["project", "default"]]
         managed, tree = _states(template)
-        answer(
-            f"m{template}.json.gz", managed, *((f"/api/v1/applications/app-{n}/managed-resources", query) for n in mine)
-        )
+        for n in mine:
+            own = managed.replace(_NAME, f"app-{n}")
+            answer(f"m{n}.json.gz", own, (f"/api/v1/applications/app-{n}/managed-resources", query))
         answer(f"t{template}.json.gz", tree, *((f"/api/v1/applications/app-{n}/resource-tree", query) for n in mine))
     (folder / "requests.jsonl").write_text("".join(json.dumps(r) + "\n" for r in requests))
     head = {"format": 1, "taken_at": NOW, "server": "https://argocd.example.com", "version": "v3.5.1"}
@@ -142,7 +143,7 @@ def _objects(template: int) -> Iterator[tuple[str, str, str, str]]:
         yield group, version, kind, f"part-{template}-{index}"
 
 
-def _states(template: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def _states(template: int) -> tuple[str, dict[str, Any]]:
     draw = random.Random(template)
     items, nodes = [], []
     for index, (group, version, kind, name) in enumerate(_objects(template)):
@@ -180,7 +181,7 @@ def _states(template: int) -> tuple[dict[str, Any], dict[str, Any]]:
                 "uid": f"u-{template}-{index}",
             }
         )
-    return {"items": items}, {"nodes": nodes}
+    return _text({"items": items}), {"nodes": nodes}
 
 
 def _manifest(group: str, version: str, kind: str, name: str, namespace: str, draw: random.Random) -> dict[str, Any]:
@@ -189,7 +190,7 @@ def _manifest(group: str, version: str, kind: str, name: str, namespace: str, dr
         "name": name,
         "namespace": namespace,
         "labels": {"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": namespace},
-        "annotations": {"argocd.argoproj.io/tracking-id": f"app:{group}/{kind}:{namespace}/{name}"},
+        "annotations": {"argocd.argoproj.io/tracking-id": f"{_NAME}:{group}/{kind}:{namespace}/{name}"},
     }
     head = {"apiVersion": f"{group}/{version}" if group else version, "kind": kind, "metadata": meta}
     if kind == "ConfigMap":

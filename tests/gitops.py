@@ -72,7 +72,13 @@ class GitServer(FixtureTransport):
             synced = {"phase": "Succeeded", "message": "successfully synced", "syncResult": {"revision": REVISION}}
             status = {"operationState": synced, "sync": {"revision": REVISION}}
             apps.append(
-                {"name": name, "resources": resources, "status": status, **extra, "spec": {**spec, **extra.get("spec", {})}}
+                {
+                    "name": name,
+                    "resources": resources,
+                    "status": status,
+                    **extra,
+                    "spec": {**spec, **extra.get("spec", {})},
+                }
             )
         super().__init__({"apps": apps})
 

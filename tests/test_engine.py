@@ -70,6 +70,17 @@ def test_a_crashing_rule_is_a_failure_that_names_it_and_the_other_rules_go_on() 
     assert not report.complete
 
 
+def test_one_failure_in_many_applications_is_told_once() -> None:
+    from argolint.reporters import Style, render
+
+    report = check(fixture({"name": "a"}, {"name": "b"}, {"name": "c"}), [rule("crashes", check=crash)])
+    told = render(report, "text", Style(width=200))
+    assert told.count("rule crashes failed") == 1
+    assert "argocd/a: check: rule crashes failed: KeyError: 'spec'" in told
+    assert "(and in 2 more applications)" in told
+    assert "incomplete: 3 looks failed" in told
+
+
 def test_a_crash_in_wants_or_join_is_a_failure_too() -> None:
     def facts(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         yield Fact("all", app.ref)

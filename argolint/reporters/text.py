@@ -25,8 +25,11 @@ def render(report: Report, style: Style) -> str:
         shown = [f for f in report.findings if f.suppressed is None]
         for app, findings in _by_app(shown):
             lines += [*_application(app, findings, style), ""]
+    alike: dict[tuple[str, str, str | None], list[Failure]] = {}
     for failure in report.failures:
-        lines += _failure(failure, style)
+        alike.setdefault((failure.stage, failure.error, failure.rule), []).append(failure)
+    for failures in alike.values():
+        lines += _failure(failures, style)
     if report.failures:
         lines.append("")
     if report.gate:
@@ -111,16 +114,19 @@ def fix_lines(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
         )
 
 
-def _failure(failure: Failure, style: Style) -> Iterator[str]:
-    who = f"{app_name(failure.app)}: " if failure.app else ""
+def _failure(alike: Sequence[Failure], style: Style) -> Iterator[str]:
+    """What could not be looked at; the same thing in many applications is told once."""
+    first = alike[0]
+    who = f"{app_name(first.app)}: " if first.app else ""
+    more = f" (and in {_number(len(alike) - 1, 'more application')})" if len(alike) > 1 else ""
     yield from wrapped(
-        f"{paint('not looked at', style, fg='magenta')}  {who}{failure.stage}: {plain(failure.error)}",
+        f"{paint('not looked at', style, fg='magenta')}  {who}{first.stage}: {plain(first.error)}{more}",
         style,
         hang="  ",
         extra=invisible(style),
     )
-    if failure.hint:
-        yield from wrapped(f"→ {plain(failure.hint)}", style, indent="  ", hang="    ")
+    if first.hint:
+        yield from wrapped(f"→ {plain(first.hint)}", style, indent="  ", hang="    ")
 
 
 def _gate(gate: Gate, style: Style) -> Iterator[str]:

@@ -23,8 +23,9 @@ from argolint.values import excerpt, get
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object."""
+    kinds = {(entry["group"], entry["kind"]) for entry in load(__package__, "suspended.yaml")}
     for resource in app.resources:
-        found = _switch(resource)
+        found = _switch(resource) if (resource.group, resource.kind) in kinds else None
         if found is not None or resource.health.status == "Suspended":
             yield _finding(app, resource, *(found or ("", "suspended")))
 

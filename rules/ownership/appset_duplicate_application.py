@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule
 from argolint.fleet import IN_CLUSTER
@@ -42,9 +43,18 @@ class _Duplicate:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each duplicate; told by the Application itself, else by one of the set's, else by the fleet's first."""
+    for duplicate in _spoken_for(fleet).get(app.ref, ()):
+        yield _finding(duplicate, fleet)
+
+
+@lru_cache(maxsize=4)
+def _spoken_for(fleet: Fleet) -> Mapping[AppRef, Sequence[_Duplicate]]:
+    """The duplicates that each application tells; found once a fleet."""
+    told: dict[AppRef, list[_Duplicate]] = {}
     for duplicate in _duplicates(fleet.application_sets):
-        if app.ref == _speaker(duplicate, fleet):
-            yield _finding(duplicate, fleet)
+        if (speaker := _speaker(duplicate, fleet)) is not None:
+            told.setdefault(speaker, []).append(duplicate)
+    return told
 
 
 def _duplicates(sets: Sequence[Object]) -> tuple[_Duplicate, ...]:

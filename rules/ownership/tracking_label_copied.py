@@ -30,8 +30,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if not app.desired_known:
         return
     for resource in app.resources:
+        if resource.hook or not resource.extra:
+            continue
         tracking = tracking_of(resource.live, fleet)
-        if resource.hook or tracking is None or not copied_tracking(resource, fleet):
+        if tracking is None or not copied_tracking(resource, fleet):
             continue
         writer = next((w.manager for w in managed_fields.managers(resource.live or {})), "")
         by = f"{writer} made it and" if writer else "its maker"
