@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare
+from argolint.operations import awaits_sync
 from argolint.values import get
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
@@ -55,4 +56,4 @@ def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
         return False
     if last_applied(resource) is None or change.secret:
         return not settled(app)
-    return bool(applied_value(resource, change) == change.live)
+    return awaits_sync(resource, change)

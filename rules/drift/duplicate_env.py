@@ -114,7 +114,6 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
         explains=(
             *(Symptom.change(resource.id, place) for place in drifted),
             *(refusal.symptom for refusal in refused),
-            *((Symptom.missing(resource.id),) if refused and resource.missing else ()),
         ),
         fixes=(remove(app, [r.earlier for r in repeats], "Keep the last entry, which is the one that counts today"),),
     )
