@@ -160,16 +160,16 @@ def _scaler_of(app: App, resource: Resource) -> Scaler | None:
 
 
 def _targets(spec: Object, resource: Resource) -> bool:
-    target = spec.get("scaleTargetRef") or {}
-    return target.get("name") == resource.name and (target.get("kind") or "Deployment") == resource.kind
+    name, kind = (dig(spec, "scaleTargetRef", key) for key in ("name", "kind"))
+    return name == resource.name and (kind or "Deployment") == resource.kind
 
 
 def _scaler(candidate: Resource, spec: Object) -> Scaler:
+    names, low, high = ("minReplicas", "maxReplicas"), 1, 0
     if candidate.kind == "ScaledObject":
-        low, high = spec.get("minReplicaCount"), spec.get("maxReplicaCount")
-        return Scaler(candidate.id, 0 if low is None else low, 100 if high is None else high)
-    low = spec.get("minReplicas")
-    return Scaler(candidate.id, 1 if low is None else low, spec.get("maxReplicas") or 0)
+        names, low, high = ("minReplicaCount", "maxReplicaCount"), 0, 100
+    given = [bound if isinstance(bound := spec.get(name), int) else None for name in names]
+    return Scaler(candidate.id, low if given[0] is None else given[0], high if given[1] is None else given[1])
 
 
 RULE = Rule(

@@ -9,6 +9,8 @@ Why it hurts: it does not, as long as somebody syncs. It is told so that every d
 How to fix: sync the application, or repair what made the last sync fail (its own finding says what).
 
 Example: a new image tag in Git of an application without automated sync.
+
+Sources: controller/appcontroller.go (autoSync); docs/user-guide/auto_sync.md.
 """
 
 from collections.abc import Iterator, Sequence
