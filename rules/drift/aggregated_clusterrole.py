@@ -15,6 +15,7 @@ Sources: docs/user-guide/diffing.md (ignoreAggregatedRoles); https://kubernetes.
 from collections.abc import Iterator
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint.values import items
 
 from .edits import remove
 from .fields import finding, matching, writer
@@ -23,12 +24,12 @@ from .fields import finding, matching, writer
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a ClusterRole."""
     for resource, changes in matching(app, _collected):
-        in_git = (resource.desired or {}).get("rules")
+        in_git = items(resource.desired, "rules")
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} has an aggregationRule, and its rules were collected by {writer(changes[0])}; the {len(in_git or ())} rules"
+            f"{resource.id} has an aggregationRule, and its rules were collected by {writer(changes[0])}; the {len(in_git)} rules"
             " in Git never last, so it stays OutOfSync.",
             pointer="/rules",
             fixes=(
@@ -38,7 +39,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     "Leave rules out of the aggregated role",
                     "rules of its own must move to a ClusterRole that the selector matches",
                 )
-                if in_git is not None
+                if in_git
                 else None,
                 narrowest_ignore(app, resource, ("/rules",)),
                 Fix(

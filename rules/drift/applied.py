@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare
-from argolint.values import get
+from argolint.operations import awaits_sync
+from argolint.values import get, items
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
@@ -25,11 +26,15 @@ def applied_value(resource: Resource, change: Change) -> Json:
 
 
 def settled(app: App) -> bool:
-    """True when the last sync succeeded at the very revision that Argo CD compares with now."""
-    operation = app.operation
-    if operation is None or operation.phase != "Succeeded":
+    """True when the very revision that Argo CD compares with was synced: by the last operation, or as history tells (which
+    holds whole and successful syncs only)."""
+    if not app.revisions:
         return False
-    return bool(app.revisions) and operation.revisions == app.revisions
+    operation = app.operation
+    if operation is not None and operation.phase == "Succeeded" and operation.revisions == app.revisions:
+        return True
+    latest = items(app.status, "history")[-1:]
+    return any(tuple(entry.get("revisions") or (entry.get("revision"),)) == app.revisions for entry in latest)
 
 
 def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
@@ -55,4 +60,4 @@ def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
         return False
     if last_applied(resource) is None or change.secret:
         return not settled(app)
-    return bool(applied_value(resource, change) == change.live)
+    return awaits_sync(resource, change)

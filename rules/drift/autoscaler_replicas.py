@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from argolint import (
     MISSING,
     App,
+    AppRef,
     Change,
     Finding,
     Fix,
@@ -47,8 +48,9 @@ _REPLICAS = "/spec/replicas"
 
 @dataclass(frozen=True)
 class Scaler:
-    """An autoscaler of one workload; KEDA's own bounds default to 0 and 100."""
+    """An autoscaler of one workload, and the application that manages it; KEDA's own bounds default to 0 and 100."""
 
+    app: AppRef
     id: ResourceId
     low: int
     high: int
@@ -105,7 +107,7 @@ def _fought(app: App, resource: Resource, changes: tuple[Change, ...], scaler: S
         f"{resource.id} has {value(first, first.desired)} at {first.pointer} in Git, while {who} made it {value(first, first.live)}: {end}.",
         fixes=_fixes(app, resource, pointers(changes)),
         severity="error" if app.self_heal else None,
-        related=_related(app, scaler),
+        related=_related(scaler),
     )
 
 
@@ -119,7 +121,7 @@ def _latent(app: App, resource: Resource, scaler: Scaler) -> Iterator[Finding]:
         at=Location(app.ref, resource.id, _REPLICAS),
         severity="error" if outside and app.self_heal else None,
         evidence=(f"live has {dig(resource.live, 'spec', 'replicas')} replicas now",) if resource.live else (),
-        related=_related(app, scaler),
+        related=_related(scaler),
         fixes=_fixes(app, resource, (_REPLICAS,)),
     )
 
@@ -136,8 +138,8 @@ def _fixes(app: App, resource: Resource, places: tuple[str, ...]) -> tuple[Fix, 
     )
 
 
-def _related(app: App, scaler: Scaler | None) -> tuple[Related, ...]:
-    return (Related(app.ref, scaler.id, "/spec", "claimant"),) if scaler else ()
+def _related(scaler: Scaler | None) -> tuple[Related, ...]:
+    return (Related(scaler.app, scaler.id, "/spec", "claimant"),) if scaler else ()
 
 
 def _scaled(resource: Resource, change: Change) -> bool:
@@ -150,26 +152,27 @@ def _scaler_of(app: App, resource: Resource) -> Scaler | None:
     """The autoscaler of this workload, of this application or of one that was asked for."""
     if resource.kind not in _SCALED and not resource.changes:
         return None
-    peers = [p for want, p in app.evidence.items() if want.kind == "peer" and isinstance(p, Resource)]
-    for candidate in (*app.resources, *peers):
+    mine = [(app.ref, candidate) for candidate in app.resources]
+    asked = [(want.app, found) for want, found in app.evidence.items() if want.app and isinstance(found, Resource)]
+    for owner, candidate in (*mine, *asked):
         if (candidate.group, candidate.kind) in _SCALERS and candidate.namespace == resource.namespace:
             spec = dig(candidate.any, "spec")
             if isinstance(spec, dict) and _targets(spec, resource):
-                return _scaler(candidate, spec)
+                return _scaler(owner, candidate, spec)
     return None
 
 
 def _targets(spec: Object, resource: Resource) -> bool:
-    target = spec.get("scaleTargetRef") or {}
-    return target.get("name") == resource.name and (target.get("kind") or "Deployment") == resource.kind
+    name, kind = (dig(spec, "scaleTargetRef", key) for key in ("name", "kind"))
+    return name == resource.name and (kind or "Deployment") == resource.kind
 
 
-def _scaler(candidate: Resource, spec: Object) -> Scaler:
+def _scaler(owner: AppRef, candidate: Resource, spec: Object) -> Scaler:
+    names, low, high = ("minReplicas", "maxReplicas"), 1, 0
     if candidate.kind == "ScaledObject":
-        low, high = spec.get("minReplicaCount"), spec.get("maxReplicaCount")
-        return Scaler(candidate.id, 0 if low is None else low, 100 if high is None else high)
-    low = spec.get("minReplicas")
-    return Scaler(candidate.id, 1 if low is None else low, spec.get("maxReplicas") or 0)
+        names, low, high = ("minReplicaCount", "maxReplicaCount"), 0, 100
+    given = [bound if isinstance(bound := spec.get(name), int) else None for name in names]
+    return Scaler(owner, candidate.id, low if given[0] is None else given[0], high if given[1] is None else given[1])
 
 
 RULE = Rule(

@@ -85,14 +85,14 @@ def _repeats(manifest: Object) -> Iterator[Repeat]:
 
 
 def _repeated(listed: str, field: str, entries: Iterable[Json], keys: Sequence[str]) -> Iterator[Repeat]:
-    seen: dict[tuple[Json, ...], tuple[str, Object]] = {}
-    for index, item in enumerate(entries or ()):
+    seen: dict[tuple[str, ...], tuple[str, Object]] = {}
+    for index, item in enumerate(entries if isinstance(entries, list | tuple) else ()):
         if not isinstance(item, dict) or keys[0] not in item:
             continue
-        name = tuple(item.get(key, "TCP" if key == "protocol" else None) for key in keys)
+        name = tuple(str(item.get(key, "TCP" if key == "protocol" else None)) for key in keys)
         pointer = f"{listed}/{index}"
         if name in seen:
-            yield Repeat(field, str(name[0]), seen[name][0], pointer, seen[name][1] == item)
+            yield Repeat(field, name[0], seen[name][0], pointer, seen[name][1] == item)
         seen[name] = (pointer, item)
 
 
@@ -114,7 +114,6 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
         explains=(
             *(Symptom.change(resource.id, place) for place in drifted),
             *(refusal.symptom for refusal in refused),
-            *((Symptom.missing(resource.id),) if refused and resource.missing else ()),
         ),
         fixes=(remove(app, [r.earlier for r in repeats], "Keep the last entry, which is the one that counts today"),),
     )

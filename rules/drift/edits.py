@@ -134,11 +134,13 @@ def remove(app: App, pointers: Sequence[str], title: str, caveat: str = "") -> F
     return Fix(title, "manifest", place(app), Edit("json-patch", content), caveat)
 
 
-def server_side_diff(app: App) -> Fix:
-    """The Application's annotation by which the API server itself says what a sync would change."""
+def server_side_diff(app: App) -> Fix | None:
+    """The Application's annotation by which the API server itself says what a sync would change; None when it stands there."""
     option, name = "ServerSideDiff=true", "argocd.argoproj.io/compare-options"
     path = "/metadata" + join_pointer("annotations", name)
     present = annotations_of(app.raw)
+    if option in app.compare_options:
+        return None
     if name in present:
         operation: dict[str, Json] = {"op": "replace", "path": path, "value": f"{present[name]},{option}"}
     elif present:

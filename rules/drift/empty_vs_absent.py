@@ -17,6 +17,8 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 
+from .applied import rewritten_on_arrival
+from .defaults import is_custom
 from .edits import drop, write_live
 from .fields import finding, listing, matching, pointers, value
 from .grammar import only_hollow
@@ -25,7 +27,11 @@ from .writers import is_sort
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object, with all its empty fields."""
-    for resource, changes in matching(app, _says_nothing):
+
+    def says_nothing(resource: Resource, change: Change) -> bool:
+        return _says_nothing(resource, change) and not _default(app, resource, change)
+
+    for resource, changes in matching(app, says_nothing):
         first = changes[0]
         yield finding(
             app,
@@ -44,12 +50,14 @@ def _fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | Non
 
 
 def _says_nothing(resource: Resource, change: Change) -> bool:
-    return (
-        not change.secret
-        and not change.pointer.startswith("/metadata/")
-        and only_hollow(change.desired, change.live)
-        and not is_sort(change.writer, "person")
-    )
+    """True for fields, not for entries of a user's own map, where an empty text is a value."""
+    entry = change.pointer.startswith(("/metadata/labels/", "/metadata/annotations/", "/data/", "/stringData/"))
+    return not entry and only_hollow(change.desired, change.live) and not is_sort(change.writer, "person")
+
+
+def _default(app: App, resource: Resource, change: Change) -> bool:
+    """True for an empty value that the API server filled in: a default like any other, which `crd-default` tells."""
+    return change.desired is MISSING and is_custom(resource.group) and rewritten_on_arrival(app, resource, change)
 
 
 RULE = Rule(id="empty-vs-absent", family="drift", severity="warning", doc=__doc__, check=check, rank=5)

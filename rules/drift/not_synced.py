@@ -9,6 +9,8 @@ Why it hurts: it does not, as long as somebody syncs. It is told so that every d
 How to fix: sync the application, or repair what made the last sync fail (its own finding says what).
 
 Example: a new image tag in Git of an application without automated sync.
+
+Sources: controller/appcontroller.go (autoSync); docs/user-guide/auto_sync.md.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +29,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     resources = [resource for resource in app.resources if not resource.hook]
     changed = [_changed(app, resource) for resource in resources]
     yield from _finding(app, [wait for wait in changed if wait[1]], "still holds what was applied last")
-    if not settled(app):
+    unfinished = app.operation is not None and app.operation.phase != "Succeeded"
+    if unfinished or not settled(app):
         missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in resources if r.missing]
         yield from _finding(app, missing, "was not created yet")
     if not (app.prune and settled(app)):

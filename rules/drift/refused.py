@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from argolint import App, Symptom
+from argolint.operations import consequences
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Refusal:
 
 def refusals(app: App, pattern: re.Pattern[str]) -> Iterator[Refusal]:
     """Error conditions whose text fits (a ComparisonError is why the sync status is Unknown too), then the failed operation
-    when its message or one of its results does."""
+    with all that it left undone, when its message or one of its results does."""
     for condition in app.conditions:
         if condition.is_error and pattern.search(condition.message):
             yield Refusal(condition.message, condition.symptom)
@@ -31,4 +32,5 @@ def refusals(app: App, pattern: re.Pattern[str]) -> Iterator[Refusal]:
     texts = (operation.message, *(str(result.get("message") or "") for result in operation.results))
     found = next((text for text in texts if pattern.search(text)), None)
     if found is not None:
-        yield Refusal(found, Symptom.operation())
+        for symptom in consequences(app):
+            yield Refusal(found, symptom)

@@ -13,7 +13,7 @@ Example: `stringData: {old-token: ...}` removed by a commit.
 Sources: argoproj/argo-cd#29109; https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.managed_fields import writers
@@ -66,9 +66,10 @@ def _leftovers(resource: Resource) -> Iterator[str]:
     applied = last_applied(resource)
     if resource.desired is None or resource.live is None or applied is None:
         return
-    known = {*(dig(resource.desired, "data") or ()), *(dig(resource.desired, "stringData") or ())}
-    known |= {*(dig(applied, "data") or ()), *(dig(applied, "stringData") or ())}
-    for key in sorted(dig(resource.live, "data") or ()):
+    sides = [dig(side, field) for side in (resource.desired, applied) for field in ("data", "stringData")]
+    known = {key for side in sides if isinstance(side, Mapping) for key in side}
+    live = dig(resource.live, "data")
+    for key in sorted(live) if isinstance(live, Mapping) else ():
         owners = writers(resource.live, join_pointer("data", key))
         if key not in known and owners and all(by_argocd(owner) for owner in owners):
             yield key

@@ -16,6 +16,7 @@ Sources: argoproj/argo-cd#3008; https://kubernetes.io/docs/reference/using-api/a
 from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Location, Resource, Rule, Symptom
+from argolint.operations import consequences
 from argolint.values import get, join_pointer
 
 from .edits import remove
@@ -53,7 +54,7 @@ def _finding(app: App, resource: Resource, places: tuple[str, ...]) -> Finding:
         evidence=(*(told(change) for change in changes), *((f"the last sync: {refusal}",) if refusal else ())),
         explains=(
             *(Symptom.change(resource.id, place) for place in places),
-            *((Symptom.operation(), Symptom.condition("SyncError")) if refusal else ()),
+            *(consequences(app) if refusal else ()),
         ),
         fixes=(remove(app, places, "Strip the fields that the API server writes"),),
     )

@@ -8,6 +8,10 @@ Why it hurts: an application that is never in sync hides the next real differenc
 
 How to fix: decide who owns the field. Write the live value to Git, or sync to restore Git's; if another controller must own
 the field, leave it out of Git or ignore it with the narrowest rule.
+
+Example: a ConfigMap key that an operator nobody has documented sets to another value.
+
+Sources: controller/state.go (CompareAppState), pkg/apis/application/v1alpha1/types.go (HasChangedManagedNamespaceMetadata).
 """
 
 from collections.abc import Iterator
