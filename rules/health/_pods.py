@@ -16,6 +16,7 @@ from argolint.values import containers, dig, excerpt, get, items
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:}]+): ?([^}]*)\}")
 _INSUFFICIENT = re.compile(r"Insufficient ([\w./-]+)")
+_KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
 _NOT_RUNNING = ("Degraded", "Progressing", "Unknown")
 
 
@@ -48,8 +49,12 @@ def below(app: App) -> Mapping[str, tuple[Node, ...]]:
 
 
 def ailing(node: Node) -> bool:
-    """Not well in Argo CD's eyes, except a pod that simply runs (Jobs' pods are Progressing until they end)."""
-    return node.health.status in _NOT_RUNNING and status_reason(node) not in ("Running", "Completed")
+    """Not well in Argo CD's eyes, except a pod that works: the pods of Jobs are Progressing until they end."""
+    if node.health.status not in _NOT_RUNNING or status_reason(node) == "Completed":
+        return False
+    return status_reason(node) != "Running" or any(
+        p.get("kind") in _KEEP_RUNNING for p in items(node.raw, "parentRefs")
+    )
 
 
 def status_reason(node: Node) -> str:

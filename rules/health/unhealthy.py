@@ -51,6 +51,8 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 
 def _unhealthy(app: App, options: Patience) -> Iterator[Resource]:
+    if any(c.type == "InvalidSpecError" for c in app.conditions):
+        return  # Argo CD does not look any more: what status.resources holds is old
     for resource in app.resources:
         status = resource.health.status
         if resource.hook or status in ("", "Healthy", "Suspended"):

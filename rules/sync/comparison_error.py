@@ -67,12 +67,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     message = condition.message
+    bad = unparsable(app)
     entry = classify(message)
+    if entry is _UNKNOWN and bad:
+        entry = next(e for e, _ in _classes() if e["name"] == "ignore-rule")
     cause = entry["cause"]
     source = source_in(app, message)
     base = pointer_of_source(app, message)
-    bad = unparsable(app) if cause == "ignore-rule" else ()
-    pointer = bad[0] if bad else base + _OF_SOURCE[cause] if cause in _OF_SOURCE else ""
+    pointer = bad[0] if bad and cause == "ignore-rule" else base + _OF_SOURCE[cause] if cause in _OF_SOURCE else ""
     return Finding(
         message=f'Application {app.ref} cannot be compared, since {entry["fact"]}: "{excerpt(innermost(message))}", so its sync status is Unknown and nothing is synced.',
         at=Location(app.ref, None, pointer),
@@ -173,7 +175,7 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str) -> 
                 here,
                 Edit("command", f"git ls-tree -d -r --name-only {revision or 'HEAD'}"),
             )
-        case "credentials":
+        case "credentials" | "repository":
             yield Fix(
                 "Register the repository with credentials that may read it, or correct repoURL",
                 "argocd-settings",

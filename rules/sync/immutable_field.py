@@ -39,7 +39,7 @@ from argolint.operations import awaits_sync, consequences
 from argolint.values import excerpt, join_pointer, split_pointer
 
 from ._failures import Failed, answered_by
-from ._options import as_hook, on_manifest, pasted
+from ._options import as_hook, on_manifest, pasted, sync_options
 
 _REFUSED = re.compile(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
 _NOT_TEMPLATES = (
@@ -61,7 +61,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _failed(app, failed, resource)
     told = {f.id.key for f in refused if f.id}
     for resource in app.resources:
-        if resource.key not in told:
+        forced = "Force=true" in sync_options(resource.desired) | app.sync_options  # deleted and made again
+        if resource.key not in told and not forced:
             due = (*resource.pending, *(c for c in resource.changes if awaits_sync(resource, c)))
             change = next((c for c in due if _immutable(resource.id, c)), None)
             if change is not None:

@@ -27,7 +27,10 @@ from ._sources import pointer_of_source, source_in
 _CAUSES = tuple(
     (cause, re.compile(pattern, re.IGNORECASE))
     for cause, pattern in (
-        ("project", r"referencing project .* which does not exist|is not allowed in project|app is not allowed"),
+        (
+            "project",
+            r"referencing project .* which does not exist|(is )?not (allowed in|permitted to use) project|app is not allowed",
+        ),
         ("destination", r"do(es)? not match any of the allowed destinations"),
         (
             "cluster",
