@@ -204,9 +204,10 @@ def claims(app: App, resource: Resource) -> bool:
 
 
 def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
+    """Whether another application's manifests hold the object; an owner whose list is empty is taken to hold what it owns."""
     other = fleet.by_ref[ref]
     listed = other.resource(resource.key)
-    return listed is not None and claims(other, listed)
+    return not other.resources if listed is None else claims(other, listed)
 
 
 def cascades(app: App) -> bool:
