@@ -108,6 +108,11 @@ class Shared:
         return self._by_ref[ref]
 
     @property
+    def untracked(self) -> bool:
+        """Argo CD puts no tracking data on CRDs: nobody owns one, nothing prunes it, and no warning is given."""
+        return (self.id.group, self.id.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+    @property
     def namespace(self) -> bool:
         return self.id.kind == "Namespace" and not self.id.group
 
