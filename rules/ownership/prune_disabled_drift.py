@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Severity, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.values import annotations_of
 
 from .handover import SYNC_OPTIONS
+from .references import users
 from .tracking import copied_tracking
 
 
@@ -46,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         severity=_severity(app, reasons, only=only),
         evidence=tuple(f"{id_} is live, not desired: {kept[id_]}" for id_ in names),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names),
-        fixes=tuple(_fixes(app, any(_AUTOMATIC_OFF in r for r in reasons))),
+        fixes=tuple(_fixes(app, names, automatic_off=_AUTOMATIC_OFF in reasons)),
         explains=tuple(Symptom.extra(id_) for id_ in names),
     )
 
@@ -86,13 +87,18 @@ def _severity(app: App, reasons: list[str], *, only: bool) -> Severity:
     return "warning" if only and _AUTOMATIC_OFF in reasons else "info"
 
 
-def _fixes(app: App, automatic_off: bool) -> Iterator[Fix]:
+def _fixes(app: App, names: list[ResourceId], *, automatic_off: bool) -> Iterator[Fix]:
+    named = users(app)
+    needed = [str(i) for i in names if named.get((i.group, i.kind, i.namespace, i.name))]
+    caveat = "deletes every object listed; look for data (PersistentVolumeClaims, Secrets) first"
+    if needed:
+        caveat = f"not yet: {' and '.join(needed[:3])} is still named by other manifests, which would break"
     yield Fix(
         "Sync once with prune",
         "live",
         f"Application {app.ref}",
         Edit("command", f"argocd app sync {app.ref} --prune\n"),
-        caveat="deletes every object listed; look for data (PersistentVolumeClaims, Secrets) first",
+        caveat=caveat,
     )
     if automatic_off:
         yield Fix(

@@ -19,8 +19,7 @@ Sources: gitops-engine/pkg/sync/sync_context.go (pruneObject); kubernetes.io, co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from argolint import (
     App,
@@ -41,7 +40,7 @@ from argolint import (
 from argolint.values import dig
 
 from .handover import guard, prunes, unguard
-from .references import Reference, made_secret, references
+from .references import User, made_secret, users
 from .tracking import copied_tracking
 
 _NAMED_BY = (
@@ -79,15 +78,6 @@ _PEERS = 40
 """How many objects of other applications one application may cost."""
 
 
-@dataclass(frozen=True, order=True)
-class _User:
-    """An object that names the one to be pruned."""
-
-    app: AppRef
-    id: ResourceId
-    pointer: str
-
-
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Objects of other applications that could name what this one drops."""
     dropped = [r.id for r in _dropped(app, fleet) if r.kind in _REFERABLE]
@@ -107,27 +97,36 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     dropped = list(_dropped(app, fleet))
     if not dropped:
         return
-    named = _names(app)
+    named = users(app)
     for resource in dropped:
         id_ = resource.id
-        users = sorted(
+        found = sorted(
             set(named.get((id_.group, id_.kind, id_.namespace, id_.name), ())) | set(_dependents(resource, app, fleet))
         )
-        if not users:
+        if not found:
             continue
         maker = _maker(app, resource)
         automatic = prunes(app, resource) == "automatic"
         severity: Severity | None = None if automatic and not maker else "info"
         how = "automated pruning deletes it" if automatic else "the next sync with prune deletes it"
         yield Finding(
-            message=f"{id_} left the manifests, but {_who(users, app)} still {_verb(resource, users)}, so {how}{_outcome(resource, users, maker)}.",
+            message=f"{id_} left the manifests, but {_who(found, app)} still {_verb(resource, found)}, so {how}{_outcome(resource, found, maker)}.",
             at=Location(app.ref, id_),
             severity=severity,
-            evidence=tuple(_evidence(app, users)),
-            related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in users),
+            evidence=tuple(_evidence(app, found)),
+            related=tuple(Related(u.app, u.id, u.pointer, "dependent") for u in _once(found)),
             fixes=tuple(_fixes(resource)),
             explains=(Symptom.extra(id_),) if automatic else (),
         )
+
+
+def _once(found: Sequence[User]) -> Iterator[User]:
+    """The first place of each object that names it."""
+    seen: set[tuple[AppRef, ResourceId]] = set()
+    for user in found:
+        if (user.app, user.id) not in seen:
+            seen.add((user.app, user.id))
+            yield user
 
 
 def _dropped(app: App, fleet: Fleet) -> Iterator[Resource]:
@@ -146,28 +145,7 @@ def _within_reach(namespace: str, dropped: ResourceId) -> bool:
     return not dropped.namespace or not namespace or namespace == dropped.namespace
 
 
-def _names(app: App) -> dict[tuple[str, str, str, str], list[_User]]:
-    """What the desired objects of this application, and the looked-up ones of others, name."""
-    found: dict[tuple[str, str, str, str], list[_User]] = {}
-    mine = [(app.ref, r) for r in app.resources]
-    peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
-    for ref, resource in (*mine, *peers):
-        for reference in references(resource.desired) if resource.desired else ():
-            found.setdefault(_key(reference, resource), []).append(_User(ref, resource.id, reference.pointer))
-    return found
-
-
-def _key(reference: Reference, of: Resource) -> tuple[str, str, str, str]:
-    namespace = reference.namespace or (of.namespace if reference.kind in _NAMESPACED else "")
-    return reference.group, reference.kind, namespace, reference.name
-
-
-_NAMESPACED = frozenset(
-    ("Secret", "ConfigMap", "ServiceAccount", "PersistentVolumeClaim", "Role", "Service", "SecretStore")
-)
-
-
-def _dependents(resource: Resource, app: App, fleet: Fleet) -> Iterator[_User]:
+def _dependents(resource: Resource, app: App, fleet: Fleet) -> Iterator[User]:
     """Objects that go with a CRD or a Namespace, as the lists of all applications tell."""
     if (resource.group, resource.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
         group, kind = dig(resource.live, "spec", "group"), dig(resource.live, "spec", "names", "kind")
@@ -180,7 +158,7 @@ def _dependents(resource: Resource, app: App, fleet: Fleet) -> Iterator[_User]:
         for ref in fleet.owners(key):
             listed = fleet.resource(ref, key)
             if listed is not None and listed.claimed and not (ref == app.ref and _gone(app, key)):
-                yield _User(ref, listed.id, "")
+                yield User(ref, listed.id, "")
 
 
 def _gone(app: App, key: object) -> bool:
@@ -199,20 +177,20 @@ def _maker(app: App, resource: Resource) -> str:
     return ""
 
 
-def _who(users: list[_User], app: App) -> str:
+def _who(users: list[User], app: App) -> str:
     names = list(dict.fromkeys(str(u.id) + ("" if u.app == app.ref else f' of "{u.app.name}"') for u in users))
     more = f" and {len(names) - 2} more" if len(names) > 2 else ""
     return " and ".join(names[:2]) + more if not more else ", ".join(names[:2]) + more
 
 
-def _verb(resource: Resource, users: list[_User]) -> str:
+def _verb(resource: Resource, users: list[User]) -> str:
     one = len({(u.app, u.id) for u in users}) == 1
     if resource.kind in ("CustomResourceDefinition", "Namespace"):
         return "needs it" if one else "need it"
     return "names it" if one else "name it"
 
 
-def _outcome(resource: Resource, users: list[_User], maker: str) -> str:
+def _outcome(resource: Resource, users: list[User], maker: str) -> str:
     if maker:
         return f" and {maker} makes it anew shortly after"
     if resource.kind == "CustomResourceDefinition":
@@ -224,12 +202,12 @@ def _outcome(resource: Resource, users: list[_User], maker: str) -> str:
     return " under it" if len({(u.app, u.id) for u in users}) == 1 else " under them"
 
 
-def _in_pod(user: _User) -> bool:
+def _in_pod(user: User) -> bool:
     """Whether the name stands in a pod template."""
     return user.id.kind in ("Pod", "CronJob") or "/template/" in user.pointer
 
 
-def _evidence(app: App, users: list[_User]) -> Iterator[str]:
+def _evidence(app: App, users: list[User]) -> Iterator[str]:
     for user in users[:8]:
         where = f" at {user.pointer}" if user.pointer else ""
         yield f'{user.id} of "{user.app.name}"{where}'

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from argolint import Json, Object
+from argolint import App, AppRef, Json, Object, Resource, ResourceId
 from argolint.values import dig, get, items, join_pointer
 
 _POD_SPECS = ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec")
@@ -21,6 +21,33 @@ class Reference:
     namespace: str
     name: str
     pointer: str
+
+
+@dataclass(frozen=True, order=True)
+class User:
+    """An object of an application that names another one, and where."""
+
+    app: AppRef
+    id: ResourceId
+    pointer: str
+
+
+def users(app: App) -> Mapping[tuple[str, str, str, str], Sequence[User]]:
+    """(group, kind, namespace, name) -> who names it: desired objects of the application, and those that were looked up in others."""
+    found: dict[tuple[str, str, str, str], list[User]] = {}
+    mine = [(app.ref, r) for r in app.resources]
+    peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
+    for ref, resource in (*mine, *peers):
+        for named in references(resource.desired) if resource.desired else ():
+            namespace = named.namespace or (resource.namespace if named.kind in _NAMESPACED else "")
+            user = User(ref, resource.id, named.pointer)
+            found.setdefault((named.group, named.kind, namespace, named.name), []).append(user)
+    return found
+
+
+_NAMESPACED = frozenset(
+    ("Secret", "ConfigMap", "ServiceAccount", "PersistentVolumeClaim", "Role", "Service", "SecretStore")
+)
 
 
 def references(obj: Object) -> Iterator[Reference]:

@@ -13,6 +13,7 @@ from argolint.model import FixTarget
 
 from . import handover
 from .sharing import Party, Shared, enumerated
+from .tracking import TRACKING_ID
 
 _LONG = 6000
 """Characters of JSON from which on a manifest is not printed in a fix (a CustomResourceDefinition has many more)."""
@@ -35,6 +36,8 @@ def fixes(shared: Shared) -> Iterator[Fix]:
         yield _namespace(shared, keeper or shared.parties[0])
     yield _one_owner(shared, keeper)
     yield from _own_names(shared, keeper)
+    if shared.untracked:
+        return  # Argo CD gives no warning about such an object, so FailOnSharedResource sees none
     yield Fix(
         "Make a sync fail rather than take another Application's object",
         "application",
@@ -87,7 +90,7 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
         else enumerated(list(dict.fromkeys(b["where"] for b in blocks if b)), "place")
     )
     text = values["off"][0] if values and all(b and b["off"][0] == values["off"][0] for b in blocks) else ""
-    if shared.owner == keeper.app and not any(p.applied for p in leavers):
+    if shared.owner in (None, keeper.app) and not any(p.applied for p in leavers):
         return Fix(
             f"Leave {shared.id} to {shared.name(keeper)} and switch it off in {who} before the first sync",
             target,
@@ -131,6 +134,8 @@ def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str
     if keeper is None:
         off.insert(0, "to the shared Application: the manifest below")
     told = [p.app for p in leavers]
+    if shared.untracked and keeper:
+        return "".join(f"# {line}\n" for line in off) + f"{handover.sync(keeper.app)}\n"
     script = "\n".join(handover.steps(shared.id, keeper.app if keeper else None, told, off)) + "\n"
     return script if keeper else _commented(script) + "# the manifest for the shared Application:\n" + _manifest(shared)
 
@@ -180,6 +185,11 @@ def _off(shared: Shared, party: Party) -> str:
     if switch:
         values = json.dumps(yaml.safe_load(switch["off"][0]))
         return f"{shared.name(party)}: in {switch['where']} set {values}"
+    if party.tool == "Helm" and shared.untracked:
+        return (
+            f"{shared.name(party)}: spec.source.helm.skipCrds: true for CRDs of the chart's crds/ folder; for CRDs among its"
+            " templates the chart's value (crds.enabled, crds.install, installCRDs)"
+        )
     if party.tool == "Helm" and party.chart:
         return f"{shared.name(party)}: find the value of {place} that switches it off (`helm show values`)"
     if party.tool == "Helm":
@@ -257,10 +267,21 @@ def _namespace(shared: Shared, keeper: Party) -> Fix:
     if managed:
         policy["managedNamespaceMetadata"] = managed
     body = yaml.safe_dump({"spec": {"syncPolicy": policy}}, sort_keys=False, width=1000, allow_unicode=True)
+    tracked_by = next((p.tracked_by for p in shared.parties if p.tracked_by), TRACKING_ID)
+    verb = "annotate" if tracked_by == TRACKING_ID else "label"
+    steps = (
+        "# 1. Guard the namespace, or pruning deletes it with all in it:",
+        f"#    $ {handover.guard(shared.id)}",
+        f"# 2. Take the Namespace manifest out of {shared.names([p for p in shared.parties if p.claims])}, and give {shared.name(keeper)} this:",
+        body.rstrip(),
+        "# 3. Sync them, then take off the tracking data that is left, so that the namespace is nobody's to prune:",
+        f"#    $ kubectl {verb} {handover.kubectl_name(shared.id)} {tracked_by}-",
+        f"#    $ {handover.unguard(shared.id)}",
+    )
     return Fix(
         f"Let Argo CD make the namespace: CreateNamespace=true in {shared.name(keeper)}, no manifest anywhere",
         "application",
         f"spec of {shared.name(keeper)}",
-        Edit("yaml", f"# first, or pruning deletes the namespace with all in it: {handover.guard(shared.id)}\n{body}"),
-        caveat="managedNamespaceMetadata belongs into one Application only; remove the Namespace manifests after the guard is set",
+        Edit("yaml", "\n".join(steps) + "\n"),
+        caveat="managedNamespaceMetadata belongs into one Application only; the namespace then outlives the Applications",
     )

@@ -118,6 +118,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         message=_message(shared),
         at=Location(at.app, shared.id),
         cause=_cause(shared),
+        severity="warning" if shared.untracked and _cause(shared) == "same-content" else None,
         confidence="proven" if proven else "likely",
         evidence=tuple(_evidence(shared)),
         related=tuple(Related(p.app, shared.id, role="owner" if p.app == shared.owner else "claimant") for p in others),
@@ -157,33 +158,40 @@ def _cause(shared: Shared) -> str:
 
 def _message(shared: Shared) -> str:
     owner = shared.party(shared.owner) if shared.owner else None
-    claimants = [p for p in shared.parties if p is not owner]
-    who = shared.names(claimants)
-    all_ = "both" if len(shared.parties) == 2 else "all"
-    if owner is None:
-        start = f"{shared.id} is rendered by {who}"
-        risk = f"when its owner prunes it or is deleted, {all_} lose it"
-    else:
-        start = f"{shared.id} of {shared.name(owner)} is rendered by {who} too"
-        risk = f"when {shared.name(owner)} prunes it or is deleted, {all_} lose it"
-        if not owner.claims:
-            return f"{shared.id} belongs to {shared.name(owner)}, whose manifests do not show it now, and is rendered by {who}, so when {shared.name(owner)} prunes it or is deleted, {who} loses it."
+    who = shared.names([p for p in shared.parties if p is not owner])
+    if owner is not None and not owner.claims:
+        holder = shared.name(owner)
+        return f"{shared.id} belongs to {holder}, whose manifests do not show it now, and is rendered by {who}, so when {holder} prunes it or is deleted, {who} loses it."
     fields = enumerated(list(shared.fields), "field")
-    start += f", with {f'different {fields}' if fields else 'the same content'}, so"
-    match _cause(shared):
-        case "namespace":
-            return f"{start} {risk} with everything inside."
-        case "predicted":
-            new = shared.names([p for p in claimants if p not in shared.applied])
-            left = f" and leaves {shared.name(owner)} OutOfSync" if owner else ""
-            return f"{start} the first sync of {new} takes it over{left}."
+    start = (
+        f"{shared.id} of {shared.name(owner)} is rendered by {who} too"
+        if owner
+        else f"{shared.id} is rendered by {who}"
+    )
+    return f"{start}, with {f'different {fields}' if fields else 'the same content'}, so {_consequence(shared, owner)}."
+
+
+def _consequence(shared: Shared, owner: Party | None) -> str:
+    all_ = "both" if len(shared.parties) == 2 else "all"
+    lost = f"when {shared.name(owner) if owner else 'its owner'} prunes it or is deleted, {all_} lose it"
+    cause = _cause(shared)
+    if cause == "namespace":
+        return f"{lost} with everything inside"
+    if cause == "predicted":
+        new = shared.names([p for p in shared.parties if p is not owner and p not in shared.applied])
+        if owner is None:
+            return "whichever syncs last changes it for all" if shared.untracked else "each sync will take it over"
+        kept = (
+            f"changes it for {all_}" if shared.untracked else f"takes it over and leaves {shared.name(owner)} OutOfSync"
+        )
+        return f"the first sync of {new} {kept}"
+    if shared.untracked:
+        return f"the last sync wins for {all_}" if shared.fields else f"the first upgrade of one changes it for {all_}"
     healing = [p for p in shared.parties if p.self_heal]
     if len(healing) > 1:
         counts = enumerated([str(p.attempts) for p in healing], "count")
-        return f"{start} their self-heals take it from each other without end ({counts} attempts so far), and {risk}."
-    if fields:
-        return f"{start} the last sync wins for {all_}, and {risk}."
-    return f"{start} each sync takes it over, and {risk}."
+        return f"their self-heals take it from each other without end ({counts} attempts so far), and {lost}"
+    return f"{f'the last sync wins for {all_}' if shared.fields else 'each sync takes it over'}, and {lost}"
 
 
 def _evidence(shared: Shared) -> Iterator[str]:
@@ -208,8 +216,11 @@ def _evidence(shared: Shared) -> Iterator[str]:
     if len(shared.fields) > _SHOWN:
         yield f"{len(shared.fields) - _SHOWN} more fields differ"
     for party_ in [p for p in shared.parties if p.app != shared.owner and p.claims and p.repo][:_SHOWN]:
-        yield f"{shared.name(party_)} {_next(party_)}"
-    owner = shared.party(shared.owner) if shared.owner else None
+        yield f"{shared.name(party_)} {_next(party_, 'writes its own' if shared.untracked else 'takes it')}"
+    unread = sum(p.claims and p.content is None for p in shared.parties)
+    if unread:
+        yield f"the manifests of {unread} of these Applications are not known here"
+    owner = shared.party(shared.owner) if shared.owner and not shared.untracked else None
     if owner is not None and owner.repo:
         ways = [f"pruning it there ({'automatic' if owner.prune else 'by a sync with prune'})"]
         ways += ["deleting the Application (it has the resources finalizer)"] if owner.cascade else []
@@ -217,11 +228,12 @@ def _evidence(shared: Shared) -> Iterator[str]:
     yield from fixed_names(shared)
 
 
-def _next(party_: Party) -> str:
+def _next(party_: Party, does: str) -> str:
     """When a claimant takes the object over."""
     if party_.self_heal:
-        return f"takes it back by self-heal within seconds (attempt {party_.attempts} at its revision)"
-    return f"takes it with its next {'commit (automated sync)' if party_.automated else 'manual sync'}"
+        tried = f" (attempt {party_.attempts} at its revision)" if party_.attempts else ""
+        return f"{does} by self-heal within seconds{tried}"
+    return f"{does} with its next {'commit (automated sync)' if party_.automated else 'manual sync'}"
 
 
 def _claims(shared: Shared) -> Iterator[Symptom]:

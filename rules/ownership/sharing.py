@@ -108,6 +108,11 @@ class Shared:
         return self._by_ref[ref]
 
     @property
+    def untracked(self) -> bool:
+        """Argo CD puts no tracking data on CRDs: nobody owns one, nothing prunes it, and no warning is given."""
+        return (self.id.group, self.id.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+    @property
     def namespace(self) -> bool:
         return self.id.kind == "Namespace" and not self.id.group
 
@@ -204,9 +209,10 @@ def claims(app: App, resource: Resource) -> bool:
 
 
 def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
+    """Whether another application's manifests hold the object; an owner whose list is empty is taken to hold what it owns."""
     other = fleet.by_ref[ref]
     listed = other.resource(resource.key)
-    return listed is not None and claims(other, listed)
+    return not other.resources if listed is None else claims(other, listed)
 
 
 def cascades(app: App) -> bool:

@@ -91,10 +91,17 @@ def shared_warnings(app: App) -> Iterator[SharedWarning]:
 
 
 def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Resource, ...]:
-    """The objects a warning may mean: those of its kind and name whose live tracking data names its owner, if that is known."""
+    """The objects a warning may mean, when several have its kind and name.
+
+    Those whose live tracking data names its owner; where that is not known those that the owner lists too, else those that
+    are OutOfSync, since the tracking data of such an object differs.
+    """
     found = [r for r in app.resources if (r.kind, r.name) == (warning.kind, warning.name) and not r.hook]
     tracked = [r for r in found if (t := tracking_of(r.live, fleet)) is not None and t.shown == warning.owner]
-    return tuple(tracked or found)
+    owner = fleet.app_of_instance(warning.owner) if len(found) > 1 and not tracked else None
+    listed = [r for r in found if owner is not None and owner.resource(r.key) is not None]
+    out = [r for r in found if r.status == "OutOfSync"]
+    return tuple(tracked or listed or out or found)
 
 
 def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:

@@ -1,0 +1,117 @@
+"""Joining the objects of a fleet: the same answer as comparing every pair, whatever the order of the applications."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from argolint import App, Fleet, engine
+from argolint.app import Listed, app_from_list
+from argolint.plugins import load_rules
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+HOME = "https://kubernetes.default.svc"
+
+
+def app(name: str, *resources: Mapping[str, Any], cluster: str = HOME, **metadata: Any) -> App:
+    """An application of the list answer."""
+    status = {"sync": {"status": "Synced"}, "health": {"status": "Healthy"}, "resources": list(resources)}
+    status |= metadata.pop("status", {})
+    raw = {"metadata": {"name": name, "namespace": "argocd", **metadata}, "spec": {}, "status": status}
+    return app_from_list(raw, server="", cluster=cluster, control_plane="argocd", observed_at=NOW)
+
+
+def role(name: str, **more: Any) -> Mapping[str, Any]:
+    return {"group": "rbac.authorization.k8s.io", "version": "v1", "kind": "ClusterRole", "name": name} | {
+        "status": "Synced",
+        **more,
+    }
+
+
+def fleet(*apps: App) -> Fleet:
+    return Fleet("", "v3.5.1", {"trackingMethod": "annotation"}, tuple(sorted(apps, key=lambda a: a.ref)))
+
+
+def contested(found: Fleet) -> Mapping[str, Sequence[str]]:
+    return {key.name: [ref.name for ref in refs] for key, refs in found.contested.items()}
+
+
+def test_two_applications_of_one_cluster_contest_an_object_of_one_name() -> None:
+    assert contested(fleet(app("a", role("x"), role("y")), app("b", role("x")))) == {"x": ["a", "b"]}
+
+
+def test_another_version_of_the_kind_is_the_same_object() -> None:
+    assert contested(fleet(app("a", role("x", version="v1beta1")), app("b", role("x")))) == {"x": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        app("b", role("x"), cluster="https://edge.example.com"),
+        app("b", role("x", group="authorization.openshift.io")),
+        app("b", role("x", namespace="web")),
+        app("b", role("x", hook=True)),
+        app("b", role("x", status="")),
+        app("b", role("x", status="OutOfSync", requiresPruning=True)),
+        app("b", role("x"), status={"conditions": [{"type": "InvalidSpecError", "message": "no such project"}]}),
+        app("b", role("x"), deletionTimestamp="2026-01-01T11:00:00Z"),
+        app("b", status={"resources": None}),
+    ],
+    ids=["cluster", "group", "namespace", "hook", "skipped", "to be pruned", "stale list", "being deleted", "no list"],
+)
+def test_what_claims_nothing_contests_nothing(other: App) -> None:
+    assert contested(fleet(app("a", role("x")), other)) == {}
+
+
+def test_one_application_that_lists_an_object_twice_does_not_contest_itself() -> None:
+    assert contested(fleet(app("a", role("x"), role("x")))) == {}
+
+
+def test_the_join_finds_what_comparing_every_pair_finds() -> None:
+    draw = random.Random(7)
+    apps = [app(f"app-{n:02}", *(role(f"r{draw.randrange(40)}") for _ in range(4))) for n in range(30)]
+    found = fleet(*apps)
+    pairs = {
+        (key, one.ref, two.ref)
+        for one, two in combinations(found.apps, 2)
+        for key in {r.key for r in one.resources} & {r.key for r in two.resources}
+    }
+    assert pairs
+    assert {(key, one, two) for key, refs in found.contested.items() for one, two in combinations(refs, 2)} == pairs
+
+
+def test_findings_do_not_depend_on_the_order_of_the_facts() -> None:
+    rule = load_rules()["shared-resource"]
+    chosen = (engine.Chosen(rule, rule.default_options),)
+    found = fleet(*(app(f"app-{n}", role("x"), role(f"own-{n}")) for n in range(5)))
+    results = [engine.inspect(a, found, chosen) for a in found.apps]
+    expected = engine.join(results, chosen).findings
+    assert [(f.at.app.name, [r.app.name for r in f.related]) for f in expected] == [
+        ("app-0", ["app-1", "app-2", "app-3", "app-4"])
+    ]
+    random.Random(3).shuffle(results)
+    assert engine.join(results, chosen).findings == expected
+
+
+def test_one_application_alone_still_names_the_others() -> None:
+    rule = load_rules()["shared-resource"]
+    chosen = (engine.Chosen(rule, rule.default_options),)
+    found = fleet(*(app(f"app-{n}", role("x")) for n in range(3)))
+    alone = engine.join([engine.inspect(found.apps[2], found, chosen)], chosen).findings
+    assert [(f.at.app.name, [r.app.name for r in f.related]) for f in alone] == [("app-0", ["app-1", "app-2"])]
+
+
+def test_listed_objects_are_a_sequence_of_resources() -> None:
+    one = app("a", role("x", syncWave=3, health={"status": "Degraded", "message": "no"}), role("y", hook=True))
+    assert isinstance(one.resources, Listed)
+    first, second = one.resources
+    assert (first.name, first.sync_wave, first.health.status, first.claimed) == ("x", 3, "Degraded", True)
+    assert (second.hook, second.claimed) == (True, False)
+    assert [r.name for r in one.resources[:1]] == ["x"]
+    assert one.resource(second.key) == second
+    assert one.resource(second.key._replace(cluster="https://edge.example.com")) is None
