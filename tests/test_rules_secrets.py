@@ -125,6 +125,59 @@ def test_status_format_and_wording_bound_the_version(obj: dict[str, Any], told: 
     assert str(operator_version(fleet(), IN_CLUSTER, [obj])) == told
 
 
+def crd(**data_fields: Any) -> dict[str, Any]:
+    """The operator's CRD with these fields of remoteRef and otherwise what every version since v2.7.0 has."""
+    remote = {"metadataPolicy": {}, "conversionStrategy": {}, "nullBytePolicy": {}, **data_fields}
+    entry = {"sourceRef": {}, "remoteRef": {"properties": remote}}
+    rewrite = {"items": {"properties": {"transform": {}, "merge": {}}}}
+    spec = {
+        "data": {"items": {"properties": entry}},
+        "dataFrom": {"items": {"properties": {"rewrite": rewrite}}},
+        "refreshPolicy": {},
+        "syncWindows": {},
+        "target": {"properties": {"manifest": {}}},
+    }
+    schema = {"openAPIV3Schema": {"properties": {"spec": {"properties": spec}}}}
+    return {
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "externalsecrets.external-secrets.io"},
+        "spec": {"versions": [{"name": "v1", "storage": True, "schema": schema}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("obj", "told"),
+    [
+        (crd(), "v2.9.0 or later"),
+        (crd(conversionStrategy={"default": "Default"}), "v2.7.0 or later, before v2.9.0"),
+    ],
+)
+def test_fields_and_defaults_of_the_crd_bound_the_version(obj: dict[str, Any], told: str) -> None:
+    assert str(operator_version(fleet(), IN_CLUSTER, [obj])) == told
+
+
+def test_a_failing_secret_asks_for_the_crd_that_another_application_manages() -> None:
+    obj = {
+        "apiVersion": "external-secrets.io/v1",
+        "kind": "ExternalSecret",
+        "metadata": {"name": "db", "namespace": "shop", "generation": 1},
+        "spec": {"refreshInterval": "1h", "secretStoreRef": {"kind": "ClusterSecretStore", "name": "vault"}},
+    }
+    failed = {"type": "Ready", "status": "False", "message": "could not update secret"}
+    status = {"conditions": [failed], "refreshTime": "2026-01-01T11:50:00Z", "syncedResourceVersion": "1-unknown"}
+    definition = {"apiVersion": "apiextensions.k8s.io/v1", **crd(conversionStrategy={"default": "Default"})}
+    shop = {
+        "name": "shop",
+        "status": {"health": {"status": "Degraded"}},
+        "resources": [{"desired": obj, "live": {**obj, "status": status}, "health": {"status": "Degraded"}}],
+    }
+    crds = {"name": "crds", "resources": [{"desired": definition, "live": definition}]}
+    fixture = testing.Fixture(Path("crds.yaml"), {"about": "a CRD elsewhere", "apps": [shop, crds]})
+    found = testing.check(fixture, [load_rules()["external-secret-sync-error"]]).findings
+    assert [f.cause for f in found] == ["conflict"]
+    assert [fix.caveat for fix in found[0].fixes if fix.target == "operator"] == []  # v2.7.0 or later needs no upgrade
+
+
 def test_a_version_is_compared_only_when_the_evidence_decides() -> None:
     old, new = OperatorVersion(below=(0, 11, 0)), OperatorVersion(low=(0, 16, 2))
     assert [old.at_least("v0.11.0"), old.at_least("v0.4.0")] == [False, None]

@@ -25,7 +25,7 @@ from argolint.knowledge import load
 from argolint.values import annotations_of, items, join_pointer, split_pointer
 
 from . import external_secret as es
-from .operator_version import operator_version, parse
+from .operator_version import parse, version_of
 
 COMPARE = "argocd.argoproj.io/compare-options"
 
@@ -55,7 +55,7 @@ def _finding(
     app: App, fleet: Fleet, resource: Resource, changes: Sequence[Change], entries: Sequence[Object]
 ) -> Finding:
     fields = ", ".join(sorted({str(e["field"]) for e in entries}))
-    version = operator_version(fleet, app.cluster, (r.live for r in es.external_secrets(app) if r.live))
+    version = version_of(app, fleet)
     return Finding(
         message=f"{resource.id} holds {fields} of the operator's CRD that Git does not name: {_mode(app)} shows "
         f"{'them' if len(entries) > 1 else 'it'} as drift for ever.",

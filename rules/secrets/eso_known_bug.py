@@ -26,7 +26,7 @@ from argolint.values import dig, parse_duration, parse_time
 
 from . import external_secret as es
 from . import stores
-from .operator_version import OperatorVersion, operator_version
+from .operator_version import OperatorVersion, version_of
 from .sync_error import clean, warnings
 
 VAULTS = re.compile(r"key not found in 1Password Vaults: .+? in: map\[(?P<vaults>.+?)\]")
@@ -47,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     found = tuple(es.external_secrets(app))
     if not found:
         return
-    version = operator_version(fleet, app.cluster, (r.live for r in found if r.live))
+    version = version_of(app, fleet)
     for resource in found:
         for bug in load(__package__, "version_bugs.yaml"):
             if _possible(version, bug):

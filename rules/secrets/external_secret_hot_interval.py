@@ -21,14 +21,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Want
-from argolint.knowledge import load
-from argolint.values import dig, items
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
 
 from . import external_secret as es
 from . import stores
-
-MONTH = timedelta(days=30)
+from .refresh_cost import a_month, calls_per_refresh, cost_of, load_of_store, price
 
 
 @dataclass(frozen=True)
@@ -55,16 +52,14 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each ExternalSecret that refreshes more often than the option allows."""
     for resource in _hot(app, options):
-        cost = _cost(app, fleet, resource)
+        cost = cost_of(app, fleet, resource)
         calls = calls_per_refresh(resource.any, cost)
-        now, hourly = _monthly(calls, es.interval(resource.any)), _monthly(calls, es.ONE_HOUR)
-        price = f" (${now * cost['usd_per_10k'] / 10_000:,.2f})" if cost.get("usd_per_10k") else ""
-        quota = (f"quota: {cost['quota']}",) if cost.get("quota") else ()
+        now, hourly = a_month(calls, es.interval(resource.any)), a_month(calls, es.ONE_HOUR)
         yield Finding(
             message=f"{resource.id} refreshes every {es.spec_of(resource.any).get('refreshInterval')}: about {now:,} calls a "
-            f"month to {cost['title']}{price}, where 1h would make {hourly:,}.",
+            f"month to {cost['title']}{price(now, cost)}, where 1h would make {hourly:,}.",
             at=Location(app.ref, resource.id, "/spec/refreshInterval"),
-            evidence=(f"{calls} calls a refresh", *quota),
+            evidence=(f"{calls} calls a refresh", *load_of_store(app, fleet, resource)),
             fixes=(
                 Fix(
                     f"Refresh every hour: {hourly:,} calls a month",
@@ -76,30 +71,6 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
                 ),
             ),
         )
-
-
-def _cost(app: App, fleet: Fleet, resource: Resource) -> Object:
-    table: dict[str, Object] = load(__package__, "providers.yaml")
-    for ref in es.store_refs(resource.any):
-        store = stores.find(app, fleet, ref, resource.namespace)
-        service = dig(store.resource.any if store.resource else None, "spec", "provider", "aws", "service")
-        name = f"{store.provider}/{service}" if service else store.provider
-        return table.get(name) or {**table["other"], **({"title": store.provider} if store.provider else {})}
-    return table["other"]
-
-
-def calls_per_refresh(obj: Object, cost: Object) -> int:
-    """Calls that one refresh makes at least: see providers.yaml."""
-    remotes = [dig(entry, "remoteRef") or {} for entry in items(obj, "spec", "data")]
-    distinct = {(r.get("key"), r.get("version")) for r in remotes}
-    calls = len(distinct) if cost["data"] == "distinct" else len(remotes)
-    for entry in items(obj, "spec", "dataFrom"):
-        calls += int(cost["find"]) if dig(entry, "find") else 1
-    return calls + int(cost.get("extra") or 0)
-
-
-def _monthly(calls: int, every: timedelta) -> int:
-    return round(calls * (MONTH / every))
 
 
 RULE = Rule(

@@ -25,7 +25,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 from argolint.values import age_text, dig, parse_time
 
 from . import external_secret as es
-from .operator_version import operator_version
+from .operator_version import version_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Options:
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each ExternalSecret whose refresh is overdue."""
-    version = operator_version(fleet, app.cluster, (r.live for r in es.external_secrets(app) if r.live))
+    version = version_of(app, fleet)
     for resource in es.external_secrets(app):
         live = resource.live
         every = es.interval(live)

@@ -37,7 +37,8 @@ from argolint.values import dig, get, items, parse_time
 from . import external_secret as es
 from . import stores
 from .advice import PLURAL, advice
-from .operator_version import OperatorVersion, operator_version
+from .operator_version import OperatorVersion, version_of, wants_crd
+from .refresh_cost import load_of_store
 from .sync_error import Diagnosis, diagnose, predict, raced
 
 CAUSES = (
@@ -84,6 +85,8 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     for resource in _failing(app):
         yield Want("events", resource.id, resource.uid)
         yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
+    if any(True for _ in _failing(app)):
+        yield from wants_crd(app, fleet)
     for resource in _turning(app):
         yield from stores.wants_of(app, fleet, resource.desired, resource.namespace)
 
@@ -104,7 +107,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _predicted(app, fleet, resource, found)
     if not failing:
         return
-    version = operator_version(fleet, app.cluster, (r.live for r in es.external_secrets(app) if r.live))
+    version = version_of(app, fleet)
     for resource in failing:
         found = diagnose(app, fleet, resource)
         if found is not None:
@@ -117,7 +120,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         at=Location(app.ref, resource.id, _pointer(resource, found)),
         cause=found.cause,
         confidence="proven" if found.certain else "likely",
-        evidence=found.evidence,
+        evidence=(*found.evidence, *(load_of_store(app, fleet, resource) if found.cause == "throttled" else ())),
         fixes=_in_template(app, resource, (*_edits(app, fleet, resource, found, version), *_advice(resource, found))),
         explains=es.consequences(app, resource.id),
     )

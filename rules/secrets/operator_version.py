@@ -1,8 +1,8 @@
 """Which External Secrets Operator a cluster runs, as narrowly as Argo CD's answers tell.
 
-Exact evidence first (the operator's image in some application's summary, its chart revision), then bounds: the kinds that
-the cluster serves, the wording of conditions and the hash in `status.syncedResourceVersion`. What each of them implies is
-data (operator_versions.yaml).
+Exact evidence first (the operator's image in some application's summary, its chart revision, the chart's labels), then bounds:
+the kinds that the cluster serves, the fields and defaults of a managed CRD, the wording of conditions and the hash in
+`status.syncedResourceVersion`. What each of them implies is data (operator_versions.yaml).
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from argolint import Fleet, Object
+from argolint import App, Fleet, Json, Object, Resource, ResourceId, Want
 from argolint.knowledge import load
 from argolint.values import dig, items, labels_of
 
 Version = tuple[int, int, int]
 
 _IMAGE = re.compile(r"(?:^|/)external-secrets/external-secrets:v?(\d+\.\d+\.\d+)(?:-|@|$)")
+_CRD = "externalsecrets.external-secrets.io"
 _EXACT = re.compile(r"^v?(\d+)\.(\d+)\.(\d+)$")
 
 
@@ -66,8 +67,29 @@ def text(version: Version) -> str:
     return "v" + ".".join(map(str, version))
 
 
+def version_of(app: App, fleet: Fleet) -> OperatorVersion:
+    """The version on an application's cluster, by all that the application and the fleet show."""
+    own = (
+        r for r in app.resources if r.live is not None and (r.kind == "ExternalSecret" or _chart(r.live) or _is_crd(r))
+    )
+    peers = (found.live for want in wants_crd(app, fleet) if (found := app.evidence.get(want)) is not None)
+    return operator_version(fleet, app.cluster, (*(r.live for r in own if r.live), *(p for p in peers if p)))
+
+
+def wants_crd(app: App, fleet: Fleet) -> Iterator[Want]:
+    """The CRD of ExternalSecrets, where another application manages it and no exact evidence is at hand."""
+    if any(True for _ in _exact(fleet, app.cluster)):
+        return
+    crd = ResourceId("apiextensions.k8s.io", "CustomResourceDefinition", "", _CRD, cluster=app.cluster)
+    yield from (Want("peer", crd, app=owner) for owner in fleet.owners(crd.key)[:1] if owner != app.ref)
+
+
+def _is_crd(resource: Resource) -> bool:
+    return resource.kind == "CustomResourceDefinition" and resource.name == _CRD
+
+
 def operator_version(fleet: Fleet, cluster: str, objects: Iterable[Object] = ()) -> OperatorVersion:
-    """The version on `cluster`; `objects` are live ExternalSecrets and objects with the chart's labels that are at hand."""
+    """The version on `cluster`; `objects` are live ExternalSecrets, their CRD, and objects with the chart's labels."""
     seen = tuple(objects)
     exact = {*_exact(fleet, cluster), *(v for o in seen if (v := _labelled(o)) is not None)}
     if len(exact) == 1:
@@ -76,7 +98,7 @@ def operator_version(fleet: Fleet, cluster: str, objects: Iterable[Object] = ())
         return OperatorVersion(low=min(exact), below=_next(max(exact)))
     low: Version | None = None
     below: Version | None = None
-    for bound in (*_served(fleet, cluster), *(b for o in seen for b in _told(o))):
+    for bound in (*_served(fleet, cluster), *(b for o in seen for b in (*_told(o), *_schema(o)))):
         if since := bound.get("since"):
             low = max(low or parse(since), parse(since))
         if until := bound.get("until"):
@@ -103,10 +125,15 @@ def _exact(fleet: Fleet, cluster: str) -> Iterator[Version]:
                 yield parse(revision)
 
 
-def _labelled(obj: Object) -> Version | None:
-    """The chart writes `helm.sh/chart: external-secrets-X.Y.Z` on everything it installs."""
+def _chart(obj: Object) -> str:
+    """The chart's version: it writes `helm.sh/chart: external-secrets-X.Y.Z` on everything it installs."""
     name, _, version = str(labels_of(obj).get("helm.sh/chart") or "").rpartition("-")
-    return parse(version) if name == "external-secrets" and _EXACT.match(version) else None
+    return version if name == "external-secrets" and _EXACT.match(version) else ""
+
+
+def _labelled(obj: Object) -> Version | None:
+    version = _chart(obj)
+    return parse(version) if version else None
 
 
 def _served(fleet: Fleet, cluster: str) -> Iterator[Object]:
@@ -126,3 +153,28 @@ def _told(obj: Object) -> Iterator[Object]:
         yield from (b for b in data["messages"] if re.search(b["match"], str(condition.get("message") or "")))
     _, _, digits = str(dig(obj, "status", "syncedResourceVersion") or "").rpartition("-")
     yield from (bound for bound in data["hashes"] if bound["digits"] == len(digits))
+
+
+def _schema(obj: Object) -> Iterator[Object]:
+    """What the fields of the storage version of the CRD imply."""
+    if obj.get("kind") != "CustomResourceDefinition" or dig(obj, "metadata", "name") != _CRD:
+        return
+    storage = next((v for v in items(obj, "spec", "versions") if v.get("storage")), None)
+    spec = dig(storage, "schema", "openAPIV3Schema", "properties", "spec")
+    if not isinstance(spec, dict):
+        return
+    for entry in load(__package__, "operator_versions.yaml")["fields"]:
+        found = _field(spec, entry["path"])
+        if "default" in entry:
+            if isinstance(found, dict) and found.get("default") == entry["default"]:
+                yield {"since": entry["since"], "until": entry["until"]}
+            elif isinstance(found, dict) and "default" not in found:
+                yield {"since": entry["until"]}
+        else:
+            yield {"since": entry["since"]} if found is not None else {"until": entry["since"]}
+
+
+def _field(schema: Json, path: str) -> Json:
+    for part in path.split("."):
+        schema = dig(schema, "items") if part == "[]" else dig(schema, "properties", part)
+    return schema
