@@ -222,6 +222,7 @@ REDIS = {"repoURL": "https://charts.bitnami.com/bitnami", "path": None, "chart":
         ({"valuesObject": {"auth": {"password": "given"}}}, []),
         ({"values": "auth:\n  password: given\n"}, []),
         ({"parameters": [{"name": "auth.password", "value": "given"}]}, []),
+        ({"valuesObject": {"global": {"redis": {"password": "given"}}}}, []),
         ({"valueFiles": ["$values/redis.yaml"]}, [("nondeterministic-secret", "info", "possible", "Secret/web-redis")]),
     ],
 )

@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from argolint import App, Object, Resource
-from argolint.values import dig, labels_of
+from argolint.values import dig, labels_of, leaves, split_pointer
 
 from .catalogue import (
     Chart,
@@ -152,8 +152,14 @@ def pins(item: Item, release: Release) -> tuple[Pin, ...]:
 
 
 def pinned(item: Item, release: Release) -> bool:
-    """Whether the Application itself already sets every key of one of the pins."""
-    return any(p.values and all(release.sets(key) for key in p.values) for p in item.pins)
+    """Whether the Application itself already sets every key of one of the pins, or a global value named like one."""
+    if any(p.values and all(release.sets(key) for key in p.values) for p in item.pins):
+        return True
+    last = {key.rpartition(".")[2] for p in item.pins for key in p.values}
+    shared = {
+        split_pointer(pointer)[-1] for pointer, value in leaves(release.inline.get("global") or {}) if pointer and value
+    }
+    return bool(last & shared)
 
 
 def releases(app: App) -> tuple[Release, ...]:
