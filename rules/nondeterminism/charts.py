@@ -195,7 +195,7 @@ def chart_label(obj: Object) -> tuple[str, str] | None:
     """(chart, version) of the label `helm.sh/chart` or `chart`; the version may be empty."""
     labels = labels_of(obj)
     text = labels.get("helm.sh/chart") or labels.get("chart")
-    return split_chart(text) if text else None
+    return split_chart(str(text)) if text else None
 
 
 def split_chart(text: str) -> tuple[str, str]:

@@ -72,7 +72,7 @@ def _after_a_move(
             why = f"chart {release.label} draws the {item.what} anew at each render ({', '.join(item.functions)})"
             yield _shown(resource, change, kind, "likely", why)
         elif kind == "secret" and resource.kind == "Secret":
-            likely = generated(change.pointer) and _by_helm(resource)
+            likely = generated(change.pointer) and _by_helm(app, resource)
             if lone and likely:
                 why = "nothing else that Git renders changed with it"
                 yield _shown(resource, change, kind, "likely", why)
@@ -130,9 +130,9 @@ def _is_version_label(pointer: str) -> bool:
     return parent == "labels" and key in ("helm.sh/chart", "chart", "app.kubernetes.io/version")
 
 
-def _by_helm(resource: Resource) -> bool:
+def _by_helm(app: App, resource: Resource) -> bool:
+    """By the labels that charts give; where the application has Helm sources only, in any case."""
+    types = {charts.source_type(app, index) for index in range(len(app.sources))} - {""}
     labels = labels_of(resource.any)
-    return charts.chart_label(resource.any) is not None or "Helm" in (
-        labels.get("app.kubernetes.io/managed-by"),
-        labels.get("heritage"),
-    )
+    managers = (labels.get("app.kubernetes.io/managed-by"), labels.get("heritage"))
+    return types == {"Helm"} or charts.chart_label(resource.any) is not None or "Helm" in managers

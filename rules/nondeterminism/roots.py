@@ -177,7 +177,8 @@ def _message(app: App, root: Root) -> str:
             then = f", and the pods of {rolled} roll with it" if rolled else ", while running pods keep the old value"
             return f"{what}, so {'they' if many else 'it'} {they if many else again}{then}."
         case "checksum":
-            return f'Annotation "{head.key}" of {_names(root.own)} {surely} another hash at each render, so the pods roll without any change of configuration.'
+            then = "the pods roll without any change of configuration" if rolled else "every sync leaves them OutOfSync"
+            return f'Annotation "{head.key}" of {_names(root.own)} {surely} another hash at each render, so {then}.'
         case "stamp":
             return f'Annotation "{head.key}" of {_names(root.own)} {surely} stamped anew at each render, so the pods restart at every commit and cache expiry.'
         case "ca-bundle":

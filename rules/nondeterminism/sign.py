@@ -53,17 +53,17 @@ def references(obj: Object) -> frozenset[str]:
     """Names of Secrets and ConfigMaps that a workload's pods read: env, envFrom, volumes, projected volumes."""
     found: set[str] = set()
     spec = get(obj, "/spec/template/spec", None) or get(obj, "/spec/jobTemplate/spec/template/spec", None) or {}
-    for volume in spec.get("volumes") or ():
+    for volume in items(spec, "volumes"):
         found.add(str(dig(volume, "secret", "secretName") or ""))
         found.add(str(dig(volume, "configMap", "name") or ""))
         for source in items(volume, "projected", "sources"):
             found.add(str(dig(source, "secret", "name") or ""))
             found.add(str(dig(source, "configMap", "name") or ""))
-    for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
-        for env in container.get("env") or ():
+    for container in (*items(spec, "containers"), *items(spec, "initContainers")):
+        for env in items(container, "env"):
             found.add(str(dig(env, "valueFrom", "secretKeyRef", "name") or ""))
             found.add(str(dig(env, "valueFrom", "configMapKeyRef", "name") or ""))
-        for env in container.get("envFrom") or ():
+        for env in items(container, "envFrom"):
             found.add(str(dig(env, "secretRef", "name") or ""))
             found.add(str(dig(env, "configMapRef", "name") or ""))
     return frozenset(found - {""})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Change, Object, Resource, Writer
-from argolint.values import annotations_of, dig, items, parse_time
+from argolint.values import annotations_of, dig, items, labels_of, parse_time
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,24 @@ def outlived(app: App, resource: Resource) -> bool:
 
 
 def rewritten(app: App, resource: Resource) -> bool:
-    """Whether the last of several syncs changed a Secret that an earlier one had made."""
+    """Whether the last of several syncs changed a Secret that an earlier one had made, and not for the chart's label.
+
+    A new chart version relabels every object; so one of its services or accounts must have stayed as it was.
+    """
     deployed, written = _deployments(app), _written(resource)
     created = parse_time(dig(resource.live or {}, "metadata", "creationTimestamp"))
     if len(deployed) < 2 or written is None or created is None:
         return False
-    return created < deployed[-1][1] - SLACK <= written
+    last = deployed[-1][1] - SLACK
+    return created < last <= written and any(
+        labels_of(peer.live).get(key) == labels_of(resource.live).get(key)
+        and (stayed := _written(peer))
+        and stayed < last
+        for kind in ("Service", "ServiceAccount")
+        for peer in app.of_kind(kind, "")
+        for key in ("helm.sh/chart", "chart")
+        if labels_of(resource.live).get(key)
+    )
 
 
 def _sources(node: Object) -> tuple[Object, ...]:
