@@ -102,7 +102,7 @@ def _with_existing(
     for _, pin in extra:
         values |= pin.values
     main = [release.values_key(k) for k, v in values.items() if isinstance(v, str) and v in secrets]
-    lines = [line for new in secrets.values() for line in _commands(release, new)]
+    lines = [line for new in secrets.values() for line in _commands(_namespace(release, own), new)]
     block = release.values_block({k: _filled(release, v) for k, v in values.items()})
     olds = sorted({new.instead_of for new in secrets.values()})
     caveat = (
@@ -158,9 +158,13 @@ _CERTIFICATE = re.compile(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re
 _COMPOSED = re.compile(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
 
 
-def _commands(release: Release, new: NewSecret) -> Iterator[str]:
+def _namespace(release: Release, own: Sequence[Sign]) -> str:
+    return next((s.resource.namespace for s in own if s.kind == "secret"), release.namespace)
+
+
+def _commands(namespace: str, new: NewSecret) -> Iterator[str]:
     """Comment lines: keep the value in use, or make a strong one."""
-    where = f"-n {release.namespace}" if release.namespace else ""
+    where = f"-n {namespace}"
     picked = ", ".join(f'"{key}"' for key in new.keys)
     yield f"# First make Secret {new.name}; a copy keeps what the pods use now:"
     yield (
@@ -220,7 +224,7 @@ def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
                 name = _rendered(app, release, secret.name, own)
                 for key in secret.keys:
                     path = key.replace(".", "\\.")
-                    yield f"# In use: kubectl -n {release.namespace} get secret {name} -o jsonpath='{{.data.{path}}}' | base64 -d"
+                    yield f"# In use: kubectl -n {_namespace(release, own)} get secret {name} -o jsonpath='{{.data.{path}}}' | base64 -d"
             yield f"# New ({item.what}): {command}"
 
 

@@ -39,20 +39,25 @@ def two_renders(app: App) -> Iterator[Sign]:
 def one_render(app: App, known: Sequence[Release]) -> Iterator[Sign]:
     """Workloads that hash one template and hold different hashes: the template is evaluated anew for each of them."""
     for key, places in sorted(checksums(app).items()):
-        values = {value for _, value in places}
-        if len(values) < 2:
-            continue
-        for release, item in ((r, i) for r in known for i in r.random()):
-            named = item.checksums.get(key, ())
-            mine = [(w, v) for w, v in places if carries(release, named, w)]
-            one = len(item.templates) == 1 and (word(key) not in GENERIC or _only_secret(app, release))
-            if one and len({v for _, v in mine}) > 1:
-                yield from _disagreeing(mine, key, "proven", f"chart {release.label} hashes one template in both")
-        secret = named_secret(app, key)
-        if secret is not None:
-            mine = [(w, v) for w, v in places if secret.name in references(w.any)]
-            if len({v for _, v in mine}) > 1 and len({charts.chart_label(w.any) for w, _ in mine}) == 1:
-                yield from _disagreeing(mine, key, "likely", f"both read {secret.id}, which the key names")
+        if len({value for _, value in places}) > 1:
+            yield from _hashing_one(app, known, key, places) or ()
+
+
+Places = Sequence[tuple[Resource, str]]
+
+
+def _hashing_one(app: App, known: Sequence[Release], key: str, places: Places) -> Iterator[Sign] | None:
+    """Signs of those that hash one template for certain: by the chart's knowledge, else by the Secret that the key names."""
+    for release, item in ((r, i) for r in known for i in r.random()):
+        mine = [(w, v) for w, v in places if carries(release, item.checksums.get(key, ()), w)]
+        one = len(item.templates) == 1 and (word(key) not in GENERIC or _only_secret(app, release))
+        if one and len({v for _, v in mine}) > 1:
+            return _disagreeing(mine, key, "proven", f"chart {release.label} hashes one template in all of them")
+    secret = named_secret(app, key)
+    mine = [(w, v) for w, v in places if secret is not None and secret.name in references(w.any)]
+    if secret is not None and len({v for _, v in mine}) > 1 and len({charts.chart_label(w.any) for w, _ in mine}) == 1:
+        return _disagreeing(mine, key, "likely", f"all of them read {secret.id}, which the key names")
+    return None
 
 
 def _rendered(app: App, id_: ResourceId, pointer: str, kind: Kind) -> Sign:
@@ -98,7 +103,7 @@ def _only_secret(app: App, release: Release) -> bool:
     return sum(label is not None and label[0] == release.chart for label in labels) == 1
 
 
-def _disagreeing(places: Sequence[tuple[Resource, str]], key: str, confidence: Confidence, why: str) -> Iterator[Sign]:
+def _disagreeing(places: Places, key: str, confidence: Confidence, why: str) -> Iterator[Sign]:
     names = ", ".join(sorted(str(w.id) for w, _ in places))
     for workload, _ in places:
         pointer = "/spec/template/metadata/annotations" + join_pointer(key)
@@ -108,6 +113,6 @@ def _disagreeing(places: Sequence[tuple[Resource, str]], key: str, confidence: C
             pointer,
             "checksum",
             confidence,
-            f"one render holds different values of {key} in {names}: {why}",
+            f"one render holds different values of {key} in {names}: {why}, and it is evaluated anew for each",
             (Symptom.change(workload.id, pointer),) if changed else (),
         )
