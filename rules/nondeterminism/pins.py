@@ -36,8 +36,8 @@ def fixes(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix,
 
 def pinning(app: App, own: Sequence[Sign]) -> tuple[Fix, ...]:
     """The ways to make these values constant."""
-    made = [fix for release, found in _by_release(own) for fix in _known(app, release, found, own)]
-    return tuple(made) or (_unknown(app, own),)
+    made = {fix.title: fix for release, found in _by_release(own) for fix in _known(app, release, found, own)}
+    return tuple(made.values()) or (_unknown(app, own),)
 
 
 def _by_release(own: Sequence[Sign]) -> list[tuple[Release, tuple[Item, ...]]]:
@@ -64,7 +64,7 @@ def _known(app: App, release: Release, found: Sequence[Item], own: Sequence[Sign
         yield _with_values(app, release, fixed, own)
     for item in found:
         if all(item is not known for known, _ in (*existing, *fixed)) and not (existing and _keys(item) <= covered):
-            yield _too_old(release, item)
+            yield _too_old(release, item, found)
 
 
 def _first(item: Item, release: Release, *, existing: bool) -> Pin | None:
@@ -228,24 +228,20 @@ def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
             yield f"# New ({item.what}): {command}"
 
 
-def _too_old(release: Release, item: Item) -> Fix:
-    later = sorted(
-        {
-            (catalogue.parse_version(p.first_version) or (), p.first_version)
-            for p in item.pins
-            if p.values and p.first_version
-        }
-    )
+def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
+    """The first chart version that knows a pin of this item, or one of another item that holds its keys too."""
+    fitting = [*item.pins, *(p for other in found for p in other.pins if _keys(item) and _keys(item) <= set(p.keys))]
+    later = [(v, n, p) for n, p in enumerate(fitting) if p.values and (v := catalogue.parse_version(p.first_version))]
     if later:
-        pin = next(p for p in item.pins if p.values and p.first_version == later[0][1])
+        pin = min(later, key=lambda known: known[:2])[2]
         keys = _quoted([release.values_key(k) for k in pin.values])
         return Fix(
-            title=f"Upgrade chart {release.chart} to {later[0][1]} or newer, which knows {keys}",
+            title=f"Upgrade chart {release.chart} to {pin.first_version} or newer, which knows {keys}",
             target="helm-values",
             where=release.values_at,
             edit=Edit(
                 "text",
-                f"Chart {release.label} has no value that fixes the {item.what}; {keys} came with {later[0][1]}.",
+                f"Chart {release.label} has no value that fixes the {item.what}; {keys} came with {pin.first_version}.",
             ),
             caveat="A new chart version changes more than this.",
         )
