@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from argolint_rules.nondeterminism import charts
+from argolint_rules.nondeterminism import catalogue, charts
 
 from argolint.app import App, app_from_list
 
@@ -32,7 +32,7 @@ def _app(source: dict[str, Any], labels: dict[str, str] | None = None, name: str
 
 
 def test_every_entry_tells_how_to_pin_and_names_its_source() -> None:
-    for chart in charts.catalogue():
+    for chart in catalogue.every():
         assert chart.source, chart.name
         for item in chart.random:
             assert item.functions, (chart.name, item.what)

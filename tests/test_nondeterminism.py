@@ -222,6 +222,7 @@ REDIS = {"repoURL": "https://charts.bitnami.com/bitnami", "path": None, "chart":
         ({"valuesObject": {"auth": {"password": "given"}}}, []),
         ({"values": "auth:\n  password: given\n"}, []),
         ({"parameters": [{"name": "auth.password", "value": "given"}]}, []),
+        ({"valuesObject": {"global": {"redis": {"password": "given"}}}}, []),
         ({"valueFiles": ["$values/redis.yaml"]}, [("nondeterministic-secret", "info", "possible", "Secret/web-redis")]),
     ],
 )
@@ -251,3 +252,29 @@ def test_an_ignored_secret_is_told_until_each_sync_keeps_its_live_value(
     made = secret(MASK, "web-redis", "redis-23.1.1", "redis-password")
     spec = {"source": REDIS, "ignoreDifferences": IGNORED, "syncPolicy": {"syncOptions": options}}
     assert told(app(pair(made, made), spec=spec)) == expected
+
+
+def _history() -> list[dict[str, str]]:
+    return [
+        {"revision": BEFORE, "deployStartedAt": "2026-01-01T10:00:00Z", "deployedAt": "2026-01-01T10:00:05Z"},
+        {"revision": HERE, "deployStartedAt": "2026-01-01T11:49:55Z", "deployedAt": "2026-01-01T11:50:05Z"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("service_written", "severity"), [("2026-01-01T10:00:01Z", "warning"), ("2026-01-01T11:50:00Z", "info")]
+)
+def test_a_known_secret_that_alone_was_rewritten_by_the_last_sync_is_likely_random(
+    service_written: str, severity: str
+) -> None:
+    """When its Service was rewritten too, the chart's version label may be all that changed."""
+    made = secret(MASK, "web-redis", "redis-23.1.1", "redis-password")
+    metadata = {"name": "web-redis", "namespace": "n", "labels": labels("redis-23.1.1")}
+    headless = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"clusterIP": "None"}}
+    service = pair(headless, headless)
+    service["live"]["metadata"]["managedFields"][0]["time"] = service_written
+    source = {"source": {**REDIS, "helm": {"valueFiles": ["$values/redis.yaml"]}}}
+    held = pair(made, made, creationTimestamp="2026-01-01T10:00:01Z")
+    assert [(s, r) for _, s, _, r in told(app(held, service, spec=source, status={"history": _history()}))] == [
+        (severity, "Secret/web-redis")
+    ]

@@ -1,11 +1,11 @@
-"""Which charts an application renders, and what is known of them: what is random, how to pin it, what collides.
+"""Which charts an application renders: recognised from labels, sources and images.
 
-The knowledge is charts.yaml; its head tells how it was measured and what its placeholders mean. `releases(app)` recognises the
-charts of an application from the label `helm.sh/chart` or `chart` of its objects, from its sources and from its images::
+`releases(app)` reads the label `helm.sh/chart` or `chart` of the objects, the sources (repository, chart, path, values) and
+the images in use, and joins each chart with what catalogue.py knows of it::
 
     for release in releases(app):
         for item in release.random():      # valid at this chart version
-            for secret in item.secrets: release.fill(secret.name); item.pins_for(release)
+            for secret in item.secrets: release.fill(secret.name); pins(item, release)
         for group in release.shared(): ...
 """
 
@@ -16,119 +16,42 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 import yaml
 
 from argolint import App, Object, Resource
-from argolint.knowledge import load
-from argolint.values import dig, labels_of
+from argolint.values import dig, labels_of, leaves, split_pointer
 
-Version = tuple[int, ...]
+from .catalogue import (
+    Chart,
+    Item,
+    Pin,
+    SharedGroup,
+    Version,
+    bundles,
+    by_name,
+    in_range,
+    newest,
+    parse_version,
+    random_names,
+    verified,
+)
 
-
-@dataclass(frozen=True)
-class Pin:
-    """One way to make an item constant.
-
-    values   dotted keys of the chart and what to set, without the umbrella's prefix
-    keys     keys that the Secret must hold when the values name an existing one; empty when they do not
-    since    first chart version that knows each of the values; a key without an entry is as old as the record goes
-    """
-
-    values: Mapping[str, Any]
-    keys: tuple[str, ...] = ()
-    note: str = ""
-    since: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def first_version(self) -> str:
-        """The chart version from which on this pin works; empty when it is not known. What picks a key may come later."""
-        needed = (v for k, v in self.since.items() if not self._picks_key(k) and parse_version(v))
-        return max(needed, key=lambda v: parse_version(v) or (), default="")
-
-    def at(self, version: str) -> Pin | None:
-        """This pin as that chart version knows it; None when it lacks a key that counts.
-
-        Values that only pick a key of the Secret (`auth.existingSecretPasswordKey`) are left out where the chart does not
-        know them yet: it then reads the key of that very name.
-        """
-        have, need = parse_version(version), parse_version(self.first_version)
-        if have is None:
-            return self
-        if need is not None and have < need:
-            return None
-        unknown = {k for k, v in self.since.items() if (first := parse_version(v)) is not None and have < first}
-        return replace(self, values={k: v for k, v in self.values.items() if k not in unknown}) if unknown else self
-
-    def _picks_key(self, key: str) -> bool:
-        return self.values.get(key) in self.keys
-
-
-@dataclass(frozen=True)
-class RandomSecret:
-    """A Secret with generated keys; `hook` is its Helm hook and delete policy, as text."""
-
-    name: str
-    keys: tuple[str, ...]
-    hook: str = ""
-
-
-@dataclass(frozen=True)
-class Item:
-    """Something that a chart draws anew at each render, in `templates`."""
-
-    what: str
-    functions: tuple[str, ...]
-    lookup_guarded: bool
-    secrets: tuple[RandomSecret, ...]
-    checksums: Mapping[str, tuple[str, ...]]
-    other_fields: tuple[str, ...]
-    when: str
-    pins: tuple[Pin, ...]
-    note: str
-    since: str
-    templates: tuple[str, ...]
-
-    @property
-    def salted(self) -> bool:
-        """A salt is drawn even when the password is fixed, so only a ready hash pins it."""
-        return bool({"htpasswd", "bcrypt", "encryptAES"} & set(self.functions))
-
-
-@dataclass(frozen=True)
-class SharedGroup:
-    """Objects whose names two releases share; see `shared_cluster_scoped` in charts.yaml.
-
-    scope       fixed: one name for every release; release: it holds the release name, not the namespace; unique: no collision
-    resources   kind -> names, with placeholders
-    toggle      values that switch the group off, one key at a time; `component_switch` switches a whole component off
-    rename      values that change the names
-    """
-
-    scope: str
-    resources: Mapping[str, tuple[str, ...]]
-    toggle: tuple[Mapping[str, Any], ...]
-    component_switch: tuple[Mapping[str, Any], ...]
-    rename: tuple[str, ...]
-    versions: str
-    when: str
-    note: str
-
-
-@dataclass(frozen=True)
-class Chart:
-    """One entry of charts.yaml."""
-
-    name: str
-    repositories: tuple[str, ...]
-    verified_version: str
-    random: tuple[Item, ...]
-    shared: tuple[SharedGroup, ...]
-    note: str
-    fullname: str
-    source: str
+__all__ = [
+    "Chart",
+    "Item",
+    "Pin",
+    "Release",
+    "SharedGroup",
+    "chart_label",
+    "pinned",
+    "pins",
+    "release_of",
+    "releases",
+    "source_type",
+    "split_chart",
+]
 
 
 @dataclass(frozen=True)
@@ -210,7 +133,7 @@ class Release:
 
     def shared(self) -> Iterator[SharedGroup]:
         """Objects of this chart that may collide with another release's, at this version."""
-        return (g for g in (self.known.shared if self.known else ()) if _in_range(self.version, g.versions))
+        return (g for g in (self.known.shared if self.known else ()) if in_range(self.version, g.versions))
 
     def _fill(self, template: str, fullname: str) -> str:
         return (
@@ -229,8 +152,14 @@ def pins(item: Item, release: Release) -> tuple[Pin, ...]:
 
 
 def pinned(item: Item, release: Release) -> bool:
-    """Whether the Application itself already sets every key of one of the pins."""
-    return any(p.values and all(release.sets(key) for key in p.values) for p in item.pins)
+    """Whether the Application itself already sets every key of one of the pins, or a global value named like one."""
+    if any(p.values and all(release.sets(key) for key in p.values) for p in item.pins):
+        return True
+    last = {key.rpartition(".")[2] for p in item.pins for key in p.values}
+    shared = {
+        split_pointer(pointer)[-1] for pointer, value in leaves(release.inline.get("global") or {}) if pointer and value
+    }
+    return bool(last & shared)
 
 
 def releases(app: App) -> tuple[Release, ...]:
@@ -266,140 +195,13 @@ def chart_label(obj: Object) -> tuple[str, str] | None:
     """(chart, version) of the label `helm.sh/chart` or `chart`; the version may be empty."""
     labels = labels_of(obj)
     text = labels.get("helm.sh/chart") or labels.get("chart")
-    return split_chart(text) if text else None
+    return split_chart(str(text)) if text else None
 
 
 def split_chart(text: str) -> tuple[str, str]:
     """`cert-manager-v1.2.3` as (`cert-manager`, `v1.2.3`); Helm writes `_` for `+` in labels."""
     match = re.fullmatch(r"(.+?)-(v?\d+\.\d+.*)", text)
     return (match[1], match[2].replace("_", "+")) if match else (text, "")
-
-
-def deterministic(chart: str, version: str) -> bool:
-    """Whether a chart of this name and major version was rendered twice at default values and came out equal."""
-    have = parse_version(version)
-    return have is not None and (chart, have[0]) in _deterministic() and chart not in _random_names()
-
-
-def parse_version(text: str | None) -> Version | None:
-    """The leading dotted number of a version; None for a date (`2024-04-29`), a branch or nothing."""
-    match = re.match(r"v?(\d+(?:\.\d+)+)", str(text or ""))
-    return tuple(int(part) for part in match[1].split(".")) if match else None
-
-
-@cache
-def catalogue() -> tuple[Chart, ...]:
-    """Every chart of charts.yaml."""
-    return tuple(_chart(raw) for raw in _data()["charts"])
-
-
-@cache
-def _random_names() -> frozenset[str]:
-    return frozenset(chart.name for chart in catalogue() if chart.random)
-
-
-@cache
-def _by_name() -> Mapping[str, tuple[Chart, ...]]:
-    found: dict[str, list[Chart]] = {}
-    for chart in catalogue():
-        found.setdefault(chart.name, []).append(chart)
-    return {name: tuple(same) for name, same in found.items()}
-
-
-def _data() -> Mapping[str, Any]:
-    return load(__package__, "charts.yaml")  # type: ignore[no-any-return]
-
-
-@cache
-def _deterministic() -> frozenset[tuple[str, int]]:
-    rows = [str(row).rpartition(" ") for found in _data()["deterministic_at_defaults"].values() for row in found]
-    return frozenset((name, seen[0]) for name, _, version in rows if (seen := parse_version(version)))
-
-
-@cache
-def _bundles() -> Mapping[tuple[str, str], str]:
-    """(parent chart, subchart or alias) -> prefix, for charts that bundle random subcharts."""
-    found: dict[tuple[str, str], str] = {}
-    for parent in _data()["umbrellas"]:
-        for sub in parent["subcharts"]:
-            alias = sub["prefix"].rstrip(".").rpartition(".")[2]
-            for name in (sub["chart"], alias):
-                found.setdefault((parent["chart"], name), sub["prefix"])
-    for chart in catalogue():
-        for name in _bundled(chart.name):
-            found.setdefault((chart.name, name), f"{name}.")
-    return found
-
-
-@cache
-def _bundled(chart: str) -> frozenset[str]:
-    return frozenset(
-        n for raw in _data()["charts"] if raw["chart"] == chart for n in raw.get("bundled_random_subcharts") or ()
-    )
-
-
-def _chart(raw: Mapping[str, Any]) -> Chart:
-    return Chart(
-        raw["chart"],
-        tuple(raw["repositories"]),
-        str(raw["verified_version"]),
-        tuple(_item(i) for i in raw.get("random") or ()),
-        tuple(_shared(g) for g in raw.get("shared_cluster_scoped") or ()),
-        raw.get("note", ""),
-        raw.get("fullname_default", ""),
-        raw["source"],
-    )
-
-
-def _item(raw: Mapping[str, Any]) -> Item:
-    return Item(
-        raw["what"],
-        tuple(raw["functions"]),
-        raw["lookup_guarded"] is True,
-        tuple(RandomSecret(s["name"], tuple(s["keys"]), s.get("helm_hook", "")) for s in raw.get("secrets") or ()),
-        {key: tuple(where) for key, where in (raw.get("checksums") or {}).items()},
-        tuple(raw.get("other_fields") or ()),
-        str(raw["when"]),
-        tuple(_pin(p) for p in raw["pin"]),
-        raw.get("note", ""),
-        str(raw.get("since") or ""),
-        tuple(raw["source"]),
-    )
-
-
-def _pin(raw: Mapping[str, Any]) -> Pin:
-    existing = raw.get("existing_secret") or {}
-    values = {**(raw.get("values") or {}), **(existing.get("values") or {})}
-    since = raw.get("key_since") or {}
-    return Pin(
-        values,
-        tuple(existing.get("keys") or ()),
-        raw.get("note", ""),
-        since if isinstance(since, dict) else dict.fromkeys(values, str(since)),
-    )
-
-
-def _shared(raw: Mapping[str, Any]) -> SharedGroup:
-    return SharedGroup(
-        raw["scope"],
-        {kind: tuple(names) for kind, names in raw["resources"].items()},
-        tuple(raw.get("toggle") or ()),
-        tuple(raw.get("component_switch") or ()),
-        tuple(raw["rename"] or ()),
-        raw.get("versions", ""),
-        raw.get("when", ""),
-        raw.get("note", ""),
-    )
-
-
-def _in_range(version: str, versions: str) -> bool:
-    """Whether a chart version fits `< 1.14.0 (...)` or `>= 1.14.0 (...)`; an unknown version fits."""
-    match = re.match(r"(<|>=)\s*([\d.]+)", versions)
-    have = parse_version(version)
-    if match is None or have is None:
-        return True
-    bound = parse_version(match[2]) or ()
-    return have < bound if match[1] == "<" else have >= bound
 
 
 _LABELLED = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Secret", "Service", "ServiceAccount")
@@ -466,12 +268,12 @@ def _prefix(root: str, name: str, labels: Mapping[str, str], *, exact: bool) -> 
     """The values prefix of a chart below `root`, and whether it is only deduced."""
     if name == root:
         return "", False
-    if (root, name) in _bundles():
-        return _bundles()[root, name], False
-    parent = next((p for p in labels if p not in (name, root) and (p, name) in _bundles()), None)
+    if (root, name) in bundles():
+        return bundles()[root, name], False
+    parent = next((p for p in labels if p not in (name, root) and (p, name) in bundles()), None)
     if parent is not None:
         above, assumed = _prefix(root, parent, {}, exact=exact)
-        return above + _bundles()[parent, name], assumed
+        return above + bundles()[parent, name], assumed
     return f"{name}.", not exact and root not in labels
 
 
@@ -530,7 +332,7 @@ def _stem(app: App, chart: str) -> str:
 def _by_image(app: App, root: str) -> tuple[str, ...]:
     """Known charts whose name is that of an image in use, `bitnami/postgresql:17` for instance."""
     images = {str(i).split("@")[0].rpartition("/")[2].split(":")[0] for i in dig(app.status, "summary", "images") or ()}
-    return tuple(sorted((images & _random_names()) - {root}))
+    return tuple(sorted((images & random_names()) - {root}))
 
 
 def _known(app: App, source: Object, release: Release) -> Chart | None:
@@ -540,7 +342,7 @@ def _known(app: App, source: Object, release: Release) -> Chart | None:
     """
     ranked = [
         (score, _distance(entry, release.version), number, entry)
-        for number, entry in enumerate(_by_name().get(release.chart, ()))
+        for number, entry in enumerate(by_name().get(release.chart, ()))
         for score in [_fit(app, source, release, entry)]
         if score >= 0
     ]
@@ -551,8 +353,8 @@ def _fit(app: App, source: Object, release: Release, entry: Chart) -> int:
     repo = _bare(str(source.get("repoURL") or ""))
     if source.get("chart") == entry.name and repo in {_bare(r) for r in entry.repositories}:
         return 100
-    newest, have = _newest(entry), parse_version(release.version)
-    if newest and have and have[0] > newest[0]:
+    last, have = newest(entry), parse_version(release.version)
+    if last and have and have[0] > last[0]:
         return -1
     secrets = {r.name for r in app.of_kind("Secret", "")}
     names = sum(any(release.named(s.name, n) for n in secrets) for item in entry.random for s in item.secrets)
@@ -564,19 +366,9 @@ def _fit(app: App, source: Object, release: Release, entry: Chart) -> int:
     return 2 * min(names, 10) + (theirs and used)
 
 
-def _newest(entry: Chart) -> Version | None:
-    """The newest version seen of this chart in any of its repositories; of a Git head its newest release tag."""
-    same = (e for e in _by_name()[entry.name] if set(e.repositories) & set(entry.repositories))
-    return max((v for e in same if (v := _verified(e))), default=None)
-
-
-def _verified(entry: Chart) -> Version | None:
-    return parse_version(entry.verified_version.rpartition("release tag ")[2])
-
-
 def _distance(entry: Chart, version: str) -> tuple[bool, int, Version]:
     """The oldest entry that is at least as new as the version comes first, the newest when there is no version."""
-    seen, have = _verified(entry) or (10**6,), parse_version(version)
+    seen, have = verified(entry) or (10**6,), parse_version(version)
     if have is None:
         return False, -seen[0], tuple(-part for part in seen)
     return seen < have, 0, seen

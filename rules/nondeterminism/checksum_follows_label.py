@@ -23,6 +23,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, 
 from argolint.values import containers, dig, join_pointer, labels_of
 
 from . import charts, evidence
+from .shapes import classify
 
 _TEMPLATE = "/spec/template/metadata/annotations"
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
@@ -86,7 +87,7 @@ def _checksums(resource: Resource) -> Iterator[str]:
         pointer = _TEMPLATE + join_pointer(key)
         if (
             sides[0][key] != sides[1][key]
-            and evidence.classify(resource.id, pointer, sides[0][key], sides[1][key]) == "checksum"
+            and classify(resource.id, pointer, sides[0][key], sides[1][key]) == "checksum"
         ):
             yield key
 

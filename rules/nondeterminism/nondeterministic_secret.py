@@ -32,7 +32,8 @@ from argolint.values import annotations_of, dig, join_pointer
 
 from . import charts, evidence, pins, roots
 from .charts import Item, Release
-from .evidence import Sign
+from .shapes import generated
+from .sign import Sign
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -70,7 +71,7 @@ def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
             continue
         annotations = annotations_of(manifest)
         policy = f"{annotations.get('helm.sh/hook-delete-policy')} {annotations.get('argocd.argoproj.io/hook-delete-policy')}"
-        keys = [k for k in sorted(manifest.get("data") or ()) if evidence.generated(k)]
+        keys = [k for k in sorted(manifest.get("data") or ()) if generated(k)]
         if keys and re.search(r"before-?hook-?creation", policy, re.IGNORECASE):
             pointer = "/data" + join_pointer(keys[0])
             yield Finding(

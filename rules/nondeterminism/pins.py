@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from argolint import App, Edit, Fix, ResourceId
-from argolint.values import items, owner_references
+from argolint import App, Edit, Fix
 
-from . import charts
+from . import catalogue, charts
 from .charts import Item, Pin, Release
-from .evidence import Sign
+from .ignoring import ignoring
+from .sign import Sign
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class NewSecret:
 
 def fixes(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix, ...]:
     """Ranked: an existing Secret, a fixed value, a later chart or the place to look; then ignoring the fields."""
-    ignored = _ignore(app, own, symptoms)
-    return (*pinning(app, own), *((ignored,) if ignored else ()))
+    second = ignoring(app, own, symptoms)
+    return (*pinning(app, own), *((second,) if second else ()))
 
 
 def pinning(app: App, own: Sequence[Sign]) -> tuple[Fix, ...]:
     """The ways to make these values constant."""
-    made = [fix for release, found in _by_release(own) for fix in _known(app, release, found, own)]
-    return tuple(made) or (_unknown(app, own),)
+    made = {fix.title: fix for release, found in _by_release(own) for fix in _known(app, release, found, own)}
+    return tuple(made.values()) or (_unknown(app, own),)
 
 
 def _by_release(own: Sequence[Sign]) -> list[tuple[Release, tuple[Item, ...]]]:
@@ -64,7 +64,7 @@ def _known(app: App, release: Release, found: Sequence[Item], own: Sequence[Sign
         yield _with_values(app, release, fixed, own)
     for item in found:
         if all(item is not known for known, _ in (*existing, *fixed)) and not (existing and _keys(item) <= covered):
-            yield _too_old(release, item)
+            yield _too_old(release, item, found)
 
 
 def _first(item: Item, release: Release, *, existing: bool) -> Pin | None:
@@ -102,7 +102,7 @@ def _with_existing(
     for _, pin in extra:
         values |= pin.values
     main = [release.values_key(k) for k, v in values.items() if isinstance(v, str) and v in secrets]
-    lines = [line for new in secrets.values() for line in _commands(release, new)]
+    lines = [line for new in secrets.values() for line in _commands(_namespace(release, own), new)]
     block = release.values_block({k: _filled(release, v) for k, v in values.items()})
     olds = sorted({new.instead_of for new in secrets.values()})
     caveat = (
@@ -158,9 +158,13 @@ _CERTIFICATE = re.compile(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re
 _COMPOSED = re.compile(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
 
 
-def _commands(release: Release, new: NewSecret) -> Iterator[str]:
+def _namespace(release: Release, own: Sequence[Sign]) -> str:
+    return next((s.resource.namespace for s in own if s.kind == "secret"), release.namespace)
+
+
+def _commands(namespace: str, new: NewSecret) -> Iterator[str]:
     """Comment lines: keep the value in use, or make a strong one."""
-    where = f"-n {release.namespace}" if release.namespace else ""
+    where = f"-n {namespace}"
     picked = ", ".join(f'"{key}"' for key in new.keys)
     yield f"# First make Secret {new.name}; a copy keeps what the pods use now:"
     yield (
@@ -220,28 +224,24 @@ def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
                 name = _rendered(app, release, secret.name, own)
                 for key in secret.keys:
                     path = key.replace(".", "\\.")
-                    yield f"# In use: kubectl -n {release.namespace} get secret {name} -o jsonpath='{{.data.{path}}}' | base64 -d"
+                    yield f"# In use: kubectl -n {_namespace(release, own)} get secret {name} -o jsonpath='{{.data.{path}}}' | base64 -d"
             yield f"# New ({item.what}): {command}"
 
 
-def _too_old(release: Release, item: Item) -> Fix:
-    later = sorted(
-        {
-            (charts.parse_version(p.first_version) or (), p.first_version)
-            for p in item.pins
-            if p.values and p.first_version
-        }
-    )
+def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
+    """The first chart version that knows a pin of this item, or one of another item that holds its keys too."""
+    fitting = [*item.pins, *(p for other in found for p in other.pins if _keys(item) and _keys(item) <= set(p.keys))]
+    later = [(v, n, p) for n, p in enumerate(fitting) if p.values and (v := catalogue.parse_version(p.first_version))]
     if later:
-        pin = next(p for p in item.pins if p.values and p.first_version == later[0][1])
+        pin = min(later, key=lambda known: known[:2])[2]
         keys = _quoted([release.values_key(k) for k in pin.values])
         return Fix(
-            title=f"Upgrade chart {release.chart} to {later[0][1]} or newer, which knows {keys}",
+            title=f"Upgrade chart {release.chart} to {pin.first_version} or newer, which knows {keys}",
             target="helm-values",
             where=release.values_at,
             edit=Edit(
                 "text",
-                f"Chart {release.label} has no value that fixes the {item.what}; {keys} came with {later[0][1]}.",
+                f"Chart {release.label} has no value that fixes the {item.what}; {keys} came with {pin.first_version}.",
             ),
             caveat="A new chart version changes more than this.",
         )
@@ -300,68 +300,6 @@ def _unknown(app: App, own: Sequence[Sign]) -> Fix:
         )
         title = f"Pin what {head.resource.kind} {head.resource.name} {head.pointer} is made of"
     return Fix(title=title, target="helm-values", where=where, edit=Edit("text", text))
-
-
-def _ignore(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix | None:
-    """One patch of the Application that ignores the Secret and whatever hashes it, together."""
-    entries = _entries([s for s in (*own, *symptoms) if s.kind != "name"])
-    if not entries:
-        return None
-    spec = app.spec
-    operations: list[dict[str, Any]] = []
-    if items(spec, "ignoreDifferences"):
-        operations += [{"op": "add", "path": "/spec/ignoreDifferences/-", "value": entry} for entry in entries]
-    else:
-        operations.append({"op": "add", "path": "/spec/ignoreDifferences", "value": entries})
-    option = "RespectIgnoreDifferences=true"
-    if option not in app.sync_options:
-        if not isinstance(spec.get("syncPolicy"), dict):
-            operations.append({"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": [option]}})
-        elif not items(spec, "syncPolicy", "syncOptions"):
-            operations.append({"op": "add", "path": "/spec/syncPolicy/syncOptions", "value": [option]})
-        else:
-            operations.append({"op": "add", "path": "/spec/syncPolicy/syncOptions/-", "value": option})
-    secret = any(s.kind == "secret" for s in own)
-    stamp = all(s.kind == "stamp" for s in own)
-    hides = (
-        "Hides nothing but restarts." if stamp else "Hides a change of these fields that is wanted, a rotation for one."
-    )
-    first = "The first sync, and one after a deletion, still writes a random value." if secret else ""
-    parent = next((o for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"), None)
-    return Fix(
-        title="Ignore the fields and keep their live values at each sync",
-        target="application",
-        where=f"template of ApplicationSet {parent['name']}" if parent else f"Application {app.ref}",
-        edit=Edit("json-patch", operations),
-        caveat=" ".join(filter(None, ("Second choice.", hides, first))),
-    )
-
-
-def _entries(found: Sequence[Sign]) -> list[dict[str, Any]]:
-    """ignoreDifferences, one entry an object; lists need jq, since a pointer has no wildcard."""
-    by_object: dict[ResourceId, list[Sign]] = {}
-    for sign in found:
-        by_object.setdefault(sign.resource, []).append(sign)
-    entries: list[dict[str, Any]] = []
-    for id_, places in by_object.items():
-        pointers = [p for s in places for p in _pointers(s)]
-        webhooks = any(p.startswith("/webhooks/") for p in pointers)
-        entry: dict[str, Any] = {"group": id_.group, "kind": id_.kind, "name": id_.name}
-        plain = sorted({p for p in pointers if not p.startswith("/webhooks/")})
-        if plain:
-            entry["jsonPointers"] = plain
-        if webhooks:
-            entry["jqPathExpressions"] = [".webhooks[]?.clientConfig.caBundle"]
-        entries.append(entry)
-    return entries
-
-
-def _pointers(sign: Sign) -> list[str]:
-    """The sign's own pointer; for a masked Secret whose key is only known from the chart, those keys."""
-    if sign.pointer == "/data" and sign.item is not None and sign.release is not None:
-        keys = [key for s in sign.item.secrets if sign.release.named(s.name, sign.resource.name) for key in s.keys]
-        return [f"/data/{key.replace('~', '~0').replace('/', '~1')}" for key in keys] or [sign.pointer]
-    return [sign.pointer]
 
 
 def _filled(release: Release, value: Any) -> Any:

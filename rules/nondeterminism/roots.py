@@ -15,7 +15,9 @@ from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
 
 from . import charts, pins
-from .evidence import Sign, references, signs, stronger
+from .evidence import signs
+from .shapes import GENERIC
+from .sign import Sign, references, stronger
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def _groups(found: Sequence[Sign]) -> list[list[Sign]]:
 
 
 def _alike(found: Sequence[Sign]) -> list[list[Sign]]:
-    """Signs that stand for one cause: one annotation key, or all CA bundles, of one chart."""
+    """Signs that stand for one cause: one annotation key, or all CA bundles, of one chart; fields of one object."""
     groups: dict[object, list[Sign]] = {}
     for sign in found:
         chart = sign.release.chart if sign.release else ""
@@ -101,22 +103,10 @@ def _alike(found: Sequence[Sign]) -> list[list[Sign]]:
         elif sign.kind == "ca-bundle":
             groups.setdefault((sign.kind, chart), []).append(sign)
         else:
-            groups.setdefault((sign.resource.key, sign.pointer), []).append(sign)
+            groups.setdefault((sign.resource.key, sign.kind), []).append(sign)
     return list(groups.values())
 
 
-_GENERIC = {
-    "secret",
-    "secrets",
-    "config",
-    "configmap",
-    "configuration",
-    "credentials",
-    "tls",
-    "hash",
-    "checksum",
-    "data",
-}
 _SALTED = re.compile(r"htpasswd|bcrypt|password-?hash", re.IGNORECASE)
 _CERTIFICATE = re.compile(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
 
@@ -138,9 +128,9 @@ def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:
     mine = charts.chart_label(object_.any) == charts.chart_label(source.any)
     if sign.kind == "ca-bundle":
         return 10 * (mine and head.kind == "secret" and any(_CERTIFICATE.search(s.key) for s in group))
-    word = re.sub(r"[^a-z0-9]", "", sign.key.lower().rpartition("/")[2].replace("checksum", ""))
+    said = re.sub(r"[^a-z0-9]", "", sign.key.lower().rpartition("/")[2].replace("checksum", ""))
     told = [re.sub(r"[^a-z0-9]", "", text.lower()) for text in (*names, *(s.key for s in group))]
-    score = 50 * (word not in _GENERIC and len(word) >= 4 and any(word in text for text in told))
+    score = 50 * (said not in GENERIC and len(said) >= 4 and any(said in text for text in told))
     score += 20 * bool(names & references(object_.any))
     kind_said = "secret" in sign.key.lower() if head.kind == "secret" else "config" in sign.key.lower()
     return score + 5 * (mine and kind_said) + (mine and score > 0)
@@ -187,7 +177,8 @@ def _message(app: App, root: Root) -> str:
             then = f", and the pods of {rolled} roll with it" if rolled else ", while running pods keep the old value"
             return f"{what}, so {'they' if many else 'it'} {they if many else again}{then}."
         case "checksum":
-            return f'Annotation "{head.key}" of {_names(root.own)} {surely} another hash at each render, so the pods roll without any change of configuration.'
+            then = "the pods roll without any change of configuration" if rolled else "every sync leaves them OutOfSync"
+            return f'Annotation "{head.key}" of {_names(root.own)} {surely} another hash at each render, so {then}.'
         case "stamp":
             return f'Annotation "{head.key}" of {_names(root.own)} {surely} stamped anew at each render, so the pods restart at every commit and cache expiry.'
         case "ca-bundle":

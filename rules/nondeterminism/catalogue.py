@@ -1,0 +1,256 @@
+"""What is known of charts: charts.yaml as values.
+
+Its head tells how it was measured and what its placeholders mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from argolint.knowledge import load
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pin:
+    """One way to make an item constant.
+
+    values   dotted keys of the chart and what to set, without the umbrella's prefix
+    keys     keys that the Secret must hold when the values name an existing one; empty when they do not
+    since    first chart version that knows each of the values; a key without an entry is as old as the record goes
+    """
+
+    values: Mapping[str, Any]
+    keys: tuple[str, ...] = ()
+    note: str = ""
+    since: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def first_version(self) -> str:
+        """The chart version from which on this pin works; empty when it is not known. What picks a key may come later."""
+        needed = (v for k, v in self.since.items() if not self._picks_key(k) and parse_version(v))
+        return max(needed, key=lambda v: parse_version(v) or (), default="")
+
+    def at(self, version: str) -> Pin | None:
+        """This pin as that chart version knows it; None when it lacks a key that counts.
+
+        Values that only pick a key of the Secret (`auth.existingSecretPasswordKey`) are left out where the chart does not
+        know them yet: it then reads the key of that very name.
+        """
+        have, need = parse_version(version), parse_version(self.first_version)
+        if have is None:
+            return self
+        if need is not None and have < need:
+            return None
+        unknown = {k for k, v in self.since.items() if (first := parse_version(v)) is not None and have < first}
+        return replace(self, values={k: v for k, v in self.values.items() if k not in unknown}) if unknown else self
+
+    def _picks_key(self, key: str) -> bool:
+        return self.values.get(key) in self.keys
+
+
+@dataclass(frozen=True)
+class RandomSecret:
+    """A Secret with generated keys; `hook` is its Helm hook and delete policy, as text."""
+
+    name: str
+    keys: tuple[str, ...]
+    hook: str = ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something that a chart draws anew at each render, in `templates`."""
+
+    what: str
+    functions: tuple[str, ...]
+    lookup_guarded: bool
+    secrets: tuple[RandomSecret, ...]
+    checksums: Mapping[str, tuple[str, ...]]
+    other_fields: tuple[str, ...]
+    when: str
+    pins: tuple[Pin, ...]
+    note: str
+    since: str
+    templates: tuple[str, ...]
+
+    @property
+    def salted(self) -> bool:
+        """A salt is drawn even when the password is fixed, so only a ready hash pins it."""
+        return bool({"htpasswd", "bcrypt", "encryptAES"} & set(self.functions))
+
+
+@dataclass(frozen=True)
+class SharedGroup:
+    """Objects whose names two releases share; see `shared_cluster_scoped` in charts.yaml.
+
+    scope       fixed: one name for every release; release: it holds the release name, not the namespace; unique: no collision
+    resources   kind -> names, with placeholders
+    toggle      values that switch the group off, one key at a time; `component_switch` switches a whole component off
+    rename      values that change the names
+    """
+
+    scope: str
+    resources: Mapping[str, tuple[str, ...]]
+    toggle: tuple[Mapping[str, Any], ...]
+    component_switch: tuple[Mapping[str, Any], ...]
+    rename: tuple[str, ...]
+    versions: str
+    when: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One entry of charts.yaml."""
+
+    name: str
+    repositories: tuple[str, ...]
+    verified_version: str
+    random: tuple[Item, ...]
+    shared: tuple[SharedGroup, ...]
+    note: str
+    fullname: str
+    source: str
+
+
+@cache
+def every() -> tuple[Chart, ...]:
+    """Every chart of charts.yaml."""
+    return tuple(_chart(raw) for raw in _data()["charts"])
+
+
+@cache
+def by_name() -> Mapping[str, tuple[Chart, ...]]:
+    found: dict[str, list[Chart]] = {}
+    for chart in every():
+        found.setdefault(chart.name, []).append(chart)
+    return {name: tuple(same) for name, same in found.items()}
+
+
+@cache
+def random_names() -> frozenset[str]:
+    return frozenset(chart.name for chart in every() if chart.random)
+
+
+def deterministic(chart: str, version: str) -> bool:
+    """Whether a chart of this name and major version was rendered twice at default values and came out equal."""
+    have = parse_version(version)
+    return have is not None and (chart, have[0]) in _deterministic() and chart not in random_names()
+
+
+@cache
+def bundles() -> Mapping[tuple[str, str], str]:
+    """(parent chart, subchart or alias) -> prefix, for charts that bundle random subcharts."""
+    found: dict[tuple[str, str], str] = {}
+    for parent in _data()["umbrellas"]:
+        for sub in parent["subcharts"]:
+            alias = sub["prefix"].rstrip(".").rpartition(".")[2]
+            for name in (sub["chart"], alias):
+                found.setdefault((parent["chart"], name), sub["prefix"])
+    for chart in every():
+        for name in _bundled(chart.name):
+            found.setdefault((chart.name, name), f"{name}.")
+    return found
+
+
+def parse_version(text: str | None) -> Version | None:
+    """The leading dotted number of a version; None for a date (`2024-04-29`), a branch or nothing."""
+    match = re.match(r"v?(\d+(?:\.\d+)+)", str(text or ""))
+    return tuple(int(part) for part in match[1].split(".")) if match else None
+
+
+def newest(entry: Chart) -> Version | None:
+    """The newest version seen of this chart in any of its repositories; of a Git head its newest release tag."""
+    same = (e for e in by_name()[entry.name] if set(e.repositories) & set(entry.repositories))
+    return max((v for e in same if (v := verified(e))), default=None)
+
+
+def verified(entry: Chart) -> Version | None:
+    return parse_version(entry.verified_version.rpartition("release tag ")[2])
+
+
+def in_range(version: str, versions: str) -> bool:
+    """Whether a chart version fits `< 1.14.0 (...)` or `>= 1.14.0 (...)`; an unknown version fits."""
+    match = re.match(r"(<|>=)\s*([\d.]+)", versions)
+    have = parse_version(version)
+    if match is None or have is None:
+        return True
+    bound = parse_version(match[2]) or ()
+    return have < bound if match[1] == "<" else have >= bound
+
+
+def _data() -> Mapping[str, Any]:
+    return load(__package__, "charts.yaml")  # type: ignore[no-any-return]
+
+
+@cache
+def _deterministic() -> frozenset[tuple[str, int]]:
+    rows = [str(row).rpartition(" ") for found in _data()["deterministic_at_defaults"].values() for row in found]
+    return frozenset((name, seen[0]) for name, _, version in rows if (seen := parse_version(version)))
+
+
+@cache
+def _bundled(chart: str) -> frozenset[str]:
+    return frozenset(
+        n for raw in _data()["charts"] if raw["chart"] == chart for n in raw.get("bundled_random_subcharts") or ()
+    )
+
+
+def _chart(raw: Mapping[str, Any]) -> Chart:
+    return Chart(
+        raw["chart"],
+        tuple(raw["repositories"]),
+        str(raw["verified_version"]),
+        tuple(_item(i) for i in raw.get("random") or ()),
+        tuple(_shared(g) for g in raw.get("shared_cluster_scoped") or ()),
+        raw.get("note", ""),
+        raw.get("fullname_default", ""),
+        raw["source"],
+    )
+
+
+def _item(raw: Mapping[str, Any]) -> Item:
+    return Item(
+        raw["what"],
+        tuple(raw["functions"]),
+        raw["lookup_guarded"] is True,
+        tuple(RandomSecret(s["name"], tuple(s["keys"]), s.get("helm_hook", "")) for s in raw.get("secrets") or ()),
+        {key: tuple(where) for key, where in (raw.get("checksums") or {}).items()},
+        tuple(raw.get("other_fields") or ()),
+        str(raw["when"]),
+        tuple(_pin(p) for p in raw["pin"]),
+        raw.get("note", ""),
+        str(raw.get("since") or ""),
+        tuple(raw["source"]),
+    )
+
+
+def _pin(raw: Mapping[str, Any]) -> Pin:
+    existing = raw.get("existing_secret") or {}
+    values = {**(raw.get("values") or {}), **(existing.get("values") or {})}
+    since = raw.get("key_since") or {}
+    return Pin(
+        values,
+        tuple(existing.get("keys") or ()),
+        raw.get("note", ""),
+        since if isinstance(since, dict) else dict.fromkeys(values, str(since)),
+    )
+
+
+def _shared(raw: Mapping[str, Any]) -> SharedGroup:
+    return SharedGroup(
+        raw["scope"],
+        {kind: tuple(names) for kind, names in raw["resources"].items()},
+        tuple(raw.get("toggle") or ()),
+        tuple(raw.get("component_switch") or ()),
+        tuple(raw["rename"] or ()),
+        raw.get("versions", ""),
+        raw.get("when", ""),
+        raw.get("note", ""),
+    )

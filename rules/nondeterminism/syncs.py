@@ -1,0 +1,140 @@
+"""What the last syncs wrote: the difference between one revision rendered twice and two revisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from argolint import App, Change, Object, Resource, Writer
+from argolint.values import annotations_of, dig, items, labels_of, parse_time
+
+
+@dataclass(frozen=True)
+class Synced:
+    """The last sync against what is compared now.
+
+    same     it was at the very revision and sources that are compared now
+    moved    it is known to have been at another revision
+    applied  the objects that it applied
+    since    when that revision was first synced;   until: when its last sync ended
+    """
+
+    same: bool
+    moved: bool
+    applied: frozenset[tuple[str, str, str, str]] = frozenset()
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+_SYNCERS = ("argocd-controller", "argocd-application-controller")
+
+SLACK = timedelta(seconds=60)
+
+
+def synced(app: App) -> Synced:
+    """Where the last sync stood: its revisions, its sources, the objects that it applied."""
+    operation = app.operation
+    if operation is None or not operation.revisions or not app.revisions:
+        return Synced(False, False)
+    result = operation.raw.get("syncResult") or {}
+    compared = dig(app.status, "sync", "comparedTo") or {}
+    same_sources = _sources(result) == _sources(compared) or not _sources(result) or not _sources(compared)
+    local = bool(dig(operation.raw, "operation", "sync", "manifests"))
+    same = operation.revisions == app.revisions and same_sources and not local
+    applied = frozenset(
+        (r.get("group", ""), r.get("kind", ""), r.get("namespace", ""), r.get("name", ""))
+        for r in operation.results
+        if r.get("status") == "Synced"
+    )
+    moved = operation.revisions != app.revisions
+    return Synced(same, moved, applied, _first_deployed(app) if same else None, operation.finished_at)
+
+
+def by_argocd(writer: Writer | None) -> bool:
+    """Whether a sync wrote it; argocd-server writes what a person edits in the web interface."""
+    return writer is not None and writer.manager in _SYNCERS
+
+
+def written_here(at: Synced, resource: Resource, change: Change) -> bool:
+    """Whether the live value is what a sync of the very revision wrote, and nothing wrote it after that sync."""
+    if not at.same:
+        return False
+    time = change.writer.time if change.writer else None
+    if time is not None and at.until is not None and time > at.until + SLACK:
+        return False
+    applied = (resource.group, resource.kind, resource.namespace, resource.name) in at.applied
+    return applied or (at.since is not None and time is not None and time >= at.since - SLACK)
+
+
+def outlived(app: App, resource: Resource) -> bool:
+    """Whether a sync of another revision left the Secret as it was: an apply that changes nothing writes nothing.
+
+    With manifest-generate-paths a new revision may be the old render under a new name, which tells nothing.
+    """
+    deployed, written = _deployments(app), _written(resource)
+    if len(deployed) < 2 or written is None or _PATHS in annotations_of(app.raw):
+        return False
+    (before, _), (after, start) = deployed[-2:]
+    return before != after and written < start - SLACK
+
+
+def rewritten(app: App, resource: Resource) -> bool:
+    """Whether the last of several syncs changed a Secret that an earlier one had made, and not for the chart's label.
+
+    A new chart version relabels every object; so one of its services or accounts must have stayed as it was.
+    """
+    deployed, written = _deployments(app), _written(resource)
+    created = parse_time(dig(resource.live or {}, "metadata", "creationTimestamp"))
+    if len(deployed) < 2 or written is None or created is None:
+        return False
+    last = deployed[-1][1] - SLACK
+    return created < last <= written and any(
+        labels_of(peer.live).get(key) == labels_of(resource.live).get(key)
+        and (stayed := _written(peer))
+        and stayed < last
+        for kind in ("Service", "ServiceAccount")
+        for peer in app.of_kind(kind, "")
+        for key in ("helm.sh/chart", "chart")
+        if labels_of(resource.live).get(key)
+    )
+
+
+def _sources(node: Object) -> tuple[Object, ...]:
+    several = items(node, "sources")
+    one = node.get("source") or {}
+    return several or ((one,) if one.get("repoURL") else ())
+
+
+def _first_deployed(app: App) -> datetime | None:
+    """When the revision that is compared now was first synced, from the history."""
+    starts = [
+        parse_time(h.get("deployStartedAt") or h.get("deployedAt"))
+        for h in items(app.status, "history")
+        if tuple(h.get("revisions") or (h.get("revision"),)) == app.revisions
+    ]
+    return min((s for s in starts if s is not None), default=None)
+
+
+_PATHS = "argocd.argoproj.io/manifest-generate-paths"
+
+
+def _deployments(app: App) -> list[tuple[tuple[str, ...], datetime]]:
+    """(revisions, start) of every sync in the history, oldest first."""
+    found = [
+        (
+            tuple(h.get("revisions") or (h.get("revision", ""),)),
+            parse_time(h.get("deployStartedAt") or h.get("deployedAt")),
+        )
+        for h in items(app.status, "history")
+    ]
+    return sorted(((r, t) for r, t in found if t is not None), key=lambda pair: pair[1])
+
+
+def _written(resource: Resource) -> datetime | None:
+    """When Argo CD last changed the live object."""
+    times = [
+        parse_time(entry.get("time"))
+        for entry in items(resource.live, "metadata", "managedFields")
+        if entry.get("manager") in _SYNCERS
+    ]
+    return max((t for t in times if t is not None), default=None)
