@@ -274,7 +274,8 @@ def _touched(found: _Renders, app: App, fleet: Fleet, plan: Plan) -> Touched:
     head = settled(found.head, found.base, masks)
     change = delta(found.base, head)
     hooks = found.base.hooks != found.head.hooks
-    if not hooks and (not change or _only_drawn_anew(change)):
+    same = found.base.repeated == found.head.repeated and not hooks
+    if same and (not change or _only_drawn_anew(change)):
         return Touched("same", app, app)
     count = sum(len(pointers) for pointers in masks.values())
     notes = (f"{count} values differ between any two renders and are left out.",) if count else ()

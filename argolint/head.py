@@ -326,13 +326,13 @@ def added(key: ResourceKey, desired: Object) -> Resource:
     """An object that the change brings: what of it is live, if anything, is not known."""
     version = str(desired.get("apiVersion") or "").rpartition("/")[2]
     id_ = ResourceId(key.group, key.kind, key.namespace, key.name, version, key.cluster)
-    return Resource(id_, status="Synced", sync_wave=_wave(desired), desired_state=desired, desired_known=True)
+    return Resource(id_, status="OutOfSync", sync_wave=_wave(desired), desired_state=desired, desired_known=True)
 
 
 def _readded(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Resource:
     """An object that base did not want, or of which base could not say so, and that is live or was."""
     known = replace(
-        resource, status="Synced", requires_pruning=False, desired_state=desired, desired_known=True, modified=False
+        resource, status="OutOfSync", requires_pruning=False, desired_state=desired, desired_known=True, modified=False
     )
     live = known.live
     if live is None:
@@ -386,7 +386,8 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
     old = [c for c in resource.changes if not any(overlap(c.pointer, touched) for touched in edit.pointers)]
     lasting = {c.pointer for c in (*old, *new)}
     pending = tuple(c for c in _before(live, desired, app, fleet) if c.pointer not in lasting)
-    return replace(_showing(changed, after.predicted, (*old, *new)), pending=pending)
+    shown = _showing(changed, after.predicted, (*old, *new))
+    return replace(shown, pending=pending, status="OutOfSync" if pending else shown.status)
 
 
 def _before(live: Object, desired: Object, app: App, fleet: Fleet) -> tuple[Change, ...]:
@@ -445,6 +446,12 @@ def _wave(desired: Object) -> int:
     return int(text) if re.fullmatch(r"-?\d+", text) else 0
 
 
+def _cured(resource: Resource, app: App) -> bool:
+    """True when the next sync ends what makes the object OutOfSync."""
+    coming = resource.desired_known and not resource.live_known
+    return coming or (resource.requires_pruning and app.prune) or bool(resource.pending and not resource.modified)
+
+
 def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App:
     """Status, conditions and evidence that go with the new resources."""
     raw = without_conditions(app.raw, lambda c: c.get("type") == "RepeatedResourceWarning")
@@ -459,7 +466,7 @@ def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App
         for k, count in head.repeated.items()
     ]
     status["conditions"] = [*(status.get("conditions") or ()), *repeated]
-    out = any(r.status == "OutOfSync" and not (r.requires_pruning and app.prune) for r in resources)
+    out = any(r.status == "OutOfSync" and not _cured(r, app) for r in resources)
     status["sync"] = {**(status.get("sync") or {}), "status": "OutOfSync" if out else "Synced"}
     evidence = {**app.evidence, Want("manifests"): (*head.objects.values(), *head.hooks.values())}
     return replace(app, raw={**raw, "status": status}, resources=resources, evidence=evidence, read=True)

@@ -171,7 +171,7 @@ def test_what_waits_for_its_sync_is_no_difference() -> None:
     app = after(application((base, live(base))), [base], [head])
     (web,) = app.resources
     assert web.changes == ()
-    assert (web.status, app.sync_status) == ("Synced", "Synced")
+    assert (web.status, app.sync_status) == ("OutOfSync", "Synced")
     assert [(c.pointer, c.desired, c.live) for c in web.pending] == [
         ("/spec/template/spec/containers/0/image", "web:2", "web:1")
     ]
@@ -217,7 +217,8 @@ def test_an_object_that_comes_is_desired_and_nothing_is_known_of_its_live_state(
     new = app.resource(key("ConfigMap", "b"))
     assert new is not None
     assert (new.desired_known, new.live_known, new.missing, new.extra, new.changes) == (True, False, False, False, ())
-    assert (new.status, new.id.version, new.sync_wave) == ("Synced", "v1", -2)
+    assert (new.status, new.id.version, new.sync_wave) == ("OutOfSync", "v1", -2)
+    assert app.sync_status == "Synced"
 
 
 def test_an_object_that_goes_is_to_be_pruned_if_it_is_ours() -> None:
