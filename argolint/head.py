@@ -7,6 +7,7 @@ a sync will not cure. So what merely waits for its sync is no symptom, and what 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -192,6 +193,36 @@ def _settled(head: Object, base: Object | None, pointers: frozenset[str]) -> Obj
         if before is not MISSING and get(head, pointer) is not MISSING:
             head = with_value(head, split_pointer(pointer), before)
     return head
+
+
+def unnamed(head: Rendered, base: Rendered) -> Rendered:
+    """Head with base's names for objects whose name alone is drawn anew: `migrate-x7k2p` and then `migrate-q9d4z`."""
+    coming = {key: obj for key, obj in head.objects.items() if key not in base.objects}
+    objects = dict(head.objects)
+    for key, before in base.objects.items():
+        if key in head.objects:
+            continue
+        twin = next((k for k, after in coming.items() if _twin(key, before, k, after)), None)
+        if twin is not None:
+            del coming[twin], objects[twin]
+            objects[key] = before
+    return replace(head, objects=objects)
+
+
+_DRAWN_NAME = re.compile(r"(.*[-.])([a-z0-9]{4,})")
+
+
+def _twin(key: ResourceKey, before: Object, other: ResourceKey, after: Object) -> bool:
+    if (key.group, key.kind, key.namespace) != (other.group, other.kind, other.namespace):
+        return False
+    one, two = _DRAWN_NAME.fullmatch(key.name), _DRAWN_NAME.fullmatch(other.name)
+    if not (one and two and one[1] == two[1] and len(one[2]) == len(two[2])):
+        return False
+    return _text_without(before, key.name) == _text_without(after, other.name)
+
+
+def _text_without(obj: Object, name: str) -> str:
+    return json.dumps(obj, sort_keys=True).replace(name, "")
 
 
 def with_value(node: Json, tokens: Sequence[str], value: Json) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Mapping
@@ -49,7 +50,8 @@ def documents(clone: Path, revision: str, path: str) -> list[Manifest]:
 class GitServer(FixtureTransport):
     """Each application `web` is the directory `web`; what runs is what `main` held when the server was made.
 
-    `live` changes live objects by `Kind/name`, `more` adds to the Application objects by name.
+    `live` changes live objects by `Kind/name`, `more` adds to the Application objects by name. The word RANDOM in a manifest
+    is another value for each revision, and for each render past the cache.
     """
 
     offline = False
@@ -72,7 +74,13 @@ class GitServer(FixtureTransport):
             synced = {"phase": "Succeeded", "message": "successfully synced", "syncResult": {"revision": REVISION}}
             status = {"operationState": synced, "sync": {"revision": REVISION}}
             apps.append(
-                {"name": name, "resources": resources, "status": status, **extra, "spec": {**spec, **extra.get("spec", {})}}
+                {
+                    "name": name,
+                    "resources": resources,
+                    "status": status,
+                    **extra,
+                    "spec": {**spec, **extra.get("spec", {})},
+                }
             )
         super().__init__({"apps": apps})
 
@@ -81,7 +89,8 @@ class GitServer(FixtureTransport):
         if parts[-1] != "manifests":
             return super().get(path, query, anonymous=anonymous)
         try:
-            found = self._rendered(parts[-2], dict(query).get("revision") or "main")
+            asked = dict(query)
+            found = self._rendered(parts[-2], asked.get("revision") or "main", asked.get("render", ""))
         except (subprocess.CalledProcessError, ValueError) as error:
             reason = (
                 f"{parts[-2]}: app path does not exist" if isinstance(error, OSError) else f"failed to render: {error}"
@@ -89,9 +98,11 @@ class GitServer(FixtureTransport):
             return Answer(500, "application/json", json.dumps({"error": reason, "code": 2, "message": reason}).encode())
         return Answer(200, "application/json", json.dumps({"manifests": [json.dumps(m) for m in found]}).encode())
 
-    def _rendered(self, app: str, revision: str) -> list[Manifest]:
+    def _rendered(self, app: str, revision: str, render: str = "") -> list[Manifest]:
         """As the repo-server answers: tracked, without a default namespace."""
-        return [self._tracked(app, m) for m in documents(self._clone, revision, app)]
+        drawn = hashlib.sha256(f"{revision} {render}".encode()).hexdigest()
+        found = [self._tracked(app, m) for m in documents(self._clone, revision, app)]
+        return [json.loads(json.dumps(m).replace("RANDOM", drawn)) for m in found]
 
     @staticmethod
     def _tracked(app: str, manifest: Manifest) -> Manifest:

@@ -23,6 +23,7 @@ from argolint.head import (
     respecified,
     settled,
     tracked,
+    unnamed,
     with_value,
 )
 from argolint.model import MISSING, ResourceKey
@@ -273,6 +274,23 @@ def test_values_drawn_anew_are_taken_from_base() -> None:
     )
     masked = settled(head, base, {place: frozenset([where, "/spec/not/there"])})
     assert delta(base, masked).changed[place].pointers == ("/spec/template/spec/containers/0/image",)
+
+
+def test_an_object_whose_name_alone_is_drawn_anew_is_the_same_object() -> None:
+    app, one = application(), fleet()
+
+    def job(name: str, image: str = "x:1") -> Manifest:
+        return obj("Job", name, "batch/v1", "prod", spec={"template": {"spec": {"containers": [{"image": image}]}}})
+
+    def names(before: str, after: Manifest) -> list[str]:
+        base, head = rendered([job(before)], app, one), rendered([after], app, one)
+        return [k.name for k in unnamed(head, base).objects]
+
+    assert names("migrate-x7k2p", job("migrate-q9d4z")) == ["migrate-x7k2p"]
+    assert names("migrate-x7k2p", job("migrate-q9d4z", "x:2")) == ["migrate-q9d4z"]
+    assert names("migrate-x7k2p", job("migrate-q9d4")) == ["migrate-q9d4"]
+    assert names("migrate-v1", job("migrate-v2")) == ["migrate-v2"]
+    assert names("migrate-x7k2p", job("other-q9d4z")) == ["other-q9d4z"]
 
 
 def test_a_change_that_does_not_render_is_a_comparison_error() -> None:
