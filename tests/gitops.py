@@ -57,7 +57,11 @@ class GitServer(FixtureTransport):
     offline = False
 
     def __init__(
-        self, clone: Path, live: Mapping[str, Manifest] | None = None, more: Mapping[str, Manifest] | None = None
+        self,
+        clone: Path,
+        live: Mapping[str, Manifest] | None = None,
+        more: Mapping[str, Manifest] | None = None,
+        cluster: Mapping[str, Any] | None = None,
     ) -> None:
         self._clone = clone
         names = sorted(p for p in git(clone, "ls-tree", "-d", "--name-only", "main").split() if not p.startswith("."))
@@ -82,7 +86,8 @@ class GitServer(FixtureTransport):
                     "spec": {**spec, **extra.get("spec", {})},
                 }
             )
-        super().__init__({"apps": apps})
+        clusters = [{"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": cluster or {}}]
+        super().__init__({"apps": apps, "server": {"clusters": clusters}})
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
         parts = path.split("/")
