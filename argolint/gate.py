@@ -35,6 +35,7 @@ from argolint.head import (
     respecified,
     settled,
     tracked,
+    unnamed,
     without_conditions,
 )
 from argolint.model import MISSING, AppRef, Failure, Finding, Json, Object, ResourceId, ResourceKey, Symptom
@@ -55,6 +56,8 @@ class Change:
     git         a clone, to tell from the changed files what is touched
     rendered    a folder of manifests per application, in place of the server's render of head
     everything  every application of the repository, whatever the changed files say
+    twice       render head once more, past the cache, to see what each render draws anew; its commit is deployed nowhere yet,
+                so nothing adopts what that puts into the cache
     """
 
     repo: str
@@ -63,6 +66,7 @@ class Change:
     git: Git | None = None
     rendered: Path | None = None
     everything: bool = False
+    twice: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,6 +145,7 @@ class _Renders:
     candidate: Candidate
     base: Rendered | None = None
     head: Rendered | None = None
+    again: tuple[Object, ...] | None = None
     base_error: str = ""
     head_error: str = ""
     failures: tuple[Failure, ...] = ()
@@ -216,14 +221,15 @@ def _rendered(t: Transport, candidate: Candidate, change: Change, base: str, fle
         return replace(found, failures=(made,), head=found.base)
     if isinstance(made, str):
         return replace(found, head_error=made)
-    return replace(found, head=rendered(made, app, fleet))
+    again = _attempt(t, candidate, change.head, fresh=1) if change.twice else None
+    return replace(found, head=rendered(made, app, fleet), again=again if isinstance(again, tuple) else None)
 
 
 _BROKEN = (400, 404, 500)
 """How /manifests answers when the sources do not render: argument, path or revision not found, tool failed."""
 
 
-def _attempt(t: Transport, candidate: Candidate, revision: str) -> tuple[Object, ...] | str | Failure:
+def _attempt(t: Transport, candidate: Candidate, revision: str, fresh: int = 0) -> tuple[Object, ...] | str | Failure:
     """Manifests, why they do not render, or why that cannot be told. `revision` empty: what the application follows."""
     app = candidate.app
     several = bool(dig(app.spec, "sources")) and not dig(app.spec, "sourceHydrator")
@@ -231,8 +237,8 @@ def _attempt(t: Transport, candidate: Candidate, revision: str) -> tuple[Object,
         if not revision:
             return argocd.manifests(t, app.ref)
         if several:
-            return argocd.manifests(t, app.ref, revisions=[(p, revision) for p in candidate.positions])
-        return argocd.manifests(t, app.ref, revision=revision)
+            return argocd.manifests(t, app.ref, revisions=[(p, revision) for p in candidate.positions], fresh=fresh)
+        return argocd.manifests(t, app.ref, revision=revision, fresh=fresh)
     except AuthError:
         raise
     except ApiError as error:
@@ -270,24 +276,30 @@ def _touched(found: _Renders, app: App, fleet: Fleet, plan: Plan) -> Touched:
     if found.base is None:
         after = rendered_app(app, found.head, fleet)
         return Touched("changed", app, after, notes=("It does not render at base, so what changes cannot be told.",))
-    masks = _masks(engine.inspect(app, fleet, plan.rules).findings, app, found.head)
-    head = settled(found.head, found.base, masks)
+    masks = _masks(engine.inspect(app, fleet, plan.rules).findings, app, fleet, found)
+    head = settled(unnamed(found.head, found.base), found.base, masks)
     change = delta(found.base, head)
     hooks = found.base.hooks != found.head.hooks
-    if not hooks and (not change or _only_drawn_anew(change)):
+    same = found.base.repeated == found.head.repeated and not hooks
+    if same and (not change or _only_drawn_anew(change)):
         return Touched("same", app, app)
     count = sum(len(pointers) for pointers in masks.values())
     notes = (f"{count} values differ between any two renders and are left out.",) if count else ()
     if hooks:
         notes = (*notes, "Hooks change; they are run by the next sync and are no part of the comparison.")
-    return Touched("changed", app, head_app(app, change, head, fleet), change, notes)
+    after = head_app(app, change, head, fleet)
+    if found.again is not None:
+        after = replace(after, evidence={**after.evidence, Want("render"): (found.head.manifests, found.again)})
+    return Touched("changed", app, after, change, notes)
 
 
-def _masks(findings: Iterable[Finding], app: App, head: Rendered) -> Masks:
+def _masks(findings: Iterable[Finding], app: App, fleet: Fleet, renders: _Renders) -> Masks:
     """Where findings on base and two fresh renders, if there are, say that a value is drawn anew each time.
 
     A finding whose object the change removes says nothing about head: there the value may well be pinned.
     """
+    head = renders.head
+    assert head is not None
     found: dict[ResourceKey, set[str]] = {}
 
     def add(key: ResourceKey | None, pointer: str) -> None:
@@ -306,19 +318,13 @@ def _masks(findings: Iterable[Finding], app: App, head: Rendered) -> Masks:
         for claim in finding.explains:
             if claim.kind == "change":
                 add(claim.resource, claim.detail)
-    fresh = app.evidence.get(Want("render"))
-    if fresh:
-        one, two = ({_identity(m): m for m in manifests} for manifests in fresh)
-        for key in head.objects:
-            name = (key.group, key.kind, key.name)
-            for pointer, _, _ in differences(one.get(name), two.get(name)):
+    pairs = [app.evidence.get(Want("render")), (head.manifests, renders.again) if renders.again else None]
+    for pair in filter(None, pairs):
+        one, two = (rendered(manifests, app, fleet) for manifests in pair)
+        for key, edit in delta(one, two).changed.items():
+            for pointer in edit.pointers:
                 add(key, pointer)
     return {key: frozenset(pointers) for key, pointers in found.items()}
-
-
-def _identity(manifest: Object) -> tuple[str, str, str]:
-    group, slash, _ = str(manifest.get("apiVersion") or "").rpartition("/")
-    return (group if slash else "", str(manifest.get("kind")), str(dig(manifest, "metadata", "name")))
 
 
 def _only_drawn_anew(change: Delta) -> bool:

@@ -7,6 +7,7 @@ a sync will not cure. So what merely waits for its sync is no symptom, and what 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -194,6 +195,36 @@ def _settled(head: Object, base: Object | None, pointers: frozenset[str]) -> Obj
     return head
 
 
+def unnamed(head: Rendered, base: Rendered) -> Rendered:
+    """Head with base's names for objects whose name alone is drawn anew: `migrate-x7k2p` and then `migrate-q9d4z`."""
+    coming = {key: obj for key, obj in head.objects.items() if key not in base.objects}
+    objects = dict(head.objects)
+    for key, before in base.objects.items():
+        if key in head.objects:
+            continue
+        twin = next((k for k, after in coming.items() if _twin(key, before, k, after)), None)
+        if twin is not None:
+            del coming[twin], objects[twin]
+            objects[key] = before
+    return replace(head, objects=objects)
+
+
+_DRAWN_NAME = re.compile(r"(.*[-.])([a-z0-9]{4,})")
+
+
+def _twin(key: ResourceKey, before: Object, other: ResourceKey, after: Object) -> bool:
+    if (key.group, key.kind, key.namespace) != (other.group, other.kind, other.namespace):
+        return False
+    one, two = _DRAWN_NAME.fullmatch(key.name), _DRAWN_NAME.fullmatch(other.name)
+    if not (one and two and one[1] == two[1] and len(one[2]) == len(two[2])):
+        return False
+    return _text_without(before, key.name) == _text_without(after, other.name)
+
+
+def _text_without(obj: Object, name: str) -> str:
+    return json.dumps(obj, sort_keys=True).replace(name, "")
+
+
 def with_value(node: Json, tokens: Sequence[str], value: Json) -> Json:
     """The node with another value at this place; MISSING removes it. A path that does not exist changes nothing."""
     if not tokens:
@@ -326,13 +357,13 @@ def added(key: ResourceKey, desired: Object) -> Resource:
     """An object that the change brings: what of it is live, if anything, is not known."""
     version = str(desired.get("apiVersion") or "").rpartition("/")[2]
     id_ = ResourceId(key.group, key.kind, key.namespace, key.name, version, key.cluster)
-    return Resource(id_, status="Synced", sync_wave=_wave(desired), desired_state=desired, desired_known=True)
+    return Resource(id_, status="OutOfSync", sync_wave=_wave(desired), desired_state=desired, desired_known=True)
 
 
 def _readded(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Resource:
     """An object that base did not want, or of which base could not say so, and that is live or was."""
     known = replace(
-        resource, status="Synced", requires_pruning=False, desired_state=desired, desired_known=True, modified=False
+        resource, status="OutOfSync", requires_pruning=False, desired_state=desired, desired_known=True, modified=False
     )
     live = known.live
     if live is None:
@@ -386,7 +417,8 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
     old = [c for c in resource.changes if not any(overlap(c.pointer, touched) for touched in edit.pointers)]
     lasting = {c.pointer for c in (*old, *new)}
     pending = tuple(c for c in _before(live, desired, app, fleet) if c.pointer not in lasting)
-    return replace(_showing(changed, after.predicted, (*old, *new)), pending=pending)
+    shown = _showing(changed, after.predicted, (*old, *new))
+    return replace(shown, pending=pending, status="OutOfSync" if pending else shown.status)
 
 
 def _before(live: Object, desired: Object, app: App, fleet: Fleet) -> tuple[Change, ...]:
@@ -445,6 +477,12 @@ def _wave(desired: Object) -> int:
     return int(text) if re.fullmatch(r"-?\d+", text) else 0
 
 
+def _cured(resource: Resource, app: App) -> bool:
+    """True when the next sync ends what makes the object OutOfSync."""
+    coming = resource.desired_known and not resource.live_known
+    return coming or (resource.requires_pruning and app.prune) or bool(resource.pending and not resource.modified)
+
+
 def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App:
     """Status, conditions and evidence that go with the new resources."""
     raw = without_conditions(app.raw, lambda c: c.get("type") == "RepeatedResourceWarning")
@@ -459,7 +497,7 @@ def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App
         for k, count in head.repeated.items()
     ]
     status["conditions"] = [*(status.get("conditions") or ()), *repeated]
-    out = any(r.status == "OutOfSync" and not (r.requires_pruning and app.prune) for r in resources)
+    out = any(r.status == "OutOfSync" and not _cured(r, app) for r in resources)
     status["sync"] = {**(status.get("sync") or {}), "status": "OutOfSync" if out else "Synced"}
     evidence = {**app.evidence, Want("manifests"): (*head.objects.values(), *head.hooks.values())}
     return replace(app, raw={**raw, "status": status}, resources=resources, evidence=evidence, read=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Mapping
@@ -49,13 +50,18 @@ def documents(clone: Path, revision: str, path: str) -> list[Manifest]:
 class GitServer(FixtureTransport):
     """Each application `web` is the directory `web`; what runs is what `main` held when the server was made.
 
-    `live` changes live objects by `Kind/name`, `more` adds to the Application objects by name.
+    `live` changes live objects by `Kind/name`, `more` adds to the Application objects by name. The word RANDOM in a manifest
+    is another value for each revision, and for each render past the cache.
     """
 
     offline = False
 
     def __init__(
-        self, clone: Path, live: Mapping[str, Manifest] | None = None, more: Mapping[str, Manifest] | None = None
+        self,
+        clone: Path,
+        live: Mapping[str, Manifest] | None = None,
+        more: Mapping[str, Manifest] | None = None,
+        cluster: Mapping[str, Any] | None = None,
     ) -> None:
         self._clone = clone
         names = sorted(p for p in git(clone, "ls-tree", "-d", "--name-only", "main").split() if not p.startswith("."))
@@ -80,14 +86,16 @@ class GitServer(FixtureTransport):
                     "spec": {**spec, **extra.get("spec", {})},
                 }
             )
-        super().__init__({"apps": apps})
+        clusters = [{"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": cluster or {}}]
+        super().__init__({"apps": apps, "server": {"clusters": clusters}})
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
         parts = path.split("/")
         if parts[-1] != "manifests":
             return super().get(path, query, anonymous=anonymous)
         try:
-            found = self._rendered(parts[-2], dict(query).get("revision") or "main")
+            asked = dict(query)
+            found = self._rendered(parts[-2], asked.get("revision") or "main", asked.get("render", ""))
         except (subprocess.CalledProcessError, ValueError) as error:
             reason = (
                 f"{parts[-2]}: app path does not exist" if isinstance(error, OSError) else f"failed to render: {error}"
@@ -95,9 +103,11 @@ class GitServer(FixtureTransport):
             return Answer(500, "application/json", json.dumps({"error": reason, "code": 2, "message": reason}).encode())
         return Answer(200, "application/json", json.dumps({"manifests": [json.dumps(m) for m in found]}).encode())
 
-    def _rendered(self, app: str, revision: str) -> list[Manifest]:
+    def _rendered(self, app: str, revision: str, render: str = "") -> list[Manifest]:
         """As the repo-server answers: tracked, without a default namespace."""
-        return [self._tracked(app, m) for m in documents(self._clone, revision, app)]
+        drawn = hashlib.sha256(f"{revision} {render}".encode()).hexdigest()
+        found = [self._tracked(app, m) for m in documents(self._clone, revision, app)]
+        return [json.loads(json.dumps(m).replace("RANDOM", drawn)) for m in found]
 
     @staticmethod
     def _tracked(app: str, manifest: Manifest) -> Manifest:

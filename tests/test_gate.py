@@ -14,7 +14,7 @@ from argolint import report
 from argolint.replay import ReplayServer
 
 from .conftest import Ran, run_argolint
-from .gitops import REPO, GitServer, commit, git
+from .gitops import REPO, REVISION, GitServer, commit, git
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -196,6 +196,36 @@ def test_only_reads_are_sent_and_nothing_is_refreshed(gate: Gate) -> None:
     gate()
     assert gate.seen
     assert not [path for path in gate.seen if "refresh" in path or "noCache" in path]
+
+
+STAMP = "    metadata: {labels: {app: web}}\n"
+STAMPED = "    metadata: {labels: {app: web}, annotations: {checksum/secret: RANDOM}}\n"
+HELM = {"web": {"status": {"sourceType": "Helm", "sync": {"revision": REVISION}}}}
+
+
+def test_values_drawn_anew_are_no_change_and_said_once(clone: Path) -> None:
+    text = DEPLOYMENT.replace("NAME", "web").replace(STAMP, STAMPED)
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"web/deployment.yaml": text})
+    gate = Gate(clone, GitServer(clone, more=HELM))
+    git(clone, "switch", "--create", "later", "--quiet")
+    commit(clone, {"README.md": "more\n"})
+    assert gate("--head", "later").code == 0
+    assert (gate.told, gate.changes) == ([], {})
+    (line,) = gate.report["gate"]["unlisted"]
+    assert line.startswith("argocd/web: differs only in values that no two renders share")
+
+
+def test_a_second_render_finds_a_value_that_the_change_starts_to_draw(clone: Path) -> None:
+    gate = Gate(clone, GitServer(clone, more=HELM))
+    commit(clone, {"web/deployment.yaml": DEPLOYMENT.replace("NAME", "web").replace(STAMP, STAMPED)})
+    assert gate().code == 0
+    assert gate.told == []
+    assert gate("--render-twice").code == 1
+    assert gate.told == [("nondeterministic-checksum", "web", "web")]
+    fresh = [path for path in gate.seen if "noCache" in path]
+    assert fresh
+    assert all("revision=feature" in path for path in fresh)
 
 
 def test_renders_made_elsewhere_take_the_place_of_the_servers(gate: Gate, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from argolint.head import (
     respecified,
     settled,
     tracked,
+    unnamed,
     with_value,
 )
 from argolint.model import MISSING, ResourceKey
@@ -171,7 +172,7 @@ def test_what_waits_for_its_sync_is_no_difference() -> None:
     app = after(application((base, live(base))), [base], [head])
     (web,) = app.resources
     assert web.changes == ()
-    assert (web.status, app.sync_status) == ("Synced", "Synced")
+    assert (web.status, app.sync_status) == ("OutOfSync", "Synced")
     assert [(c.pointer, c.desired, c.live) for c in web.pending] == [
         ("/spec/template/spec/containers/0/image", "web:2", "web:1")
     ]
@@ -217,7 +218,8 @@ def test_an_object_that_comes_is_desired_and_nothing_is_known_of_its_live_state(
     new = app.resource(key("ConfigMap", "b"))
     assert new is not None
     assert (new.desired_known, new.live_known, new.missing, new.extra, new.changes) == (True, False, False, False, ())
-    assert (new.status, new.id.version, new.sync_wave) == ("Synced", "v1", -2)
+    assert (new.status, new.id.version, new.sync_wave) == ("OutOfSync", "v1", -2)
+    assert app.sync_status == "Synced"
 
 
 def test_an_object_that_goes_is_to_be_pruned_if_it_is_ours() -> None:
@@ -272,6 +274,23 @@ def test_values_drawn_anew_are_taken_from_base() -> None:
     )
     masked = settled(head, base, {place: frozenset([where, "/spec/not/there"])})
     assert delta(base, masked).changed[place].pointers == ("/spec/template/spec/containers/0/image",)
+
+
+def test_an_object_whose_name_alone_is_drawn_anew_is_the_same_object() -> None:
+    app, one = application(), fleet()
+
+    def job(name: str, image: str = "x:1") -> Manifest:
+        return obj("Job", name, "batch/v1", "prod", spec={"template": {"spec": {"containers": [{"image": image}]}}})
+
+    def names(before: str, after: Manifest) -> list[str]:
+        base, head = rendered([job(before)], app, one), rendered([after], app, one)
+        return [k.name for k in unnamed(head, base).objects]
+
+    assert names("migrate-x7k2p", job("migrate-q9d4z")) == ["migrate-x7k2p"]
+    assert names("migrate-x7k2p", job("migrate-q9d4z", "x:2")) == ["migrate-q9d4z"]
+    assert names("migrate-x7k2p", job("migrate-q9d4")) == ["migrate-q9d4"]
+    assert names("migrate-v1", job("migrate-v2")) == ["migrate-v2"]
+    assert names("migrate-x7k2p", job("other-q9d4z")) == ["other-q9d4z"]
 
 
 def test_a_change_that_does_not_render_is_a_comparison_error() -> None:

@@ -39,6 +39,11 @@ from argolint.touched import Git
         help="Head's manifests, rendered elsewhere: DIR/NAMESPACE/NAME/ or DIR/NAME/ per application.",
     ),
     click.option(
+        "--render-twice",
+        is_flag=True,
+        help="Render head once more, past the cache: finds what each render draws anew (Argo CD 3.0 and later).",
+    ),
+    click.option(
         "--trusted-config",
         metavar="REV",
         help="Read argolint's configuration from this revision of the checkout, never from the change [default: the base].",
@@ -59,10 +64,15 @@ def command(**given: Any) -> int:
     git = Git(given["checkout"]) if given["checkout"] else None
     given = {**common.NO_SELECTION, **given}
     loaded, accepted = _trusted(given, git)
-    run = common.prepare({**given, "baseline": None} if accepted else given, loaded=loaded)
+    twice = given.pop("render_twice")
+    run = common.prepare(
+        {**given, "render_twice": False, "baseline": None if accepted else given["baseline"]}, loaded=loaded
+    )
     if accepted:
         run = replace(run, wishes=replace(run.wishes, baseline=accepted))
-    change = gate.Change(given["repo"], given["head"], given["base"] or "", git, given["rendered"], given["everything"])
+    change = gate.Change(
+        given["repo"], given["head"], given["base"] or "", git, given["rendered"], given["everything"], twice
+    )
     clock = common.Clock()
     t = common.open_transport(given, run.wishes.loaded.config)
     verdict = gate.judge(t, change, run.plan)

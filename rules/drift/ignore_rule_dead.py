@@ -91,7 +91,7 @@ def _selects_nothing(app: App, entry: IgnoreRule, *, copied: bool) -> Finding:
 
 def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
     """The objects that the entry would select but for one fault, and the fault."""
-    objects = tuple(r for r in app.resources if not r.hook)
+    objects = tuple(r for r in app.resources if not (r.hook or r.requires_pruning))
     group, _, version = entry.group.partition("/")
 
     def but(**spelt: str) -> tuple[Resource, ...]:

@@ -148,7 +148,8 @@ def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> 
         message=f"{resource.id} cannot become Ready because {found.says}: the {es.target_text(resource.desired)} will not be made.",
         at=Location(app.ref, resource.id, _pointer(resource, found)),
         cause=found.cause,
-        confidence="likely",
+        severity=None if found.certain else "warning",
+        confidence="likely" if found.certain else "possible",
         evidence=("the manifest in Git, held against the stores that Argo CD shows; it is not live yet",),
         fixes=(*_edits(app, fleet, resource, found, OperatorVersion()), *_advice(resource, found)),
     )

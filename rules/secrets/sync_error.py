@@ -218,7 +218,7 @@ def kind_omitted(ref: es.StoreRef, text: str = "") -> Diagnosis:
 
 
 def predict(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
-    """Why an ExternalSecret that is new, or that is to read another store, is sure to fail; None when nothing is sure."""
+    """Why an ExternalSecret that is new, or that is to read another store, will fail; None when nothing speaks for it."""
     refs = es.store_refs(resource.desired)
     if not resource.desired_known or refs == es.store_refs(resource.live):
         return None
@@ -232,7 +232,20 @@ def predict(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
                 f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}" (spec.conditions)'
             )
             return Diagnosis("namespace-denied", says, "", detail)
+        if store.app is None and fleet.of_kind(app.cluster, es.GROUP, ref.kind) and not _read_here(app, ref):
+            says = f'no application of this cluster holds a {ref.kind} "{ref.name}", while they hold others of its kind'
+            return Diagnosis("store-not-found", says, "", detail, certain=False)
     return None
+
+
+def _read_here(app: App, ref: es.StoreRef) -> bool:
+    """An ExternalSecret that is Ready proves a store that no application manages."""
+    return any(
+        (other.kind, other.name) == (ref.kind, ref.name)
+        for found in es.external_secrets(app)
+        if es.ready(found.live).get("status") == "True"
+        for other in es.store_refs(found.live)
+    )
 
 
 def _by_generator(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:

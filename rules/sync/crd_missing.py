@@ -1,7 +1,8 @@
 """The kind is unknown to the cluster
 
 What it finds: a sync that failed because the cluster knows no such kind, in any version: its CustomResourceDefinition is
-not installed, or comes later than the object. One finding a kind.
+not installed, or comes later than the object; and an object yet to be made whose whole group the cluster does not serve. One
+finding a kind.
 
 Why it hurts: the dry run of the whole sync fails, so not one object of the application is applied.
 
@@ -19,7 +20,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Symptom
+from argolint.compare import has_sync_option
 from argolint.operations import consequences
 from argolint.values import excerpt
 
@@ -36,6 +38,43 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         by_kind.setdefault((failed.id.group, failed.id.kind) if failed.id else ("", ""), []).append(failed)
     for (group, kind), told in by_kind.items():
         yield _finding(app, fleet, group, kind, told)
+    coming: dict[tuple[str, str], list[Resource]] = {}
+    for resource in app.resources:
+        if _unserved(app, fleet, resource) and (resource.group, resource.kind) not in by_kind:
+            coming.setdefault((resource.group, resource.kind), []).append(resource)
+    for (group, kind), resources in coming.items():
+        yield _foreseen(app, group, kind, resources)
+
+
+def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """An object yet to be made, of a custom group of which the cluster serves nothing and nobody brings a CRD.
+
+    A single kind may be missing from what the cluster is said to serve since Argo CD is told to exclude it.
+    """
+    group = resource.group
+    if resource.desired is None or resource.live is not None or "." not in group or group.endswith(".k8s.io"):
+        return False
+    served = fleet.api_versions(app.cluster)
+    return (
+        "v1/ConfigMap" in served
+        and not any(api.startswith(f"{group}/") for api in served)
+        and not _definitions(app, fleet, group)
+        and not has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
+    )
+
+
+def _foreseen(app: App, group: str, kind: str, resources: list[Resource]) -> Finding:
+    first = resources[0]
+    return Finding(
+        message=f"Cluster {app.cluster} serves nothing of {group}, so the sync of application {app.ref} will fail at {first.id} before anything is applied.",
+        at=Location(app.ref, first.id, "/kind"),
+        confidence="likely",
+        related=tuple(Related(app.ref, r.id, role="symptom") for r in resources[1:]),
+        fixes=tuple(_fixes(app, group, kind, first.id, ())),
+        explains=tuple(
+            claim for r in resources if r.missing for claim in (Symptom.missing(r.id), Symptom.health(r.id))
+        ),
+    )
 
 
 def _finding(app: App, fleet: Fleet, group: str, kind: str, told: list[Failed]) -> Finding:

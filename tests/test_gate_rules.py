@@ -1,0 +1,279 @@
+"""What rules foresee of a change, and what they must not: each change on a real repository, judged by every rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint import engine
+from argolint.gate import Change, Verdict, judge
+from argolint.plugins import load_rules
+
+from .gitops import REPO, GitServer, Manifest, commit, git
+
+RULES = load_rules()
+PLAN = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in RULES.values()), workers=2)
+
+
+def deployment(name: str, **container: Any) -> Manifest:
+    main = {
+        "name": "main",
+        "image": f"{name}:1",
+        "envFrom": [{"configMapRef": {"name": f"{name}-config"}}],
+        **container,
+    }
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [main]}}
+    return made(
+        "Deployment", name, "apps/v1", spec={"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    )
+
+
+def made(kind: str, name: str, api: str = "v1", **body: Any) -> Manifest:
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": name}, **body}
+
+
+def config(name: str) -> Manifest:
+    return made("ConfigMap", f"{name}-config", data={"MODE": "fast"})
+
+
+def without_replicas(one: Manifest) -> Manifest:
+    return {**one, "spec": {k: v for k, v in one["spec"].items() if k != "replicas"}}
+
+
+ROLE = made("ClusterRole", "shop-reader", "rbac.authorization.k8s.io/v1", rules=[])
+STORE = made("ClusterSecretStore", "main", "external-secrets.io/v1", spec={"provider": {"fake": {"data": []}}})
+READY = {
+    "status": {
+        "refreshTime": "2026-01-01T11:50:00Z",
+        "conditions": [{"type": "Ready", "status": "True", "reason": "Valid"}],
+    }
+}
+SCALER = made(
+    "HorizontalPodAutoscaler",
+    "web",
+    "autoscaling/v2",
+    spec={
+        "minReplicas": 4,
+        "maxReplicas": 8,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "metrics": [
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}},
+            }
+        ],
+    },
+)
+BUDGET = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+BASE = {
+    **{f"{name}/deployment.yaml": [deployment(name)] for name in ("web", "cart", "admin")},
+    **{f"{name}/config.yaml": [config(name)] for name in ("web", "cart", "admin")},
+    "admin/role.yaml": [ROLE],
+}
+
+
+def external_secret(name: str, store: Mapping[str, str], **spec: Any) -> Manifest:
+    entry = {"secretKey": "a", "remoteRef": {"key": "a"}}
+    whole = {"secretStoreRef": store, "refreshInterval": "1h0m0s", "data": [entry], **spec}
+    return made("ExternalSecret", name, "external-secrets.io/v1", spec=whole)
+
+
+IN_MAIN = {"kind": "ClusterSecretStore", "name": "main"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change: files beyond BASE that base has, files that head writes (None removes one), and the new findings."""
+
+    head: Mapping[str, list[Manifest] | None]
+    new: tuple[tuple[str, str, str, str], ...] = ()  # rule, severity, application, pointer
+    base: Mapping[str, list[Manifest]] = field(default_factory=dict)
+    live: Mapping[str, Manifest] = field(default_factory=dict)
+    more: Mapping[str, Manifest] = field(default_factory=dict)
+
+
+def run(case: Case, folder: Path) -> Verdict:
+    def text(documents: list[Manifest] | None) -> str | None:
+        return None if documents is None else "---\n".join(json.dumps(d) + "\n" for d in documents)
+
+    git(folder, "init", "--quiet")
+    commit(folder, {name: text(documents) for name, documents in {**BASE, **case.base}.items()})
+    served = ("v1/ConfigMap", "policy/v1", "policy/v1/PodDisruptionBudget", "external-secrets.io/v1/ExternalSecret")
+    cluster = {"serverVersion": "v1.33.0", "apiVersions": ["v1", "apps/v1", *served]}
+    server = GitServer(folder, case.live, case.more, cluster)
+    git(folder, "switch", "--create", "feature", "--quiet")
+    commit(folder, {name: text(documents) for name, documents in case.head.items()})
+    return judge(server, Change(REPO, "feature"), PLAN)
+
+
+HARMLESS = {
+    "a new workload": Case(
+        {
+            "web/extra.yaml": [
+                deployment("extra"),
+                config("extra"),
+                made("Service", "extra", spec={"ports": [{"port": 80}]}),
+            ]
+        }
+    ),
+    "a workload that goes with all it names": Case(
+        {"web/x.yaml": None}, base={"web/x.yaml": [deployment("x"), config("x")]}
+    ),
+    "another image": Case({"web/deployment.yaml": [deployment("web", image="web:2")]}),
+    "other data": Case({"web/config.yaml": [{**config("web"), "data": {"MODE": "slow"}}]}),
+    "a file that moves": Case({"web/config.yaml": None, "web/other.yaml": [config("web")]}),
+    "a ConfigMap renamed with its reference": Case(
+        {
+            "web/config.yaml": [config("web2")],
+            "web/deployment.yaml": [deployment("web", envFrom=[{"configMapRef": {"name": "web2-config"}}])],
+        }
+    ),
+    "kinds that take their time": Case(
+        {
+            "web/more.yaml": [
+                made("Service", "lb", spec={"type": "LoadBalancer", "ports": [{"port": 80}]}),
+                made(
+                    "PersistentVolumeClaim",
+                    "p",
+                    spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+                ),
+                made(
+                    "Ingress",
+                    "i",
+                    "networking.k8s.io/v1",
+                    spec={"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}},
+                ),
+                made(
+                    "Job",
+                    "j",
+                    "batch/v1",
+                    spec={
+                        "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b:1"}]}}
+                    },
+                ),
+            ]
+        }
+    ),
+    "an autoscaler and no replicas": Case(
+        {"web/hpa.yaml": [SCALER], "web/deployment.yaml": [without_replicas(deployment("web"))]}
+    ),
+    "a served API": Case({"web/pdb.yaml": [made("PodDisruptionBudget", "p", "policy/v1", spec=BUDGET)]}),
+    "an ExternalSecret with its store": Case(
+        {"web/es.yaml": [external_secret("e", IN_MAIN)]},
+        base={"admin/store.yaml": [STORE]},
+        live={"ClusterSecretStore/main": READY},
+    ),
+    "a namespaced object of a name that another namespace has": Case(
+        {
+            "web/config.yaml": [
+                config("web"),
+                {**config("cart"), "metadata": {"name": "cart-config", "namespace": "other"}},
+            ]
+        }
+    ),
+}
+FAULTY = {
+    "an autoscaler over replicas": Case(
+        {"web/hpa.yaml": [SCALER]}, (("autoscaler-replicas", "warning", "web", "/spec/replicas"),)
+    ),
+    "replicas under an autoscaler": Case(
+        {"web/deployment.yaml": [deployment("web")]},
+        (("autoscaler-replicas", "warning", "web", "/spec/replicas"),),
+        base={"web/hpa.yaml": [SCALER], "web/deployment.yaml": [without_replicas(deployment("web"))]},
+    ),
+    "an API that is gone": Case(
+        {"web/pdb.yaml": [made("PodDisruptionBudget", "p", "policy/v1beta1", spec=BUDGET)]},
+        (("removed-api", "error", "web", "/apiVersion"),),
+    ),
+    "a kind that nobody serves": Case(
+        {"web/w.yaml": [made("Widget", "w", "example.com/v1", spec={"size": 1})]},
+        (("crd-missing", "error", "web", "/kind"),),
+    ),
+    "one variable twice": Case(
+        {"web/deployment.yaml": [deployment("web", env=[{"name": "A", "value": "1"}, {"name": "A", "value": "2"}])]},
+        (("duplicate-env", "error", "web", "/spec/template/spec/containers/0/env/1"),),
+    ),
+    "one object twice": Case({"web/again.yaml": [config("web")]}, (("repeated-resource", "warning", "web", ""),)),
+    "an object that another application has": Case(
+        {"web/role.yaml": [ROLE]}, (("shared-resource", "error", "admin", ""),)
+    ),
+    "a third claimant of a shared object": Case(
+        {"web/role.yaml": [ROLE]}, (("shared-resource", "error", "admin", ""),), base={"cart/role.yaml": [ROLE]}
+    ),
+    "an owner that lets a shared object go": Case(
+        {"admin/role.yaml": None}, (("shared-resource-pruned", "error", "admin", ""),), base={"cart/role.yaml": [ROLE]}
+    ),
+    "a ConfigMap under its workload": Case(
+        {"web/config.yaml": None}, (("pruned-while-referenced", "error", "web", ""),)
+    ),
+    "a store under ExternalSecrets of others": Case(
+        {"admin/store.yaml": None},
+        (("pruned-while-referenced", "error", "admin", ""),),
+        base={"admin/store.yaml": [STORE], "web/es.yaml": [external_secret("e", IN_MAIN)]},
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
+    ),
+    "a store without its kind": Case(
+        {"web/es.yaml": [external_secret("e", {"name": "main"})]},
+        (("external-secret-sync-error", "error", "web", "/spec/secretStoreRef/kind"),),
+        base={"admin/store.yaml": [STORE]},
+        live={"ClusterSecretStore/main": READY},
+    ),
+    "a store that is nowhere": Case(
+        {"web/es.yaml": [external_secret("e", {"kind": "ClusterSecretStore", "name": "mian"})]},
+        (("external-secret-sync-error", "warning", "web", "/spec/secretStoreRef/name"),),
+        base={"admin/store.yaml": [STORE]},
+        live={"ClusterSecretStore/main": READY},
+    ),
+    "a second writer of a Secret": Case(
+        {"cart/es.yaml": [external_secret("f", IN_MAIN, target={"name": "e"})]},
+        (("external-secret-duplicate-target", "error", "cart", "/spec/target/name"),),
+        base={"admin/store.yaml": [STORE], "web/es.yaml": [external_secret("e", IN_MAIN)]},
+        live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
+    ),
+    "a selector that cannot change": Case(
+        {
+            "web/deployment.yaml": [
+                {
+                    **deployment("web"),
+                    "spec": {**deployment("web")["spec"], "selector": {"matchLabels": {"app": "shop"}}},
+                }
+            ]
+        },
+        (("immutable-field", "error", "web", "/spec/selector"),),
+    ),
+    "an ignore rule that loses its object": Case(
+        {"web/deployment.yaml": [deployment("web2", envFrom=[{"configMapRef": {"name": "web-config"}}])]},
+        (("ignore-rule-dead", "warning", "web", "/spec/replicas"),),
+        more={
+            "web": {
+                "spec": {
+                    "ignoreDifferences": [
+                        {"group": "apps", "kind": "Deployment", "name": "web", "jsonPointers": ["/spec/replicas"]}
+                    ]
+                }
+            }
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS.values(), ids=HARMLESS)
+def test_a_harmless_change_is_silent(case: Case, tmp_path: Path) -> None:
+    verdict = run(case, tmp_path)
+    assert [(f.rule, f.severity, f.message) for f in verdict.new if f.severity != "info"] == []
+    assert verdict.failures + verdict.head.failures == ()
+
+
+@pytest.mark.parametrize("case", FAULTY.values(), ids=FAULTY)
+def test_a_fault_that_a_change_brings_is_told(case: Case, tmp_path: Path) -> None:
+    verdict = run(case, tmp_path)
+    told = [(f.rule, f.severity, f.at.app.name, f.at.pointer) for f in verdict.new if f.severity != "info"]
+    assert told == list(case.new)
+    assert verdict.failures + verdict.head.failures == ()
+    assert {j.ref.name for j in verdict.apps} == {name.partition("/")[0] for name in case.head}
