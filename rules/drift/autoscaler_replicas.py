@@ -33,7 +33,7 @@ from argolint import (
     Want,
     narrowest_ignore,
 )
-from argolint.values import dig
+from argolint.values import annotations_of, dig
 
 from .edits import remove
 from .fields import finding, matching, pointers, value, writer
@@ -43,15 +43,17 @@ from .writers import is_sort
 _SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
 _REPLICAS = "/spec/replicas"
+_PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
 
 
 @dataclass(frozen=True)
 class Scaler:
-    """An autoscaler of one workload; KEDA's own bounds default to 0 and 100."""
+    """An autoscaler of one workload; KEDA's own bounds default to 0 and 100, and an annotation pauses it."""
 
     id: ResourceId
     low: int
     high: int
+    paused: bool = False
 
     def __str__(self) -> str:
         return f"{self.id} ({self.low} to {self.high} replicas)"
@@ -87,6 +89,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if (
             resource.live is not None
             and scaler is not None
+            and not _rests(resource, scaler)
             and scaler.low < scaler.high
             and quiet
             and not ignores(app, fleet, resource, _REPLICAS)
@@ -107,6 +110,12 @@ def _fought(app: App, resource: Resource, changes: tuple[Change, ...], scaler: S
         severity="error" if app.self_heal else None,
         related=_related(app, scaler),
     )
+
+
+def _rests(resource: Resource, scaler: Scaler) -> bool:
+    """True when nothing scales now: KEDA is paused, or the workload was put to 0, which switches an HPA off (ScalingDisabled)."""
+    asleep = scaler.id.kind == "HorizontalPodAutoscaler" and dig(resource.live, "spec", "replicas") == 0
+    return scaler.paused or asleep
 
 
 def _latent(app: App, resource: Resource, scaler: Scaler) -> Iterator[Finding]:
@@ -167,7 +176,8 @@ def _targets(spec: Object, resource: Resource) -> bool:
 def _scaler(candidate: Resource, spec: Object) -> Scaler:
     if candidate.kind == "ScaledObject":
         low, high = spec.get("minReplicaCount"), spec.get("maxReplicaCount")
-        return Scaler(candidate.id, 0 if low is None else low, 100 if high is None else high)
+        paused = any(annotations_of(candidate.any).get(name, "false") != "false" for name in _PAUSED)
+        return Scaler(candidate.id, 0 if low is None else low, 100 if high is None else high, paused)
     low = spec.get("minReplicas")
     return Scaler(candidate.id, 1 if low is None else low, spec.get("maxReplicas") or 0)
 
