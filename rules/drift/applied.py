@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare
-from argolint.values import get
+from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare, managed_fields
+from argolint.values import dig, get, join_pointer
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
@@ -25,11 +25,30 @@ def applied_value(resource: Resource, change: Change) -> Json:
 
 
 def settled(app: App) -> bool:
-    """True when the last sync succeeded at the very revision that Argo CD compares with now."""
+    """True when the last sync succeeded at the very revision, and with the parameters, that Argo CD compares with now."""
     operation = app.operation
     if operation is None or operation.phase != "Succeeded":
         return False
-    return bool(app.revisions) and operation.revisions == app.revisions
+    synced, compared = _sources(operation.raw.get("syncResult")), _sources(dig(app.status, "sync", "comparedTo"))
+    return (
+        bool(app.revisions) and operation.revisions == app.revisions and (not synced or synced == (compared or synced))
+    )
+
+
+def _sources(told: object) -> Json:
+    """What was rendered, Helm values and image overrides included; None when the server does not tell."""
+    return dig(told, "sources") or dig(told, "source")
+
+
+def confirmed(resource: Resource, change: Change) -> bool:
+    """True when Argo CD's own last apply said what live says: whoever wrote the value, Git agreed to it then.
+
+    An object that kubectl or Helm made before it was adopted keeps them as writers of every field that never changed.
+    """
+    if resource.live is None or change.secret or change.live is MISSING:
+        return False
+    noted = managed_fields.writer(resource.live, join_pointer("metadata", "annotations", compare.LAST_APPLIED))
+    return by_argocd(noted) and bool(applied_value(resource, change) == change.live)
 
 
 def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
@@ -52,7 +71,7 @@ def not_stored(resource: Resource, change: Change) -> bool:
 def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
     """True when live still holds what the last apply said: only Git, or the Application's own parameters, have moved."""
     if not (change.writer is None or by_argocd(change.writer)):
-        return False
+        return confirmed(resource, change)
     if last_applied(resource) is None or change.secret:
         return not settled(app)
     return bool(applied_value(resource, change) == change.live)
