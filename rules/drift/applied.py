@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare
+from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare, managed_fields
 from argolint.operations import awaits_sync
-from argolint.values import get, items
+from argolint.values import dig, get, items, join_pointer
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
@@ -26,15 +26,32 @@ def applied_value(resource: Resource, change: Change) -> Json:
 
 
 def settled(app: App) -> bool:
-    """True when the very revision that Argo CD compares with was synced: by the last operation, or as history tells (which
-    holds whole and successful syncs only)."""
+    """True when the very revision that Argo CD compares with, and its parameters, were synced: by the last operation, or as
+    history tells (which holds whole and successful syncs only)."""
     if not app.revisions:
         return False
     operation = app.operation
     if operation is not None and operation.phase == "Succeeded" and operation.revisions == app.revisions:
-        return True
+        synced, compared = _sources(operation.raw.get("syncResult")), _sources(dig(app.status, "sync", "comparedTo"))
+        return bool(not synced or synced == (compared or synced))
     latest = items(app.status, "history")[-1:]
     return any(tuple(entry.get("revisions") or (entry.get("revision"),)) == app.revisions for entry in latest)
+
+
+def _sources(told: object) -> Json:
+    """What was rendered, Helm values and image overrides included; None when the server does not tell."""
+    return dig(told, "sources") or dig(told, "source")
+
+
+def confirmed(resource: Resource, change: Change) -> bool:
+    """True when Argo CD's own last apply said what live says: whoever wrote the value, Git agreed to it then.
+
+    An object that kubectl or Helm made before it was adopted keeps them as writers of every field that never changed.
+    """
+    if resource.live is None or change.secret or change.live is MISSING:
+        return False
+    noted = managed_fields.writer(resource.live, join_pointer("metadata", "annotations", compare.LAST_APPLIED))
+    return by_argocd(noted) and bool(applied_value(resource, change) == change.live)
 
 
 def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
@@ -57,7 +74,7 @@ def not_stored(resource: Resource, change: Change) -> bool:
 def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
     """True when live still holds what the last apply said: only Git, or the Application's own parameters, have moved."""
     if not (change.writer is None or by_argocd(change.writer)):
-        return False
+        return confirmed(resource, change)
     if last_applied(resource) is None or change.secret:
         return not settled(app)
     return awaits_sync(resource, change)

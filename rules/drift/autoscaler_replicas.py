@@ -34,7 +34,7 @@ from argolint import (
     Want,
     narrowest_ignore,
 )
-from argolint.values import dig
+from argolint.values import annotations_of, dig
 
 from .edits import remove
 from .fields import finding, matching, pointers, value, writer
@@ -44,16 +44,19 @@ from .writers import is_sort
 _SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
 _REPLICAS = "/spec/replicas"
+_PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
 
 
 @dataclass(frozen=True)
 class Scaler:
-    """An autoscaler of one workload, and the application that manages it; KEDA's own bounds default to 0 and 100."""
+    """An autoscaler of one workload, and the application that manages it; KEDA's own bounds default to 0 and 100, and an
+    annotation pauses it."""
 
     app: AppRef
     id: ResourceId
     low: int
     high: int
+    paused: bool = False
 
     def __str__(self) -> str:
         return f"{self.id} ({self.low} to {self.high} replicas)"
@@ -87,8 +90,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         scaler = _scaler_of(app, resource)
         quiet = not any(_scaled(resource, change) for change in resource.changes)
         if (
-            resource.live is not None
-            and scaler is not None
+            scaler is not None
+            and resource.live is not None
+            and not _rests(resource, scaler)
             and scaler.low < scaler.high
             and quiet
             and not ignores(app, fleet, resource, _REPLICAS)
@@ -109,6 +113,12 @@ def _fought(app: App, resource: Resource, changes: tuple[Change, ...], scaler: S
         severity="error" if app.self_heal else None,
         related=_related(scaler),
     )
+
+
+def _rests(resource: Resource, scaler: Scaler) -> bool:
+    """True when nothing scales now: KEDA is paused, or the workload was put to 0, which switches an HPA off (ScalingDisabled)."""
+    asleep = scaler.id.kind == "HorizontalPodAutoscaler" and dig(resource.live, "spec", "replicas") == 0
+    return scaler.paused or asleep
 
 
 def _latent(app: App, resource: Resource, scaler: Scaler) -> Iterator[Finding]:
@@ -172,7 +182,10 @@ def _scaler(owner: AppRef, candidate: Resource, spec: Object) -> Scaler:
     if candidate.kind == "ScaledObject":
         names, low, high = ("minReplicaCount", "maxReplicaCount"), 0, 100
     given = [bound if isinstance(bound := spec.get(name), int) else None for name in names]
-    return Scaler(owner, candidate.id, low if given[0] is None else given[0], high if given[1] is None else given[1])
+    paused = any(annotations_of(candidate.any).get(name, "false") != "false" for name in _PAUSED)
+    return Scaler(
+        owner, candidate.id, low if given[0] is None else given[0], high if given[1] is None else given[1], paused
+    )
 
 
 RULE = Rule(

@@ -61,7 +61,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     refused = tuple(refusals(app, _MESSAGE))
     seen = False
     for resource in app.resources:
-        repeats = tuple(_repeats(resource.desired)) if resource.desired and resource.kind in _WORKLOADS else ()
+        repeats = tuple(_repeats(resource.desired)) if resource.kind in _WORKLOADS and resource.desired else ()
         if repeats:
             seen = True
             yield _finding(app, resource, repeats, refused)

@@ -19,7 +19,7 @@ from dataclasses import replace
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
 from argolint.managed_fields import managers
 
-from .applied import not_stored
+from .applied import confirmed, not_stored
 from .edits import write_live
 from .fields import finding, value
 from .grammar import hollow
@@ -68,7 +68,7 @@ def _sync(app: App, resource: Resource) -> str:
 def _edit(resource: Resource, change: Change) -> Change | None:
     """The change when a person made it. A removed field has no writer of its own: then the person who wrote to the object last."""
     if is_sort(change.writer, "person"):
-        return change
+        return None if confirmed(resource, change) else change
     if resource.live is None or not not_stored(resource, change) or hollow(change.desired):
         return None
     last = managers(resource.live)[-1:]

@@ -17,6 +17,7 @@ Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. What only
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from argolint import App, Edit, Event, Finding, Fix, Fleet, Location, Related, Resource, Rule, Severity, Symptom, Want
 from argolint.values import age_text, dig, excerpt, items
@@ -65,9 +66,23 @@ def _unhealthy(app: App, options: Patience) -> Iterator[Resource]:
 
 
 def _late(app: App, resource: Resource, options: Patience) -> bool:
-    if resource.kind in _RUN_TO_THEIR_END:
+    if resource.kind in _RUN_TO_THEIR_END or _awaits_a_run(app, resource):
         return False
-    return overdue(app, waiting_since(resource), allowed(resource, options.span))
+    return overdue(app, _last_step(app, resource), allowed(resource, options.span))
+
+
+def _awaits_a_run(app: App, resource: Resource) -> bool:
+    """True while an analysis or a job that belongs to it is under way: a Rollout's step takes as long as that takes."""
+    return any(
+        node.id.kind in _RUN_TO_THEIR_END and node.health.status == "Progressing"
+        for node in app.descendants(resource.uid)
+    )
+
+
+def _last_step(app: App, resource: Resource) -> datetime | None:
+    """When it last got on: its own times, or a pod that was made for it, so that a long rolling update is no standstill."""
+    pods = (node.created_at for node in app.descendants(resource.uid) if node.id.kind == "Pod")
+    return max((t for t in (waiting_since(resource), *pods) if t is not None), default=None)
 
 
 def _any_object_is(app: App, status: str) -> bool:
@@ -78,7 +93,7 @@ def _finding(app: App, resource: Resource) -> Finding:
     status = resource.health.status
     reason, evidence = _reason(app, resource)
     waits = status == "Progressing"
-    age = waited(app, waiting_since(resource))
+    age = waited(app, _last_step(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits else "error"
     told = f': "{reason}"' if reason else ", and neither its status nor its Events tell why"

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from argolint import (
     App,
@@ -41,6 +41,8 @@ from argolint.operations import consequences
 from argolint.values import age_text, excerpt, items
 
 from ..health import _pods as pods  # noqa: TID252 - the package is installed under another name than its folder
+
+_OF_THEIR_OWN = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,9 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         yield _finding(app, operation, None, None, "")
         return
     node = _node(app, awaited)
-    trouble = next(iter(pods.troubles_below(app, node)), None) if node else None
-    running = (
-        node is not None
-        and trouble is None
-        and any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
-    )
+    told = pods.troubles_below(app, node) if node else ()
+    trouble = next((t for t in told if t.failed or _older(app, t.since, options.minutes)), None)
+    running = node is not None and trouble is None and _under_way(app, node)
     if running and not _long(app, operation, options.running_minutes):
         return
     why = _why(app, awaited, node, trouble, running=running)
@@ -91,7 +90,18 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
 def _long(app: App, operation: Operation, minutes: int) -> bool:
     if operation.phase not in ("Running", "Terminating") or operation.waiting_to_retry:
         return False
-    return operation.started_at is None or app.observed_at - operation.started_at > timedelta(minutes=minutes)
+    return _older(app, operation.started_at, minutes)
+
+
+def _older(app: App, since: datetime | None, minutes: int) -> bool:
+    """True for what began more than so many minutes ago; what has no time is taken as old."""
+    return since is None or app.observed_at - since > timedelta(minutes=minutes)
+
+
+def _under_way(app: App, node: Node) -> bool:
+    """A pod of it runs, or it is a run or an Application of its own that has not failed."""
+    own = node.id.kind in _OF_THEIR_OWN and node.health.status == "Progressing"
+    return own or any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
 
 
 def _node(app: App, awaited: Awaited) -> Node | None:
