@@ -23,7 +23,7 @@ from argolint.model import AppRef, Finding, Location, Note, Severity, Source
 from argolint.notes import PREFIX
 from argolint.report import Report
 from argolint.rule import Rule
-from argolint.values import plain
+from argolint.values import join_pointer, plain
 
 UNUSED = Rule(
     id="suppression-unused",
@@ -160,7 +160,7 @@ def _fits(entry: Ignore, finding: Finding) -> bool:
 def _complaints(outcome: Outcome, wishes: Wishes, used: set[object]) -> Iterator[tuple[Rule, Finding]]:
     failed = {f.app for f in outcome.failures}
     for note in outcome.notes:
-        at = Location(note.app, note.resource)
+        at = Location(note.app, note.resource, join_pointer("metadata", "annotations", PREFIX + note.rule))
         if note.rule not in wishes.known_rules:
             yield (
                 INVALID,

@@ -129,7 +129,7 @@ def crd(**data_fields: Any) -> dict[str, Any]:
     """The operator's CRD with these fields of remoteRef and otherwise what every version since v2.7.0 has."""
     remote = {"metadataPolicy": {}, "conversionStrategy": {}, "nullBytePolicy": {}, **data_fields}
     entry = {"sourceRef": {}, "remoteRef": {"properties": remote}}
-    rewrite = {"items": {"properties": {"transform": {}, "merge": {}}}}
+    rewrite: dict[str, Any] = {"items": {"properties": {"transform": {}, "merge": {}}}}
     spec = {
         "data": {"items": {"properties": entry}},
         "dataFrom": {"items": {"properties": {"rewrite": rewrite}}},
