@@ -78,6 +78,9 @@ def _reason(
     by_label = fleet.tracking_method == "label"
     release = annotations_of(live).get("meta.helm.sh/release-name")
     named = fleet.app_of_instance(owner)
+    if by_label and resource is not None and resource.kind == "CustomResourceDefinition":
+        text = "Argo CD puts no tracking data on CRDs, and the chart's own instance label stays"
+        return text, True, (_by_annotation(), _untrack(fleet, resource))
     if release and release == owner:
         where = annotations_of(live).get("meta.helm.sh/release-namespace") or app.destination_namespace
         text = f"it is the Helm release that installed the object in namespace {where}"
@@ -88,9 +91,6 @@ def _reason(
     if named is not None:
         text = "the Application of that name does not hold the object any more, or its metadata was copied"
         return text, False, (_adopt(app), _untrack(fleet, resource)) if resource else (_adopt(app),)
-    if by_label and resource is not None and resource.kind == "CustomResourceDefinition":
-        text = "Argo CD puts no tracking data on CRDs, and the chart's own instance label stays"
-        return text, True, (_by_annotation(), _untrack(fleet, resource))
     if by_label:
         manager = labels_of(live).get("app.kubernetes.io/managed-by")
         text = f"the label {fleet.label_key} was written by {manager or 'another tool or a deleted Application'}"

@@ -19,7 +19,7 @@ Sources: gitops-engine/pkg/sync/sync_context.go (pruneObject); kubernetes.io, co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import (
     App,
@@ -43,53 +43,40 @@ from .handover import guard, prunes, unguard
 from .references import User, made_secret, users
 from .tracking import copied_tracking
 
-_NAMED_BY = (
-    ("apps", "Deployment"),
-    ("apps", "StatefulSet"),
-    ("apps", "DaemonSet"),
-    ("batch", "CronJob"),
-    ("batch", "Job"),
-    ("networking.k8s.io", "Ingress"),
-    ("gateway.networking.k8s.io", "Gateway"),
-    ("rbac.authorization.k8s.io", "RoleBinding"),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
-    ("external-secrets.io", "ExternalSecret"),
-    ("external-secrets.io", "SecretStore"),
-    ("external-secrets.io", "ClusterSecretStore"),
-)
-"""Kinds of other applications that are looked into."""
-_REFERABLE = frozenset(
-    [
-        "Secret",
-        "ConfigMap",
-        "ServiceAccount",
-        "PersistentVolumeClaim",
-        "Role",
-        "ClusterRole",
-        "StorageClass",
-        "PriorityClass",
-        "IngressClass",
-        "Service",
-        "SecretStore",
-        "ClusterSecretStore",
-    ]
-)
+_PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))
+_INGRESS = ("networking.k8s.io", "Ingress")
+_BINDINGS = (("rbac.authorization.k8s.io", "RoleBinding"), ("rbac.authorization.k8s.io", "ClusterRoleBinding"))
+_STORES = (("external-secrets.io", "SecretStore"), ("external-secrets.io", "ClusterSecretStore"))
+_NAMED_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "Secret": (*_PODS, _INGRESS, ("gateway.networking.k8s.io", "Gateway"), *_STORES),
+    "ConfigMap": _PODS,
+    "ServiceAccount": (*_PODS, *_BINDINGS),
+    "PersistentVolumeClaim": _PODS,
+    "PriorityClass": _PODS,
+    "Role": _BINDINGS,
+    "ClusterRole": _BINDINGS,
+    "StorageClass": (("", "PersistentVolumeClaim"), ("apps", "StatefulSet")),
+    "IngressClass": (_INGRESS,),
+    "Service": (_INGRESS,),
+    "SecretStore": (("external-secrets.io", "ExternalSecret"),),
+    "ClusterSecretStore": (("external-secrets.io", "ExternalSecret"),),
+}
+"""Kinds of other applications that may name an object of this kind, and are looked into."""
 _PEERS = 40
 """How many objects of other applications one application may cost."""
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Objects of other applications that could name what this one drops."""
-    dropped = [r.id for r in _dropped(app, fleet) if r.kind in _REFERABLE]
-    asked = 0
-    for group, kind in _NAMED_BY if dropped else ():
-        for key in fleet.of_kind(app.cluster, group, kind):
-            if not any(_within_reach(key.namespace, id_) for id_ in dropped):
-                continue
-            for owner in fleet.owners(key):
-                if owner != app.ref and asked < _PEERS:
-                    asked += 1
-                    yield Want("peer", ResourceId(group, kind, key.namespace, key.name, "", key.cluster), app=owner)
+    asked: set[Want] = set()
+    for resource in _dropped(app, fleet):
+        for group, kind in _NAMED_BY.get(resource.kind, ()) if prunes(app, resource) == "automatic" else ():
+            for key in fleet.of_kind(app.cluster, group, kind):
+                for owner in fleet.owners(key) if _within_reach(key.namespace, resource.id) else ():
+                    if owner != app.ref and len(asked) < _PEERS:
+                        peer = ResourceId(group, kind, key.namespace, key.name, "", key.cluster)
+                        asked.add(Want("peer", peer, app=owner))
+    yield from sorted(asked, key=repr)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -118,6 +118,17 @@ def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
     return app if not app.resources or not app.desired_known else None
 
 
+_DEPLOYERS = (
+    "argocd",
+    "helm",
+    "kubectl",
+    "Terraform",
+    "terraform",
+    "pulumi",
+    "kustomize-controller",
+    "helm-controller",
+)
+"""Field managers of tools that write whole manifests: what they write is nobody's copy."""
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -134,7 +145,7 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
     if not tracking.own:
         return True
     managers = {w.manager for w in managed_fields.managers(live)}
-    if any(m.startswith("argocd") for m in managers):
+    if any(m.startswith(_DEPLOYERS) for m in managers):
         return False
     applied = annotations_of(live).get(_APPLIED)
     if applied:
