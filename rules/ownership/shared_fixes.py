@@ -10,6 +10,7 @@ import yaml
 
 from argolint import Edit, Fix, Json
 from argolint.model import FixTarget
+from argolint.values import annotations_of
 
 from . import handover
 from .sharing import Party, Shared, enumerated
@@ -25,8 +26,12 @@ _MERGED = {"ClusterRoleBinding": "subjects", "RoleBinding": "subjects", "Cluster
 
 def fixed_names(shared: Shared) -> Iterator[str]:
     """Why no value of the chart can give each release its own name, where that is known."""
-    for label in sorted({s["chart"] for p in shared.parties for s in p.switches if not s["rename"]}):
+    for label in sorted({s["chart"] for p in shared.parties for s in p.switches if s["fixed"] and not s["rename"]}):
         yield f"chart {label} has no value that renames it: unique names are no way out"
+    rendered = [p for p in shared.parties if p.tool == "Helm" and not p.switches and p.release]
+    if rendered and not any(p.release in shared.id.name for p in rendered):
+        releases = enumerated(sorted({f'"{p.release}"' for p in rendered}), "release")
+        yield f"the name does not hold the release name ({releases}): fullnameOverride or another releaseName will not change it"
 
 
 def fixes(shared: Shared) -> Iterator[Fix]:
@@ -43,7 +48,8 @@ def fixes(shared: Shared) -> Iterator[Fix]:
         "application",
         f"spec of {shared.names(shared.parties)}",
         Edit("yaml", "spec:\n  syncPolicy:\n    syncOptions:\n    - FailOnSharedResource=true\n"),
-        caveat="a guard and no cure: while the object is shared, every sync of an Application that does not own it fails",
+        caveat="a guard and no cure: add it to the options that are there; while the object is shared, every sync of an"
+        " Application that does not own it fails",
     )
 
 
@@ -119,6 +125,8 @@ def _losses(shared: Shared, keeper: Party, switch: Mapping[str, Json] | None) ->
         yield f"first put into {shared.name(keeper)} what all need: the others then run with its {fields}"
     if switch and switch["part"]:
         yield "the chart can only switch the whole component off"
+    if switch and switch["note"]:
+        yield str(switch["note"])
 
 
 def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str:
@@ -131,6 +139,10 @@ def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str
         'where an app of apps makes them all, the owner syncs first: metadata.annotations argocd.argoproj.io/sync-wave: "-1"'
         " on that Application (Argo CD waits for it only with a health check for argoproj.io/Application in argocd-cm)"
     )
+    if any(handover.SYNC_OPTIONS in annotations_of(p.content) for p in shared.parties):
+        off.append(
+            f"Prune=false,Delete=false in {handover.SYNC_OPTIONS} of the manifest, which else undoes steps 1 and 5"
+        )
     if keeper is None:
         off.insert(0, "to the shared Application: the manifest below")
     told = [p.app for p in leavers]
@@ -209,18 +221,28 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
     if not leavers or shared.id.kind in _NAME_IS_MEANING:
         return
     party = leavers[-1]
-    if party.switches:
-        rename = next((s for s in party.switches if s["rename"]), None)
-        if rename:
+    rename = next((s for s in party.switches if s["rename"]), None)
+    derived = not any(s["fixed"] for s in party.switches) if party.switches else party.release in shared.id.name
+    if rename:
+        yield Fix(
+            f"Give the release of {shared.name(party)} its own name",
+            "helm-values",
+            rename["where"],
+            Edit("yaml", rename["rename"]),
+            caveat="an override renames other objects of the chart too: new ones are made, the old ones pruned, and"
+            " data of StatefulSets does not follow",
+        )
+    elif party.switches or (party.tool == "Helm" and party.chart):
+        if derived and party.release != party.app.name:
             yield Fix(
                 f"Give the release of {shared.name(party)} its own name",
-                "helm-values",
-                rename["where"],
-                Edit("yaml", rename["rename"]),
-                caveat="an override renames other objects of the chart too: new ones are made, the old ones pruned, and"
-                " data of StatefulSets does not follow",
+                "application",
+                f"the Helm source of Application {party.app}",
+                Edit("yaml", f"spec:\n  source:\n    helm:\n      releaseName: {party.app.name}\n"),
+                caveat="helps only where the chart derives the name from the release; the whole release is made anew under"
+                " the new name and the old one pruned, and data of StatefulSets does not follow",
             )
-    elif party.tool == "Helm" and not party.chart:
+    elif party.tool == "Helm":
         apart = len({p.namespace for p in firm}) == len(firm)
         if not apart and len({p.release for p in firm}) < len(firm):
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -13,6 +14,7 @@ from argolint import App, Json, Resource
 from ..nondeterminism.charts import (  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
     Release,
     SharedGroup,
+    catalogue,
     release_of,
 )
 
@@ -31,6 +33,7 @@ def switches(app: App, resource: Resource, found: Sequence[Release]) -> list[Map
     fixed      every release gets the same name
     off        YAML texts, each of which alone switches the object off; `part` says that a whole component goes with it
     spec       `off` belongs into the Application's spec, not into values
+    note       a remark of the record, may be empty
     rename     YAML text that gives this release its own name; empty when the chart knows none
     """
     mine = release_of(resource, found)
@@ -43,12 +46,20 @@ def switches(app: App, resource: Resource, found: Sequence[Release]) -> list[Map
 
 def _groups(release: Release, resource: Resource) -> Sequence[SharedGroup]:
     """The groups of the chart that name the object; else those that name its kind and count the rest (`and 6 more`)."""
-    groups = [g for g in release.shared() if resource.kind in g.resources]
+    groups = [g for g in _shared(release) if resource.kind in g.resources]
     exact = [g for g in groups if any(_names(release, n, resource) for n in g.resources[resource.kind])]
     if exact:
         return exact
     rest = [g for g in groups if any(_MORE.fullmatch(n) for n in g.resources[resource.kind])]
     return [g for g in rest if any(resource.name.startswith(f"{full}-") for full in release.fullnames)]
+
+
+def _shared(release: Release) -> Iterator[SharedGroup]:
+    """The groups of every record of this chart that hold for this version: a chart may be recorded at several versions."""
+    known = release.known
+    for chart in catalogue() if known else ():
+        if known and chart.name == known.name and set(chart.repositories) & set(known.repositories):
+            yield from replace(release, known=chart).shared()
 
 
 def _names(release: Release, template: str, resource: Resource) -> bool:
@@ -59,17 +70,27 @@ def _names(release: Release, template: str, resource: Resource) -> bool:
 
 
 def _switch(app: App, resource: Resource, release: Release, group: SharedGroup) -> Mapping[str, Json]:
-    ways = [*group.toggle, *group.component_switch]
+    ways = sorted([*group.toggle, *group.component_switch], key=_changes_more)
     inside = [w for w in ways if any(key.endswith(_IN_APPLICATION) for key in w)]
     return {
         "chart": release.label,
-        "where": f"spec of Application {app.ref}" if inside else release.values_at,
+        "where": f"the Helm source of Application {app.ref}" if inside else _values_at(app, release),
         "fixed": group.scope == "fixed",
         "off": [_spec(w) for w in inside] or [release.values_block(w) for w in ways],
         "part": not group.toggle,
+        "note": group.note,
         "spec": bool(inside),
         "rename": "".join(_renames(app, resource, release, group)),
     }
+
+
+def _changes_more(way: Mapping[str, Any]) -> bool:
+    """A key that is set to something else than false turns another feature on: the second choice."""
+    return any(value is not False for value in way.values())
+
+
+def _values_at(app: App, release: Release) -> str:
+    return release.values_at.replace("the Application's ", f"Application {app.ref}: ")
 
 
 def _spec(way: Mapping[str, Any]) -> str:
