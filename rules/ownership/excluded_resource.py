@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
 
@@ -109,7 +110,7 @@ def _fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
         "Take the object out of the manifests",
         "manifest",
         where,
-        Edit("command", f"grep -rn -- '{resource.name}' {source.get('path') or '.'}\n"),
+        Edit("command", f"grep -rn -- {quote(resource.name)} {quote(str(source.get('path') or '.'))}\n"),
         caveat="nothing changes on the cluster: Argo CD does not apply it today either",
         safe=True,
     )

@@ -7,6 +7,7 @@ annotation `sync-options` holds `Prune=false` (gitops-engine/pkg/sync/sync_conte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Literal
 
 from argolint import App, AppRef, Resource, ResourceId
@@ -18,9 +19,12 @@ SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 
 
 def kubectl_name(resource: ResourceId) -> str:
-    """The object for kubectl, by its full name: short names can mean another group's kind."""
+    """The object for kubectl, by its full name: short names can mean another group's kind.
+
+    Names of roles may hold any character but `/` and `%`, so a name is quoted for the shell.
+    """
     kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
-    return f"{kind} {resource.name}" + (f" -n {resource.namespace}" if resource.namespace else "")
+    return f"{kind} {quote(resource.name)}" + (f" -n {resource.namespace}" if resource.namespace else "")
 
 
 def guard(resource: ResourceId) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
 from argolint.diff import differences
@@ -94,12 +95,13 @@ def _values(copies: list[Object], fields: list[str]) -> Iterator[str]:
 def _fix(app: App, resource: ResourceId, fields: list[str]) -> Fix:
     places = [s for s in app.sources if s.get("path") or s.get("chart")]
     where = " and ".join(f"{s.get('path') or s.get('chart')} of {s.get('repoURL')}" for s in places) or "the source"
+    folder = str(places[0].get("path") or ".") if places else "."
     keep = f"keep the values wanted of {', '.join(fields[:3])}" if fields else "the copies are equal"
     return Fix(
         "Delete all copies but one",
         "manifest",
         where,
-        Edit("command", f"grep -rn -- '{resource.name}' {places[0].get('path') or '.' if places else '.'}\n"),
+        Edit("command", f"grep -rn -- {quote(resource.name)} {quote(folder)}\n"),
         caveat=f"{keep}; of two subcharts or a chart's crds/ switch one off by its value (skipCrds for crds/)",
         safe=not fields,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 import yaml
@@ -206,7 +207,7 @@ def _off(shared: Shared, party: Party) -> str:
         return f"{shared.name(party)}: find the value of {place} that switches it off (`helm show values`)"
     if party.tool == "Helm":
         return (
-            f"{place}: put the template that renders it (grep -rn '{name}' {party.path}/templates) behind a value of its own:"
+            f"{place}: put the template that renders it (grep -rn -- {quote(name)} {quote(party.path)}/templates) behind a value of its own:"
             " {{- if .Values.<part>.createShared }} ... {{- end }}, false by default"
         )
     if party.tool == "Kustomize":

@@ -11,12 +11,8 @@ import yaml
 
 from argolint import App, Json, Resource
 
-from ..nondeterminism.charts import (  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
-    Release,
-    SharedGroup,
-    catalogue,
-    release_of,
-)
+from ..nondeterminism.catalogue import SharedGroup, by_name  # noqa: TID252
+from ..nondeterminism.charts import Release, release_of  # noqa: TID252
 
 _IN_APPLICATION = " (Application)"
 """Marks a key of charts.yaml that is a field of the Application rather than a value of the chart."""
@@ -57,8 +53,8 @@ def _groups(release: Release, resource: Resource) -> Sequence[SharedGroup]:
 def _shared(release: Release) -> Iterator[SharedGroup]:
     """The groups of every record of this chart that hold for this version: a chart may be recorded at several versions."""
     known = release.known
-    for chart in catalogue() if known else ():
-        if known and chart.name == known.name and set(chart.repositories) & set(known.repositories):
+    for chart in by_name()[known.name] if known else ():
+        if known and set(chart.repositories) & set(known.repositories):
             yield from replace(release, known=chart).shared()
 
 
