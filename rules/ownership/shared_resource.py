@@ -190,7 +190,8 @@ def _consequence(shared: Shared, owner: Party | None) -> str:
     healing = [p for p in shared.parties if p.self_heal]
     if len(healing) > 1:
         counts = enumerated([str(p.attempts) for p in healing], "count")
-        return f"their self-heals take it from each other without end ({counts} attempts so far), and {lost}"
+        tried = f" ({counts} attempts so far)" if any(p.attempts for p in healing) else ""
+        return f"their self-heals take it from each other without end{tried}, and {lost}"
     return f"{f'the last sync wins for {all_}' if shared.fields else 'each sync takes it over'}, and {lost}"
 
 

@@ -11,8 +11,8 @@ import yaml
 
 from argolint import App, Json, Resource
 
-from ..nondeterminism.catalogue import SharedGroup, by_name  # noqa: TID252
-from ..nondeterminism.charts import Release, release_of  # noqa: TID252
+from ..nondeterminism.catalogue import SharedGroup, by_name  # noqa: TID252 - as in sharing.py
+from ..nondeterminism.charts import Release, release_of  # noqa: TID252 - as in sharing.py
 
 _IN_APPLICATION = " (Application)"
 """Marks a key of charts.yaml that is a field of the Application rather than a value of the chart."""
