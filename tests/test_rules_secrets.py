@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -430,6 +431,54 @@ def test_metadata_is_kept_without_argo_cds_own() -> None:
 
 def test_a_backend_without_successor_is_not_converted() -> None:
     assert convert(old("alicloudSecretsManager", data=[{"key": "a", "name": "a"}]), "db-eso") is None
+
+
+BROKEN = {
+    "apiVersion": "external-secrets.io/v1",
+    "kind": "ExternalSecret",
+    "metadata": {"name": "db", "namespace": "shop", "labels": {"a": "b"}, "annotations": {"a": "b"}},
+    "spec": {
+        "refreshInterval": "1m",
+        "secretStoreRef": {"kind": "SecretStore", "name": "vault"},
+        "target": {
+            "name": "db",
+            "creationPolicy": "Owner",
+            "deletionPolicy": "Merge",
+            "template": {"data": {"a": "b"}},
+        },
+        "data": [
+            {"secretKey": "a", "remoteRef": {"key": "k", "property": "p"}, "sourceRef": {"storeRef": {"name": "x"}}}
+        ],
+        "dataFrom": [
+            {"sourceRef": {"generatorRef": {"kind": "Password", "name": "pw"}}},
+            {"find": {"name": {"regexp": ".*"}}},
+        ],
+    },
+}
+
+
+def _places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [each for key, child in pairs for each in ((*path, key), *_places(child, (*path, key)))]
+
+
+@pytest.mark.parametrize("junk", [None, "x", 3, [], {}, ["x"], [None]], ids=repr)
+def test_no_manifest_however_broken_stops_a_rule(junk: Any) -> None:
+    rules = [r for r in load_rules().values() if r.family == "secrets"]
+    apps = []
+    for number, path in enumerate(p for p in _places(BROKEN) if p[0] != "kind" and p[:2] != ("metadata", "name")):
+        obj = copy.deepcopy(BROKEN)
+        place: Any = obj
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = junk
+        if path[0] == "spec" or path[:2] in (("metadata", "labels"), ("metadata", "annotations")):
+            apps.append(
+                {"name": f"app-{number}", "status": {"health": {"status": "Degraded"}}, "resources": [{"desired": obj}]}
+            )
+    found = testing.check(testing.Fixture(Path("broken.yaml"), {"about": "broken", "apps": apps}), rules)
+    assert found.findings
+    assert [f.error for f in found.failures] == []
 
 
 def test_three_thousand_healthy_external_secrets_cost_no_request_beyond_the_states() -> None:

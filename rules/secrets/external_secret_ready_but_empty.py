@@ -22,8 +22,8 @@ docs/guides/ownership-deletion-policy.md; issues 2583 and 2693 (v0.9.3 and v0.9.
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
-from argolint.values import dig, items, parse_time
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, ResourceKey, Rule, Want
+from argolint.values import dig, items, mapping, parse_time
 
 from . import external_secret as es
 
@@ -131,8 +131,8 @@ def _retained(app: App, resource: Resource) -> Finding:
     there = _secret(app, resource) is not None
     state = f'its Secret "{secret}" keeps old data' if there else f'there is no Secret "{secret}"'
     field = "dataFrom" if items(resource.live, "spec", "dataFrom") else "data"
-    entry: Object = next(iter(items(resource.live, "spec", field)), {})
-    inner = next((name for name in ("find", "extract", "remoteRef", "sourceRef") if name in entry), "")
+    entry = next(iter(items(resource.live, "spec", field)), None)
+    inner = next((name for name in ("find", "extract", "remoteRef", "sourceRef") if dig(entry, name)), "")
     fixes = (
         Fix(
             "Correct the key or the expression, or create the keys at the provider",
@@ -192,7 +192,7 @@ def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
     live = app.evidence.get(Want("live", secret.id)) if secret is not None else None
     if live is None:
         return
-    held = {*(dig(live, "data") or {}), *(dig(live, "stringData") or {})}
+    held = {*mapping(live, "data"), *mapping(live, "stringData")}
     missing = {key: pointer for key, pointer in _keys(resource).items() if key not in held}
     if missing:
         names = ", ".join(f'"{key}"' for key in missing)
@@ -219,15 +219,15 @@ def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
 
 def _keys(resource: Resource) -> dict[str, str]:
     """The keys that the Secret must have, with the pointer of what makes each; empty when that cannot be told."""
-    template = dig(resource.live, "spec", "target", "template") or {}
+    template = mapping(resource.live, "spec", "target", "template")
     if template.get("templateFrom"):
         return {}
     if template.get("data") and template.get("mergePolicy") != "Merge":
         return {}  # a template with a missing value is an error of its own
     return {
-        str(entry.get("secretKey")): f"/spec/data/{index}/remoteRef/key"
+        str(dig(entry, "secretKey")): f"/spec/data/{index}/remoteRef/key"
         for index, entry in enumerate(items(resource.live, "spec", "data"))
-        if entry.get("secretKey")
+        if dig(entry, "secretKey")
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from argolint import App, AppRef, Fleet, Object, Resource, Want
-from argolint.values import dig, items
+from argolint.values import dig, items, mapping
 
 from . import external_secret as es
 
@@ -47,7 +47,7 @@ class Store:
     @property
     def provider(self) -> str:
         """The first key of spec.provider: aws, vault, gcpsm, azurekv, kubernetes, fake, webhook and so on."""
-        return next(iter(dig(self.resource.any if self.resource else None, "spec", "provider") or {}), "")
+        return next(iter(mapping(self.resource.any if self.resource else None, "spec", "provider")), "")
 
     def admits(self, namespace: str) -> bool | None:
         """spec.conditions of a ClusterSecretStore; None when only labels of the Namespace could tell."""
@@ -58,9 +58,9 @@ class Store:
         for each in conditions:
             if namespace in items(each, "namespaces"):
                 return True
-            if any(_matches(pattern, namespace) for pattern in items(each, "namespaceRegexes")):
+            if any(_matches(str(pattern), namespace) for pattern in items(each, "namespaceRegexes")):
                 return True
-            unknown = unknown or bool(each.get("namespaceSelector"))
+            unknown = unknown or bool(dig(each, "namespaceSelector"))
         return None if unknown else False
 
 
