@@ -226,6 +226,23 @@ def test_advice_is_for_causes_that_exist() -> None:
         ("unable to access Secret from SecretManager Client: rpc error: code = NotFound", "not-found", ("", 0)),
         ('cannot get Kubernetes secret "k" from namespace "n": secrets "k" not found', "store-credential", ("", 0)),
         ("unable to get secret: context deadline exceeded", "network", ("", 0)),
+        (
+            "unable to log in to auth method: Put https://vault/v1/auth/kubernetes/login: dial tcp: lookup vault: no such host",
+            "network",
+            ("", 0),
+        ),
+        (
+            "no EC2 IMDS role found, operation error ec2imds: GetMetadata, dial tcp 169.254.169.254:80: i/o timeout",
+            "auth",
+            ("", 0),
+        ),
+        (
+            'failed calling webhook "x": Post https://x: dial tcp 10.0.0.1:443: connect: connection refused',
+            "admission",
+            ("", 0),
+        ),
+        ("invalid service account token, please make sure you provide a valid one", "auth", ("", 0)),
+        ('error fetching templateFrom data: secrets "layout" not found', "template", ("", 0)),
         ("You can't perform this operation on the secret because it was marked for deletion.", "not-found", ("", 0)),
     ],
 )
