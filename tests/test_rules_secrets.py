@@ -11,11 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from argolint_rules.secrets import external_secret, sync_error
+from argolint_rules.secrets import external_secret, stores, sync_error
 from argolint_rules.secrets.kes import convert
 from argolint_rules.secrets.operator_version import OperatorVersion, operator_version, parse, text
 
-from argolint import engine, testing
+from argolint import Resource, ResourceId, engine, testing
 from argolint.app import App, app_from_list
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.knowledge import load
@@ -354,8 +354,8 @@ def test_generated_manifests_validate_against_the_operators_own_schema(name: str
     assert made is not None
     for manifest in made.manifests:
         jsonschema.validate(manifest, schemas()[manifest["kind"]])
-    stores = {m["metadata"]["name"] for m in made.manifests[:-1]}
-    assert made.external_secret["spec"]["secretStoreRef"]["name"] in stores
+    made_stores = {m["metadata"]["name"] for m in made.manifests[:-1]}
+    assert made.external_secret["spec"]["secretStoreRef"]["name"] in made_stores
 
 
 def spec_of(name: str) -> dict[str, Any]:
@@ -448,6 +448,28 @@ def test_metadata_is_kept_without_argo_cds_own() -> None:
 
 def test_a_backend_without_successor_is_not_converted() -> None:
     assert convert(old("alicloudSecretsManager", data=[{"key": "a", "name": "a"}]), "db-eso") is None
+
+
+@pytest.mark.parametrize(
+    ("conditions", "admitted"),
+    [
+        ([], True),
+        ([{"namespaces": ["web"]}, {"namespaces": ["shop"]}], True),
+        ([{"namespaces": ["web"]}], False),
+        ([{"namespaceRegexes": ["^shop$|^web-.*"]}], True),
+        ([{"namespaceRegexes": ["^web-.*"]}], False),
+        ([{"namespaceRegexes": ["^(a+)+$"]}], None),
+        ([{"namespaceRegexes": ["a*b*c*d*e*"]}], None),
+        ([{"namespaceSelector": {"matchLabels": {"team": "a"}}}], None),
+    ],
+)
+def test_a_cluster_store_admits_namespaces_by_its_conditions(conditions: list[Any], admitted: bool | None) -> None:
+    obj = {"spec": {"conditions": conditions}}
+    resource = Resource(
+        ResourceId("external-secrets.io", "ClusterSecretStore", "", "vault"), live_state=obj, live_known=True
+    )
+    ref = external_secret.StoreRef("ClusterSecretStore", "vault", "/spec/secretStoreRef")
+    assert stores.Store(ref, None, resource).admits("shop") is admitted
 
 
 BROKEN = {
