@@ -472,6 +472,12 @@ def test_a_cluster_store_admits_namespaces_by_its_conditions(conditions: list[An
     assert stores.Store(ref, None, resource).admits("shop") is admitted
 
 
+def test_a_finding_about_another_applications_secret_names_no_source_of_its_own() -> None:
+    fixture = testing.load_fixture(Path(__file__).parent / "rules" / "external-secret-target-in-git" / "bad-both.yaml")
+    found = testing.check(fixture, [load_rules()["external-secret-target-in-git"]]).findings
+    assert {f.app.name: f.source.path if f.source else None for f in found} == {"base": None, "shop": "shop"}
+
+
 BROKEN = {
     "apiVersion": "external-secrets.io/v1",
     "kind": "ExternalSecret",
