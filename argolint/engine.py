@@ -371,7 +371,7 @@ def _stamp(finding: Finding, chosen: Chosen, app: App | None, key: str = "") -> 
         rule=rule.id,
         family=rule.family,
         severity=chosen.severity or finding.severity or rule.severity,
-        source=finding.source or (source_of(app) if app else None),
+        source=finding.source or (source_of(app) if app and app.ref == finding.at.app else None),
         key=key,
     )
 

@@ -53,6 +53,12 @@ def items(node: Json, *path: str) -> tuple[Json, ...]:
     return tuple(found) if isinstance(found, list) else ()
 
 
+def mapping(node: Json, *path: str) -> Mapping[str, Any]:
+    """The map under these keys; empty when it is missing, null or no map."""
+    found = dig(node, *path)
+    return found if isinstance(found, Mapping) else {}
+
+
 def leaves(node: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
     """Every scalar and empty container with its pointer."""
     if isinstance(node, dict) and node:
@@ -67,12 +73,12 @@ def leaves(node: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
 
 def annotations_of(obj: Object | None) -> Mapping[str, str]:
     """metadata.annotations, never None."""
-    return dig(obj, "metadata", "annotations") or {}
+    return mapping(obj, "metadata", "annotations")
 
 
 def labels_of(obj: Object | None) -> Mapping[str, str]:
     """metadata.labels, never None."""
-    return dig(obj, "metadata", "labels") or {}
+    return mapping(obj, "metadata", "labels")
 
 
 def containers(obj: Object | None) -> Iterator[tuple[str, Object]]:
@@ -81,8 +87,9 @@ def containers(obj: Object | None) -> Iterator[tuple[str, Object]]:
         spec = get(obj, base, None)
         if isinstance(spec, Mapping) and isinstance(spec.get("containers"), list):
             for field in ("initContainers", "containers"):
-                for index, container in enumerate(spec.get(field) or ()):
-                    yield f"{base}/{field}/{index}", container
+                for index, container in enumerate(items(spec, field)):
+                    if isinstance(container, Mapping):
+                        yield f"{base}/{field}/{index}", container
             return
 
 
@@ -95,7 +102,7 @@ def condition(obj: Object | None, kind: str) -> Object | None:
 
 def owner_references(obj: Object | None) -> tuple[Object, ...]:
     """metadata.ownerReferences."""
-    return items(obj, "metadata", "ownerReferences")
+    return tuple(o for o in items(obj, "metadata", "ownerReferences") if isinstance(o, Mapping))
 
 
 _FRACTION = re.compile(r"\.\d+")

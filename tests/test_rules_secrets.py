@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from argolint_rules.secrets import external_secret, sync_error
+from argolint_rules.secrets import external_secret, stores, sync_error
 from argolint_rules.secrets.kes import convert
 from argolint_rules.secrets.operator_version import OperatorVersion, operator_version, parse, text
 
-from argolint import engine, testing
+from argolint import Resource, ResourceId, engine, testing
 from argolint.app import App, app_from_list
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.knowledge import load
@@ -225,6 +226,23 @@ def test_advice_is_for_causes_that_exist() -> None:
         ("unable to access Secret from SecretManager Client: rpc error: code = NotFound", "not-found", ("", 0)),
         ('cannot get Kubernetes secret "k" from namespace "n": secrets "k" not found', "store-credential", ("", 0)),
         ("unable to get secret: context deadline exceeded", "network", ("", 0)),
+        (
+            "unable to log in to auth method: Put https://vault/v1/auth/kubernetes/login: dial tcp: lookup vault: no such host",
+            "network",
+            ("", 0),
+        ),
+        (
+            "no EC2 IMDS role found, operation error ec2imds: GetMetadata, dial tcp 169.254.169.254:80: i/o timeout",
+            "auth",
+            ("", 0),
+        ),
+        (
+            'failed calling webhook "x": Post https://x: dial tcp 10.0.0.1:443: connect: connection refused',
+            "admission",
+            ("", 0),
+        ),
+        ("invalid service account token, please make sure you provide a valid one", "auth", ("", 0)),
+        ('error fetching templateFrom data: secrets "layout" not found', "template", ("", 0)),
         ("You can't perform this operation on the secret because it was marked for deletion.", "not-found", ("", 0)),
     ],
 )
@@ -336,8 +354,8 @@ def test_generated_manifests_validate_against_the_operators_own_schema(name: str
     assert made is not None
     for manifest in made.manifests:
         jsonschema.validate(manifest, schemas()[manifest["kind"]])
-    stores = {m["metadata"]["name"] for m in made.manifests[:-1]}
-    assert made.external_secret["spec"]["secretStoreRef"]["name"] in stores
+    made_stores = {m["metadata"]["name"] for m in made.manifests[:-1]}
+    assert made.external_secret["spec"]["secretStoreRef"]["name"] in made_stores
 
 
 def spec_of(name: str) -> dict[str, Any]:
@@ -430,6 +448,82 @@ def test_metadata_is_kept_without_argo_cds_own() -> None:
 
 def test_a_backend_without_successor_is_not_converted() -> None:
     assert convert(old("alicloudSecretsManager", data=[{"key": "a", "name": "a"}]), "db-eso") is None
+
+
+@pytest.mark.parametrize(
+    ("conditions", "admitted"),
+    [
+        ([], True),
+        ([{"namespaces": ["web"]}, {"namespaces": ["shop"]}], True),
+        ([{"namespaces": ["web"]}], False),
+        ([{"namespaceRegexes": ["^shop$|^web-.*"]}], True),
+        ([{"namespaceRegexes": ["^web-.*"]}], False),
+        ([{"namespaceRegexes": ["^(a+)+$"]}], None),
+        ([{"namespaceRegexes": ["a*b*c*d*e*"]}], None),
+        ([{"namespaceSelector": {"matchLabels": {"team": "a"}}}], None),
+    ],
+)
+def test_a_cluster_store_admits_namespaces_by_its_conditions(conditions: list[Any], admitted: bool | None) -> None:
+    obj = {"spec": {"conditions": conditions}}
+    resource = Resource(
+        ResourceId("external-secrets.io", "ClusterSecretStore", "", "vault"), live_state=obj, live_known=True
+    )
+    ref = external_secret.StoreRef("ClusterSecretStore", "vault", "/spec/secretStoreRef")
+    assert stores.Store(ref, None, resource).admits("shop") is admitted
+
+
+def test_a_finding_about_another_applications_secret_names_no_source_of_its_own() -> None:
+    fixture = testing.load_fixture(Path(__file__).parent / "rules" / "external-secret-target-in-git" / "bad-both.yaml")
+    found = testing.check(fixture, [load_rules()["external-secret-target-in-git"]]).findings
+    assert {f.app.name: f.source.path if f.source else None for f in found} == {"base": None, "shop": "shop"}
+
+
+BROKEN = {
+    "apiVersion": "external-secrets.io/v1",
+    "kind": "ExternalSecret",
+    "metadata": {"name": "db", "namespace": "shop", "labels": {"a": "b"}, "annotations": {"a": "b"}},
+    "spec": {
+        "refreshInterval": "1m",
+        "secretStoreRef": {"kind": "SecretStore", "name": "vault"},
+        "target": {
+            "name": "db",
+            "creationPolicy": "Owner",
+            "deletionPolicy": "Merge",
+            "template": {"data": {"a": "b"}},
+        },
+        "data": [
+            {"secretKey": "a", "remoteRef": {"key": "k", "property": "p"}, "sourceRef": {"storeRef": {"name": "x"}}}
+        ],
+        "dataFrom": [
+            {"sourceRef": {"generatorRef": {"kind": "Password", "name": "pw"}}},
+            {"find": {"name": {"regexp": ".*"}}},
+        ],
+    },
+}
+
+
+def _places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    pairs = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    return [each for key, child in pairs for each in ((*path, key), *_places(child, (*path, key)))]
+
+
+@pytest.mark.parametrize("junk", [None, "x", 3, [], {}, ["x"], [None]], ids=repr)
+def test_no_manifest_however_broken_stops_a_rule(junk: Any) -> None:
+    rules = [r for r in load_rules().values() if r.family == "secrets"]
+    apps = []
+    for number, path in enumerate(p for p in _places(BROKEN) if p[0] != "kind" and p[:2] != ("metadata", "name")):
+        obj = copy.deepcopy(BROKEN)
+        place: Any = obj
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = junk
+        if path[0] == "spec" or path[:2] in (("metadata", "labels"), ("metadata", "annotations")):
+            apps.append(
+                {"name": f"app-{number}", "status": {"health": {"status": "Degraded"}}, "resources": [{"desired": obj}]}
+            )
+    found = testing.check(testing.Fixture(Path("broken.yaml"), {"about": "broken", "apps": apps}), rules)
+    assert found.findings
+    assert [f.error for f in found.failures] == []
 
 
 def test_three_thousand_healthy_external_secrets_cost_no_request_beyond_the_states() -> None:

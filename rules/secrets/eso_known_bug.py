@@ -22,7 +22,7 @@ from datetime import timedelta
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom, Want, operations
 from argolint.knowledge import load
-from argolint.values import dig, parse_duration, parse_time
+from argolint.values import dig, mapping, parse_duration, parse_time
 
 from . import external_secret as es
 from . import stores
@@ -126,7 +126,7 @@ def _foreign_vault(
         if told is None or not settings:
             continue
         searched = {part.rpartition(":")[0] for part in told["vaults"].split()}
-        own = set(settings.get("vaults") or ()) | {settings.get("vault") or ""} - {""}
+        own = {*mapping(settings, "vaults"), str(dig(settings, "vault") or "")} - {""}
         if not searched & own:
             vault, mine = ", ".join(sorted(searched)), ", ".join(sorted(own))
             yield _comment(app, resource, bug, version, f'searched the vault "{vault}" and not its store\'s "{mine}"')

@@ -149,10 +149,10 @@ def store_refs(obj: Object | None) -> tuple[StoreRef, ...]:
     ]
     found: dict[tuple[str, str], StoreRef] = {}
     for pointer, ref in (("/spec/secretStoreRef", spec.get("secretStoreRef")), *entries):
-        name = dig(ref, "name")
+        name, kind = str(dig(ref, "name") or ""), str(dig(ref, "kind") or "")
         if name:
-            kind = dig(ref, "kind")
-            found.setdefault((kind or "SecretStore", name), StoreRef(kind or "SecretStore", name, pointer, not kind))
+            said = kind or "SecretStore"
+            found.setdefault((said, name), StoreRef(said, name, pointer, not kind))
     return tuple(found.values())
 
 
@@ -177,9 +177,9 @@ def secrets_used_by(obj: Object | None) -> frozenset[str]:
     """Names of Secrets that a workload cannot start without: volumes, environment, image pulls; optional ones aside."""
     names: set[str] = set()
     for pointer, container in containers(obj):
-        for source in container.get("envFrom") or ():
+        for source in items(container, "envFrom"):
             names |= _required(dig(source, "secretRef"), "name")
-        for variable in container.get("env") or ():
+        for variable in items(container, "env"):
             names |= _required(dig(variable, "valueFrom", "secretKeyRef"), "name")
         pod = get(obj, pointer.rpartition("/")[0].rpartition("/")[0], {})
         for volume in items(pod, "volumes"):

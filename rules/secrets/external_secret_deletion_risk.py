@@ -18,7 +18,7 @@ Sources: external-secrets docs/guides/ownership-deletion-policy.md, docs/introdu
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
-from argolint.values import dig
+from argolint.values import mapping
 
 from . import external_secret as es
 
@@ -28,7 +28,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for kind, base in (("ExternalSecret", "/spec"), ("ClusterExternalSecret", "/spec/externalSecretSpec")):
         for resource in app.of_kind(kind, es.GROUP):
             spec = es.spec_of(resource.any)
-            target = dig(spec if base == "/spec" else spec.get("externalSecretSpec"), "target") or {}
+            target = mapping(spec if base == "/spec" else spec.get("externalSecretSpec"), "target")
             policy = target.get("deletionPolicy")
             if policy not in ("Delete", "Merge"):
                 continue

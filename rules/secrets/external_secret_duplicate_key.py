@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
-from argolint.values import dig, items
+from argolint.values import dig, items, mapping
 
 from . import external_secret as es
 
@@ -43,11 +43,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _fixes(resource: Resource, key: str, first: int, index: int) -> Iterator[Fix]:
     where = f"ExternalSecret {resource.namespace}/{resource.name}"
     entries = items(resource.any, "spec", "data")
-    remote = dig(entries[index], "remoteRef") or {}
+    remote = mapping(entries[index], "remoteRef")
     told = str(remote.get("property") or str(remote.get("key") or "").rpartition("/")[2])
     separator = "_" if "_" in key else "-"
     name = re.sub(r"[^A-Za-z0-9.]+", separator, told).strip(separator)
-    if name and name not in {dig(e, "secretKey") for e in entries}:
+    if name and name not in {str(dig(e, "secretKey")) for e in entries}:
         edit = Edit("json-patch", [{"op": "replace", "path": f"/spec/data/{index}/secretKey", "value": name}])
         yield Fix(
             f'Call the later entry "{name}"',

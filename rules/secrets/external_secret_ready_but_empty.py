@@ -19,14 +19,16 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 docs/guides/ownership-deletion-policy.md; issues 2583 and 2693 (v0.9.3 and v0.9.4 report success without a Secret).
 """
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
-from argolint.values import dig, items, parse_time
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, ResourceKey, Rule, Want
+from argolint.values import dig, items, mapping, parse_time
 
 from . import external_secret as es
 
+LOST = re.compile(r"secret does not exist at provider using .*?key=(?P<key>[^)]+)\)?$")
 SETTLED = timedelta(minutes=2)
 """The resource tree may lag behind a sync this long."""
 
@@ -42,11 +44,18 @@ def _ready(app: App) -> Iterator[Resource]:
             yield resource
 
 
+def _may_drop(resource: Resource) -> bool:
+    return es.deletion_policy(resource.live) in ("Merge", "Delete")
+
+
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The Secret of an ExternalSecret that may drop keys in silence (deletionPolicy Merge or Delete), and of no other."""
+    """Events and Secret of an ExternalSecret that may drop keys in silence (deletionPolicy Merge or Delete), and of no other."""
     for resource in _ready(app):
+        if not _may_drop(resource):
+            continue
+        yield Want("events", resource.id, resource.uid)
         secret = _secret(app, resource)
-        if secret is not None and es.deletion_policy(resource.live) in ("Merge", "Delete") and _keys(resource):
+        if secret is not None and _keys(resource):
             yield Want("live", secret.id)
 
 
@@ -131,8 +140,8 @@ def _retained(app: App, resource: Resource) -> Finding:
     there = _secret(app, resource) is not None
     state = f'its Secret "{secret}" keeps old data' if there else f'there is no Secret "{secret}"'
     field = "dataFrom" if items(resource.live, "spec", "dataFrom") else "data"
-    entry: Object = next(iter(items(resource.live, "spec", field)), {})
-    inner = next((name for name in ("find", "extract", "remoteRef", "sourceRef") if name in entry), "")
+    entry = next(iter(items(resource.live, "spec", field)), None)
+    inner = next((name for name in ("find", "extract", "remoteRef", "sourceRef") if dig(entry, name)), "")
     fixes = (
         Fix(
             "Correct the key or the expression, or create the keys at the provider",
@@ -188,14 +197,13 @@ def _lost(app: App, resource: Resource) -> Finding:
 
 
 def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
-    secret = _secret(app, resource)
-    live = app.evidence.get(Want("live", secret.id)) if secret is not None else None
-    if live is None:
+    if not _may_drop(resource):
         return
-    held = {*(dig(live, "data") or {}), *(dig(live, "stringData") or {})}
-    missing = {key: pointer for key, pointer in _keys(resource).items() if key not in held}
+    lacking = _lacking(app, resource)
+    missing = lacking or _told(app, resource)
     if missing:
         names = ", ".join(f'"{key}"' for key in missing)
+        lacks = names if lacking else f"the values of {names}"
         policy = es.deletion_policy(resource.live)
         edit = Edit("json-patch", es.set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
         fixes = (
@@ -213,21 +221,48 @@ def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
                 "the sync then fails as long as the key is missing",
             ),
         )
-        what = f'its Secret "{es.target_name(resource.live)}" lacks {names}, which the provider does not hold (deletionPolicy {policy} hides that)'
+        what = f"its {es.target_text(resource.live)} lacks {lacks}, which the provider does not hold (deletionPolicy {policy} hides that)"
         yield _found(app, resource, what, next(iter(missing.values())), fixes)
+
+
+def _lacking(app: App, resource: Resource) -> dict[str, str]:
+    """Keys of spec.data that the live Secret does not hold, with the pointers of their entries."""
+    secret = _secret(app, resource)
+    live = app.evidence.get(Want("live", secret.id)) if secret is not None else None
+    if live is None:
+        return {}
+    held = {*mapping(live, "data"), *mapping(live, "stringData")}
+    return {key: pointer for key, pointer in _keys(resource).items() if key not in held}
+
+
+def _told(app: App, resource: Resource) -> dict[str, str]:
+    """Keys of the provider that the operator's Events of the last refresh miss, with the pointers of their entries."""
+    last = parse_time(dig(resource.live, "status", "refreshTime"))
+    places = {
+        es.remote_key(resource.live, field, index): f"/spec/{field}/{index}/{inner}/key"
+        for field, inner in (("dataFrom", "extract"), ("data", "remoteRef"))
+        for index in range(len(items(resource.live, "spec", field)))
+    }
+    found: dict[str, str] = {}
+    for event in app.events(resource.id, resource.uid) or ():
+        lost = LOST.search(event.message)
+        recent = last is None or event.last is None or event.last >= last - SETTLED
+        if lost and recent and lost["key"] in places:
+            found.setdefault(lost["key"], places[lost["key"]])
+    return found
 
 
 def _keys(resource: Resource) -> dict[str, str]:
     """The keys that the Secret must have, with the pointer of what makes each; empty when that cannot be told."""
-    template = dig(resource.live, "spec", "target", "template") or {}
+    template = mapping(resource.live, "spec", "target", "template")
     if template.get("templateFrom"):
         return {}
     if template.get("data") and template.get("mergePolicy") != "Merge":
         return {}  # a template with a missing value is an error of its own
     return {
-        str(entry.get("secretKey")): f"/spec/data/{index}/remoteRef/key"
+        str(dig(entry, "secretKey")): f"/spec/data/{index}/remoteRef/key"
         for index, entry in enumerate(items(resource.live, "spec", "data"))
-        if entry.get("secretKey")
+        if dig(entry, "secretKey")
     }
 
 

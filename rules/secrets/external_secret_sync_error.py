@@ -32,7 +32,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
-from argolint.values import dig, get, items, parse_time
+from argolint.values import dig, get, items, mapping, parse_time
 
 from . import external_secret as es
 from . import stores
@@ -261,7 +261,7 @@ def _pointer(resource: Resource, found: Diagnosis) -> str:
 
 
 def _template_pointer(resource: Resource, text: str) -> str:
-    data = get(resource.live, "/spec/target/template/data", {}) or {}
+    data = mapping(resource.live, "spec", "target", "template", "data")
     key = next((k for k in sorted(data, key=len, reverse=True) if f"at key {k}" in text), "")
     if key:
         return "/spec/target/template/data/" + key.replace("~", "~0").replace("/", "~1")

@@ -19,7 +19,7 @@ Sources: external-secrets docs/guides/ownership-deletion-policy.md; issue 2416 (
 from collections.abc import Iterator
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Symptom
-from argolint.values import dig, owner_references
+from argolint.values import mapping, owner_references
 
 from . import external_secret as es
 
@@ -39,7 +39,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _shell(resource: Resource, secret: Resource) -> bool:
     """A Secret that lives in peace with its ExternalSecret: in sync, and Git is not known to hold any key of it."""
-    keys = {**(dig(secret.desired, "data") or {}), **(dig(secret.desired, "stringData") or {})}
+    keys = {**mapping(secret.desired, "data"), **mapping(secret.desired, "stringData")}
     return secret.status == "Synced" and not keys and es.ready(resource.live).get("status") == "True"
 
 

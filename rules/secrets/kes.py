@@ -10,12 +10,12 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from argolint import Object
-from argolint.values import dig, items
+from argolint.values import dig, items, mapping
 
 API_VERSION = "external-secrets.io/v1"
 UNKNOWN = "CHANGE-ME"
@@ -39,7 +39,7 @@ class Migration:
 
 def convert(old: Object, secret: str) -> Migration | None:
     """What replaces one `kubernetes-client.io/v1` ExternalSecret and writes the Secret `secret`; None for a backend that is gone."""
-    spec = dig(old, "spec") or {}
+    spec = mapping(old, "spec")
     backend = str(spec.get("backendType") or "")
     if backend not in _PROVIDERS:
         return None
@@ -52,10 +52,10 @@ def convert(old: Object, secret: str) -> Migration | None:
     for entry in items(spec, "dataFrom"):
         mount, key = _split(backend, spec, str(entry))
         data_from.append({"extract": {"key": key}} | _other_store(stores, main, mount))
-    for entry in items(spec, "dataFromWithOptions"):
+    for entry in _maps(spec, "dataFromWithOptions"):
         mount, remote = _remote(backend, spec, entry, notes)
         data_from.append({"extract": remote} | _other_store(stores, main, mount))
-    for entry in (*items(spec, "data"), *items(spec, "properties")):
+    for entry in (*_maps(spec, "data"), *_maps(spec, "properties")):
         if entry.get("path"):
             data_from.append(_by_path(entry, notes))
             continue
@@ -99,10 +99,14 @@ def _metadata(old: Object, name: str, namespace: str) -> dict[str, Any]:
     if namespace:
         found["namespace"] = namespace
     for field in ("labels", "annotations"):
-        kept = {k: v for k, v in (dig(old, "metadata", field) or {}).items() if not _TRACKING.match(k)}
+        kept = {k: v for k, v in mapping(old, "metadata", field).items() if not _TRACKING.match(k)}
         if kept:
             found[field] = kept
     return found
+
+
+def _maps(spec: Object, field: str) -> Iterator[Object]:
+    return (entry for entry in items(spec, field) if isinstance(entry, Mapping))
 
 
 def _slug(text: str) -> str:
@@ -113,7 +117,7 @@ def _slug(text: str) -> str:
 def _mounts(spec: Object) -> tuple[str, ...]:
     """The secret engines that the keys begin with, the most used one first."""
     keys = [str(e) for e in items(spec, "dataFrom")]
-    keys += [str(e.get("key") or "") for f in ("data", "properties", "dataFromWithOptions") for e in items(spec, f)]
+    keys += [str(e.get("key") or "") for f in ("data", "properties", "dataFromWithOptions") for e in _maps(spec, f)]
     mounts = [_split("vault", spec, key)[0] for key in keys if key]
     return tuple(sorted(dict.fromkeys(mounts), key=lambda m: (-mounts.count(m), m))) or ("secret",)
 
@@ -163,8 +167,7 @@ def _by_path(entry: Object, notes: list[str]) -> dict[str, Any]:
 
 
 def _template(spec: Object, notes: list[str]) -> dict[str, Any]:
-    given = spec.get("template")
-    old: Mapping[str, Any] = given if isinstance(given, dict) else {}
+    old = mapping(spec, "template")
     kind = old.get("type") or spec.get("type")
     found: dict[str, Any] = {}
     if kind:
@@ -172,8 +175,8 @@ def _template(spec: Object, notes: list[str]) -> dict[str, Any]:
     metadata = {f: _go(v, notes) for f in ("labels", "annotations") if (v := dig(old, "metadata", f))}
     if metadata:
         found["metadata"] = metadata
-    data = {k: _go(v, notes) for k, v in (old.get("stringData") or {}).items()}
-    for key, value in (old.get("data") or {}).items():
+    data = {k: _go(v, notes) for k, v in mapping(old, "stringData").items()}
+    for key, value in mapping(old, "data").items():
         data[key] = _go(_decoded(str(value), key, notes), notes)
     if data:
         found["data"] = data

@@ -150,7 +150,7 @@ def _told(obj: Object) -> Iterator[Object]:
     if not str(obj.get("apiVersion", "")).startswith("external-secrets.io/") or obj.get("kind") != "ExternalSecret":
         return
     for condition in items(obj, "status", "conditions"):
-        yield from (b for b in data["messages"] if re.search(b["match"], str(condition.get("message") or "")))
+        yield from (b for b in data["messages"] if re.search(b["match"], str(dig(condition, "message") or "")))
     _, _, digits = str(dig(obj, "status", "syncedResourceVersion") or "").rpartition("-")
     yield from (bound for bound in data["hashes"] if bound["digits"] == len(digits))
 
@@ -159,7 +159,7 @@ def _schema(obj: Object) -> Iterator[Object]:
     """What the fields of the storage version of the CRD imply."""
     if obj.get("kind") != "CustomResourceDefinition" or dig(obj, "metadata", "name") != _CRD:
         return
-    storage = next((v for v in items(obj, "spec", "versions") if v.get("storage")), None)
+    storage = next((v for v in items(obj, "spec", "versions") if dig(v, "storage")), None)
     spec = dig(storage, "schema", "openAPIV3Schema", "properties", "spec")
     if not isinstance(spec, dict):
         return

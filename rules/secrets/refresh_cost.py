@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from argolint import App, Fleet, Object, Resource
 from argolint.knowledge import load
-from argolint.values import dig, items
+from argolint.values import dig, items, mapping
 
 from . import external_secret as es
 from . import stores
@@ -31,8 +31,8 @@ def cost_of(app: App, fleet: Fleet, resource: Resource) -> Object:
 
 def calls_per_refresh(obj: Object, cost: Object) -> int:
     """Calls that one refresh makes at least."""
-    remotes = [dig(entry, "remoteRef") or {} for entry in items(obj, "spec", "data")]
-    distinct = {(r.get("key"), r.get("version")) for r in remotes}
+    remotes = [mapping(entry, "remoteRef") for entry in items(obj, "spec", "data")]
+    distinct = {(str(r.get("key")), str(r.get("version"))) for r in remotes}
     calls = len(distinct) if cost["data"] == "distinct" else len(remotes)
     for entry in items(obj, "spec", "dataFrom"):
         calls += int(cost["find"]) if dig(entry, "find") else 1

@@ -41,6 +41,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.values import mapping
 
 from . import external_secret as es
 from . import stores
@@ -197,9 +198,10 @@ def _short(text: str) -> str:
 
 def _pointer(resource: Resource, cause: str) -> str:
     """The block of the provider that is at fault, as deep as it is certain."""
-    provider = next(iter(es.spec_of(resource.any).get("provider") or {}), "")
+    providers = mapping(resource.any, "spec", "provider")
+    provider = next(iter(providers), "")
     base = f"/spec/provider/{provider}" if provider else "/spec/provider"
-    settings = (es.spec_of(resource.any).get("provider") or {}).get(provider) or {}
+    settings = mapping(providers, provider)
     auth = next((field for field in ("auth", "authSecretRef") if field in settings), "")
     return f"{base}/{auth}" if auth and cause in ("credential", "auth") else base
 

@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from argolint import App, AppRef, Fleet, Object, Resource, Want
-from argolint.values import dig, items
+from argolint.values import dig, items, mapping
 
 from . import external_secret as es
+
+_PLAIN = re.compile(r"[\w^$.*+?|-]{1,100}")
+_QUANTIFIERS = 3
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,10 @@ class Store:
     @property
     def provider(self) -> str:
         """The first key of spec.provider: aws, vault, gcpsm, azurekv, kubernetes, fake, webhook and so on."""
-        return next(iter(dig(self.resource.any if self.resource else None, "spec", "provider") or {}), "")
+        return next(iter(mapping(self.resource.any if self.resource else None, "spec", "provider")), "")
 
     def admits(self, namespace: str) -> bool | None:
-        """spec.conditions of a ClusterSecretStore; None when only labels of the Namespace could tell."""
+        """spec.conditions of a ClusterSecretStore; None when labels of the Namespace or an involved expression decide."""
         conditions = items(self.live, "spec", "conditions")
         if not conditions or self.ref.kind != "ClusterSecretStore":
             return True
@@ -58,17 +61,21 @@ class Store:
         for each in conditions:
             if namespace in items(each, "namespaces"):
                 return True
-            if any(_matches(pattern, namespace) for pattern in items(each, "namespaceRegexes")):
+            matched = [_matches(str(pattern), namespace) for pattern in items(each, "namespaceRegexes")]
+            if True in matched:
                 return True
-            unknown = unknown or bool(each.get("namespaceSelector"))
+            unknown = unknown or None in matched or bool(dig(each, "namespaceSelector"))
         return None if unknown else False
 
 
-def _matches(pattern: str, namespace: str) -> bool:
+def _matches(pattern: str, namespace: str) -> bool | None:
+    """Go matches in linear time, Python does not: None for any expression that is not plain."""
+    if _PLAIN.fullmatch(pattern) is None or sum(pattern.count(sign) for sign in "*+?") > _QUANTIFIERS:
+        return None
     try:
         return re.search(pattern, namespace) is not None
     except re.error:
-        return False
+        return False  # the operator's webhook refuses it
 
 
 def wants_of(app: App, fleet: Fleet, obj: Object | None, namespace: str) -> Iterator[Want]:
