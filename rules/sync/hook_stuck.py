@@ -18,7 +18,7 @@ Sources: gitops-engine/pkg/sync/sync_context.go (the messages); argoproj/argo-cd
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from argolint import (
@@ -32,6 +32,7 @@ from argolint import (
     Node,
     Object,
     Operation,
+    Related,
     ResourceId,
     Rule,
     Symptom,
@@ -83,8 +84,13 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     running = node is not None and trouble is None and _under_way(app, node)
     if running and not _long(app, operation, options.running_minutes):
         return
-    why = _why(app, awaited, node, trouble, running=running)
-    yield _finding(app, operation, node, trouble, why)
+    child = fleet.app(awaited.name, node.id.namespace) if node and awaited.kind == "Application" else None
+    if child is not None:
+        why = f"which is {child.health.status or 'without health'}: its own findings tell why"
+    else:
+        why = _why(app, awaited, node, trouble, running=running)
+    finding = _finding(app, operation, node, trouble, why)
+    yield replace(finding, related=(Related(child.ref, role="cause"),)) if child else finding
 
 
 def _long(app: App, operation: Operation, minutes: int) -> bool:
