@@ -18,7 +18,7 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
         health: {status: Degraded, message: ...}
         status: OutOfSync                                # left out: from the comparison
       nodes: [{kind: Pod, name: web-1, uid: u1, parentRefs: [...], health: {...}}]   # more of the resource tree
-      events: {Pod/web-1: [{type: Warning, reason: ..., message: ..., lastTimestamp: ...}]}
+      events: {Pod/web-1: [{type: Warning, reason: ..., message: ..., lastTimestamp: ...}]}   # Application/<name>: its own
       manifests: [{...}]                                 # plain render
       renders: [[{...}], [{...}]]                        # two fresh renders
       syncwindows: {...}
@@ -185,6 +185,8 @@ class FixtureTransport:
                 }
             case "events" if "resourceName" in query:
                 return {"items": _of_name(app.get("events"), query["resourceName"])}
+            case "events" if f"Application/{app['name']}" in (app.get("events") or {}):
+                return {"items": app["events"][f"Application/{app['name']}"]}
             case "resource":
                 return {"manifest": json.dumps(self._live(app, query), default=str)}
             case "manifests":

@@ -74,13 +74,19 @@ def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
 
 
 def put(file: Path | None, text: str) -> None:
-    """Text to standard output, or to a file that is replaced whole or not at all."""
+    """Text to standard output, or to a file that is replaced whole or not at all.
+
+    A device, a pipe or a link is written through: replacing one would put a plain file in the place of /dev/null.
+    """
     if file is None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
     part = file.with_name(file.name + ".part")
     try:
+        if file.is_symlink() or (file.exists() and not file.is_file()):
+            file.write_text(text, encoding="utf-8")
+            return
         part.write_text(text, encoding="utf-8")
         part.replace(file)
     except OSError as error:

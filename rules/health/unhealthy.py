@@ -19,7 +19,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from argolint import App, Edit, Event, Finding, Fix, Fleet, Location, Related, Resource, Rule, Severity, Symptom, Want
+from argolint import (
+    App,
+    Edit,
+    Event,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Node,
+    Related,
+    Resource,
+    Rule,
+    Severity,
+    Symptom,
+    Want,
+)
 from argolint.values import age_text, dig, excerpt, items
 
 from ._age import Patience, allowed, overdue, waited, waiting_since
@@ -37,12 +52,12 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding an object; one for the application when it is unhealthy and none of its objects is."""
-    found = list(_unhealthy(app, options))
-    for resource in found:
+    ailing = below(app)
+    for resource in _unhealthy(app, options):
         if resource.kind == "Application" and fleet.app(resource.name, resource.namespace) is not None:
             yield _child_application(app, fleet, resource)
         else:
-            yield _finding(app, resource)
+            yield _finding(app, resource, ailing.get(resource.uid, ()))
     if (
         app.health.status in ("Degraded", "Unknown")
         and app.desired_known
@@ -89,15 +104,14 @@ def _any_object_is(app: App, status: str) -> bool:
     return any(r.health.status == status for r in app.resources) or any(n.health.status == status for n in app.nodes)
 
 
-def _finding(app: App, resource: Resource) -> Finding:
+def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     status = resource.health.status
-    reason, evidence = _reason(app, resource)
+    reason, evidence = _reason(app, resource, ailing)
     waits = status == "Progressing"
     age = waited(app, _last_step(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits else "error"
     told = f': "{reason}"' if reason else ", and neither its status nor its Events tell why"
-    ailing = below(app).get(resource.uid, ())
     return Finding(
         message=f"{resource.id} is {_shown(status)}{since}{told}, so application {app.ref} is {app.health.status or status}.",
         at=Location(app.ref, resource.id),
@@ -130,11 +144,11 @@ def _describe(resource: Resource) -> str:
     return f"kubectl {where}describe {kind} {resource.name}"
 
 
-def _reason(app: App, resource: Resource) -> tuple[str, tuple[str, ...]]:
+def _reason(app: App, resource: Resource, ailing: tuple[Node, ...]) -> tuple[str, tuple[str, ...]]:
     """(reason, evidence): the pods' trouble first, then a failed condition, a Warning Event, Argo CD's own words."""
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
-    candidates = [f"{t.node.id}: {t.text}" for t in troubles(app, resource, below(app).get(resource.uid, ()))]
+    candidates = [f"{t.node.id}: {t.text}" for t in troubles(app, resource, ailing)]
     candidates += [_of_condition(c) for c in items(resource.live, "status", "conditions") if _speaks(c)]
     candidates += [_of_event(e) for e in events or () if e.type == "Warning"]
     lines += [excerpt(c, 400) for c in candidates[:6]]

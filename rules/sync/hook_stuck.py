@@ -18,7 +18,7 @@ Sources: gitops-engine/pkg/sync/sync_context.go (the messages); argoproj/argo-cd
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from argolint import (
@@ -32,6 +32,7 @@ from argolint import (
     Node,
     Object,
     Operation,
+    Related,
     ResourceId,
     Rule,
     Symptom,
@@ -40,6 +41,7 @@ from argolint import (
 from argolint.operations import consequences
 from argolint.values import age_text, excerpt, items
 
+from ..health import _age as age  # noqa: TID252 - as below
 from ..health import _pods as pods  # noqa: TID252 - the package is installed under another name than its folder
 
 _OF_THEIR_OWN = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
@@ -83,8 +85,15 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     running = node is not None and trouble is None and _under_way(app, node)
     if running and not _long(app, operation, options.running_minutes):
         return
-    why = _why(app, awaited, node, trouble, running=running)
-    yield _finding(app, operation, node, trouble, why)
+    if node is not None and not (trouble and trouble.failed) and _young(app, node, options.minutes):
+        return
+    child = fleet.app(awaited.name, node.id.namespace) if node and awaited.kind == "Application" else None
+    if child is not None:
+        why = f"which is {child.health.status or 'without health'}: its own findings tell why"
+    else:
+        why = _why(app, awaited, node, trouble, running=running)
+    finding = _finding(app, operation, node, trouble, why)
+    yield replace(finding, related=(Related(child.ref, role="cause"),)) if child else finding
 
 
 def _long(app: App, operation: Operation, minutes: int) -> bool:
@@ -102,6 +111,14 @@ def _under_way(app: App, node: Node) -> bool:
     """A pod of it runs, or it is a run or an Application of its own that has not failed."""
     own = node.id.kind in _OF_THEIR_OWN and node.health.status == "Progressing"
     return own or any(pods.status_reason(n) == "Running" for n in app.descendants(node.uid))
+
+
+def _young(app: App, node: Node, minutes: int) -> bool:
+    """True for an object that a late wave has only just touched: the operation is old, the wait for this object is not."""
+    patience, resource = timedelta(minutes=minutes), app.resource(node.id.key)
+    if resource is None or resource.live is None:
+        return node.created_at is not None and app.observed_at - node.created_at <= patience
+    return not age.overdue(app, age.waiting_since(resource), age.allowed(resource, patience))
 
 
 def _node(app: App, awaited: Awaited) -> Node | None:
@@ -154,12 +171,12 @@ def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
 
 def _finding(app: App, operation: Operation, node: Node | None, trouble: pods.Trouble | None, why: str) -> Finding:
     awaited = operation.awaited
-    age = age_text(app.observed_at - operation.started_at) if operation.started_at else "an unknown time"
+    waited = age_text(app.observed_at - operation.started_at) if operation.started_at else "an unknown time"
     if awaited is None:
-        what = f'has been {operation.phase.lower()} for {age} ("{excerpt(operation.message) or "no message"}")'
+        what = f'has been {operation.phase.lower()} for {waited} ("{excerpt(operation.message) or "no message"}")'
     else:
         others = f" and {awaited.others} more" if awaited.others else ""
-        what = f"has waited {age} for the {awaited.reason} {awaited.kind} {awaited.name}{others}, {why}"
+        what = f"has waited {waited} for the {awaited.reason} {awaited.kind} {awaited.name}{others}, {why}"
     manifest = _manifest(app, node.id) if node else None
     named = node.id if node else None
     return Finding(

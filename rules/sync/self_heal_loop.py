@@ -17,6 +17,8 @@ knows the reason of the difference speaks as well.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -54,16 +56,21 @@ class Options:
     recent_minutes: int = 15
 
 
+_STARTED = re.compile(r"Initiated automated sync to '([^']*)'")  # util/argo/audit_logger.go
 _ARGOCD = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
 
 def reads(app: App, fleet: Fleet) -> bool:
     """Between two turns the application looks fine."""
-    return _loops(app, Options())
+    return _heals_now(app, Options())
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """The same object in the other application that has it: what it wants the field to be."""
+    """How often it healed, where the operation's own count began anew; the same object in another application that has it."""
+    if not _heals_now(app, options):
+        return
+    if app.operation is not None and app.operation.self_heal_attempts < options.attempts:
+        yield Want("app-events")
     if _loops(app, options):
         for resource in _healed(app):
             for other in _rivals(app, fleet, resource):
@@ -76,12 +83,34 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         yield from (f for resource in _healed(app) if (f := _finding(app, fleet, resource)))
 
 
-def _loops(app: App, options: Options) -> bool:
+def _heals_now(app: App, options: Options) -> bool:
+    """True when the last operation is a self-heal (an automated sync of some objects only) of a moment ago."""
     operation = app.operation
-    if operation is None or not app.self_heal or operation.self_heal_attempts < options.attempts:
+    if operation is None or not (app.self_heal and operation.automated):
+        return False
+    if not items(dig(operation.raw, "operation", "sync"), "resources"):
         return False
     last = operation.finished_at or operation.started_at
     return last is None or app.observed_at - last <= timedelta(minutes=options.recent_minutes)
+
+
+def _loops(app: App, options: Options) -> bool:
+    return _heals_now(app, options) and max(_counted(app), _told(app)) >= options.attempts
+
+
+def _counted(app: App) -> int:
+    """Self-heals at the present revision, by the operation; a new commit, and servers before 2.14, leave it at 0."""
+    return app.operation.self_heal_attempts if app.operation else 0
+
+
+def _told(app: App) -> int:
+    """Self-heals at one revision by the Application's Events of the last hour: automated syncs after the first."""
+    found: Counter[str] = Counter()
+    for event in app.evidence.get(Want("app-events")) or ():
+        started = _STARTED.match(event.message)
+        if event.reason == "OperationStarted" and started:
+            found[started.group(1)] += event.count
+    return max(found.values(), default=1) - 1
 
 
 def _healed(app: App) -> tuple[Resource, ...]:
@@ -123,10 +152,15 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     sides = "" if masked else f" ({show(desired, pointer)} in Git, {show(live, pointer)} live)"
     what = f"{pointer}{sides} of {resource.id}" if pointer else f"{resource.id}, which is gone again,"
     operation = app.operation
-    assert operation is not None  # _loops looked
-    revision = ", ".join(r[:12] for r in operation.revisions) or "one revision"
+    revision = ", ".join(r[:12] for r in operation.revisions) if operation else ""
+    counted = _counted(app)
+    times = (
+        f"{counted} times at {revision or 'one revision'}"
+        if counted >= _told(app)
+        else f"{_told(app)} times within the hour"
+    )
     return Finding(
-        message=f"Self-heal of application {app.ref} has put {what} right {operation.self_heal_attempts} times at {revision} against {other}, so the two undo each other for ever.",
+        message=f"Self-heal of application {app.ref} has put {what} right {times} against {other}, so the two undo each other for ever.",
         at=Location(app.ref, resource.id, pointer),
         evidence=tuple(_evidence(app, resource, pointer)),
         related=related,
@@ -180,6 +214,8 @@ def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
     operation = app.operation
     assert operation is not None
     yield f"operation.sync.autoHealAttemptsCount is {operation.self_heal_attempts}; a new revision sets it to 0"
+    if _told(app):
+        yield f"Events of the last hour tell {_told(app)} automated syncs after the first one of a revision"
     if operation.finished_at:
         yield f"the last self-heal ended {operation.finished_at:%Y-%m-%d %H:%M:%SZ} ({operation.phase}); the application is {app.sync_status} now"
     if resource.live is not None and pointer:
