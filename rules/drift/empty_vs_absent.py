@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 
+from .applied import git_moved
 from .edits import drop, write_live
 from .fields import finding, listing, matching, pointers, value
 from .grammar import only_hollow
@@ -25,7 +26,11 @@ from .writers import is_sort
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object, with all its empty fields."""
-    for resource, changes in matching(app, _says_nothing):
+
+    def lasting(resource: Resource, change: Change) -> bool:
+        return _says_nothing(resource, change) and not git_moved(app, resource, change)
+
+    for resource, changes in matching(app, lasting):
         first = changes[0]
         yield finding(
             app,
