@@ -72,9 +72,17 @@ def not_stored(resource: Resource, change: Change) -> bool:
 
 
 def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
-    """True when live still holds what the last apply said: only Git, or the Application's own parameters, have moved."""
+    """True when only Git, or the Application's own parameters, have moved: live still holds what the last apply said, or what
+    the API server made of an apply that did not say yet what Git says now."""
     if not (change.writer is None or by_argocd(change.writer)):
         return confirmed(resource, change)
     if last_applied(resource) is None or change.secret:
         return not settled(app)
-    return awaits_sync(resource, change)
+    return awaits_sync(resource, change) or git_moved(app, resource, change)
+
+
+def git_moved(app: App, resource: Resource, change: Change) -> bool:
+    """True when Git is known to say something else now than the last client-side apply did, and no sync has brought it yet."""
+    if settled(app) or change.secret or last_applied(resource) is None:
+        return False
+    return bool(applied_value(resource, change) != change.desired)

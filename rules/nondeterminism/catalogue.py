@@ -159,6 +159,21 @@ def bundles() -> Mapping[tuple[str, str], str]:
     return found
 
 
+def measured(root: str, name: str, version: str) -> bool:
+    """Whether this umbrella, in this major version, was seen to leave the subchart's value to chance.
+
+    An umbrella's own values may pin it, and no Application tells those: kube-prometheus-stack long set Grafana's password.
+    """
+    have = parse_version(version)
+    return have is not None and any(
+        parent["chart"] == root
+        and (seen := parse_version(str(parent["version"]))) is not None
+        and seen[0] == have[0]
+        and any(name in (sub["chart"], sub["prefix"].rstrip(".").rpartition(".")[2]) for sub in parent["subcharts"])
+        for parent in _data()["umbrellas"]
+    )
+
+
 def parse_version(text: str | None) -> Version | None:
     """The leading dotted number of a version; None for a date (`2024-04-29`), a branch or nothing."""
     match = re.match(r"v?(\d+(?:\.\d+)+)", str(text or ""))

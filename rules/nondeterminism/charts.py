@@ -32,6 +32,7 @@ from .catalogue import (
     bundles,
     by_name,
     in_range,
+    measured,
     newest,
     parse_version,
     random_names,
@@ -244,8 +245,7 @@ def _release(app: App, index: int, name: str, labels: Mapping[str, str]) -> Rele
     root = _root(source)
     version = labels.get(name, "")
     if not version and source.get("chart") and name == root:
-        resolved = app.revisions[index] if index < len(app.revisions) else str(source.get("targetRevision") or "")
-        version = resolved if parse_version(resolved) else ""
+        version = _resolved(app, index)
     helm = source.get("helm") or {}
     kustomize = _by_kustomize(app, index)
     prefix, assumed = ("", False) if kustomize else _prefix(root, name, labels, exact=bool(source.get("chart")))
@@ -258,10 +258,20 @@ def _release(app: App, index: int, name: str, labels: Mapping[str, str]) -> Rele
         assumed,
         _values_at(app, index, source, kustomize),
         _inline(helm),
-        bool(source.get("chart")) and not helm.get("valueFiles") and not helm.get("fileParameters"),
+        bool(source.get("chart"))
+        and not helm.get("valueFiles")
+        and not helm.get("fileParameters")
+        and (name == root or measured(root, name, _resolved(app, index))),
         stem=_stem(app, name),
     )
     return replace(made, known=_known(app, source, made))
+
+
+def _resolved(app: App, index: int) -> str:
+    """The chart's version that Argo CD deploys from this source; empty when it is none."""
+    revision = str(app.sources[index].get("targetRevision") or "")
+    resolved = app.revisions[index] if index < len(app.revisions) else revision
+    return next((v for v in (resolved, revision) if parse_version(v)), "")
 
 
 def _prefix(root: str, name: str, labels: Mapping[str, str], *, exact: bool) -> tuple[str, bool]:

@@ -52,7 +52,7 @@ def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
     A single kind may be missing from what the cluster is said to serve since Argo CD is told to exclude it.
     """
     group = resource.group
-    if resource.desired is None or resource.live is not None or "." not in group or group.endswith(".k8s.io"):
+    if "." not in group or group.endswith(".k8s.io") or resource.desired is None or resource.live is not None:
         return False
     served = fleet.api_versions(app.cluster)
     return (
