@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import msgspec
 
@@ -222,13 +222,11 @@ class Resource:
         """The desired object, else the live one, else nothing."""
         return self.desired or self.live or {}
 
-    def mentions(self, text: str) -> bool:
+    def mentions(self, text: str, side: Literal["either", "desired", "live"] = "either") -> bool:
         """True when a state holds this text as JSON: a cheap look before decoding a fleet of objects."""
-        return text in _text(self.desired_state) or text in _text(self.live_state)
-
-    def desires(self, text: str) -> bool:
-        """The same, of the desired state alone."""
-        return text in _text(self.desired_state)
+        return (side != "live" and text in _text(self.desired_state)) or (
+            side != "desired" and text in _text(self.live_state)
+        )
 
     @property
     def claimed(self) -> bool:

@@ -56,7 +56,7 @@ def items(node: Json, *path: str) -> tuple[Json, ...]:
 def mapping(node: Json, *path: str) -> Mapping[str, Any]:
     """The map under these keys; empty when it is missing, null or no map."""
     found = dig(node, *path)
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def leaves(node: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:

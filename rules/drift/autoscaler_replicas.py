@@ -162,7 +162,7 @@ def _scaler_of(app: App, resource: Resource) -> Scaler | None:
     """The autoscaler of this workload, of this application or of one that was asked for."""
     if resource.kind not in _SCALED and not resource.changes:
         return None
-    mine = [(app.ref, candidate) for candidate in app.resources]
+    mine = [(app.ref, candidate) for group, kind in _SCALERS for candidate in app.of_kind(kind, group)]
     asked = [(want.app, found) for want, found in app.evidence.items() if want.app and isinstance(found, Resource)]
     for owner, candidate in (*mine, *asked):
         if (candidate.group, candidate.kind) in _SCALERS and candidate.namespace == resource.namespace:

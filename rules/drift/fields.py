@@ -21,7 +21,7 @@ from argolint.values import join_pointer, show, split_pointer
 
 def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
     """Each object that has changes of the wanted sort, with them."""
-    for resource in app.resources:
+    for resource in app.changed:
         found = tuple(change for change in resource.changes if wanted(resource, change))
         if found:
             yield resource, found

@@ -48,7 +48,7 @@ from argolint.values import show
 from ..nondeterminism.charts import releases  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .shared_fixes import fixed_names, fixes
 from .sharing import Party, Shared, claims, content_differences, enumerated, party, party_of, ref_of
-from .tracking import owner_among, shared_warnings, tracking_of, warned_resources
+from .tracking import names_itself, owner_among, shared_warnings, tracking_of, warned_resources
 
 _READ = 8
 """How many claimants of one object are read for its content; the list tells the rest."""
@@ -76,7 +76,8 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 owners.setdefault(resource.key, []).append(owner.ref)
                 warned.setdefault(resource.key, []).append(warning.condition.message)
     for resource in app.resources if app.read else ():
-        tracking = tracking_of(resource.live, fleet) if claims(app, resource) else None
+        looked = claims(app, resource) and not names_itself(app, resource, fleet)
+        tracking = tracking_of(resource.live, fleet) if looked else None
         owner = owner_among(fleet, resource.key, tracking.instance) if tracking else None
         if owner is not None and owner.ref != app.ref:
             owners.setdefault(resource.key, []).append(owner.ref)

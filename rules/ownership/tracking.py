@@ -61,6 +61,18 @@ def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
     return Tracking(parts[0], TRACKING_ID, own)
 
 
+def names_itself(app: App, resource: Resource, fleet: Fleet) -> bool:
+    """A cheap look at a live object that is still text: its tracking-id names this application, as nearly all of them do.
+
+    False says nothing. An instance label may stand in selectors and pod templates too, so label tracking is never told so.
+    """
+    if fleet.tracking_method == "label" or fleet.settings.get("installationID"):
+        return False
+    namespace = resource.namespace or app.destination_namespace
+    value = f"{instance_of(app, fleet)}:{resource.group}/{resource.kind}:{namespace}/{resource.name}"
+    return resource.mentions(f'"{TRACKING_ID}":"{value}"', "live")
+
+
 def is_tracking(pointer: str, fleet: Fleet) -> bool:
     """Whether a changed field is tracking data."""
     fields = [f"/metadata/annotations/{name.replace('/', '~1')}" for name in (TRACKING_ID, INSTALLATION_ID)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Want
 from argolint.knowledge import load
@@ -70,7 +71,11 @@ def text(version: Version) -> str:
 def version_of(app: App, fleet: Fleet) -> OperatorVersion:
     """The version on an application's cluster, by all that the application and the fleet show."""
     own = (
-        r for r in app.resources if r.live is not None and (r.kind == "ExternalSecret" or _chart(r.live) or _is_crd(r))
+        r
+        for r in app.resources
+        if (r.kind == "ExternalSecret" or r.mentions("external-secrets"))
+        and r.live is not None
+        and (r.kind == "ExternalSecret" or _chart(r.live) or _is_crd(r))
     )
     peers = (found.live for want in wants_crd(app, fleet) if (found := app.evidence.get(want)) is not None)
     return operator_version(fleet, app.cluster, (*(r.live for r in own if r.live), *(p for p in peers if p)))
@@ -112,7 +117,13 @@ def _next(version: Version) -> Version:
     return version[0], version[1], version[2] + 1
 
 
-def _exact(fleet: Fleet, cluster: str) -> Iterator[Version]:
+@lru_cache(maxsize=256)
+def _exact(fleet: Fleet, cluster: str) -> frozenset[Version]:
+    """Asked once a cluster: the whole fleet is looked through."""
+    return frozenset(_named(fleet, cluster))
+
+
+def _named(fleet: Fleet, cluster: str) -> Iterator[Version]:
     for app in fleet.apps:
         if app.cluster != cluster:
             continue

@@ -61,6 +61,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _failed(app, failed, resource)
     told = {f.id.key for f in refused if f.id}
     for resource in app.resources:
+        if not (resource.modified or resource.pending):
+            continue
         forced = "Force=true" in sync_options(resource.desired) | app.sync_options  # deleted and made again
         if resource.key not in told and not forced:
             due = (*resource.pending, *(c for c in resource.changes if awaits_sync(resource, c)))
