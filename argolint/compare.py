@@ -199,7 +199,7 @@ def _readable(obj: Object | None) -> Object | None:
     metadata = dict(given) if isinstance(given := obj.get("metadata"), Mapping) else {}
     for field in ("annotations", "labels"):
         found = metadata.get(field)
-        texts = {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, Mapping) else None
+        texts = {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else None
         if found is not None and texts != found:
             metadata[field] = texts
     return obj if metadata == given else {**obj, "metadata": metadata}
@@ -229,8 +229,8 @@ def _restored(desired: Json, kept: Json, live: Json, at: Place) -> Json:
     """
     if kept == live:
         return desired
-    if isinstance(live, Mapping) and isinstance(kept, Mapping):
-        base = desired if isinstance(desired, Mapping) else {}
+    if isinstance(live, dict) and isinstance(kept, dict):
+        base = desired if isinstance(desired, dict) else {}
         changes = {
             key: _restored(base.get(key), kept[key], value, (at[1], key) if at else None) if key in kept else value
             for key, value in live.items()
@@ -250,7 +250,7 @@ def _restored(desired: Json, kept: Json, live: Json, at: Place) -> Json:
 def _normalized(obj: Object, rules: Rules) -> Object:
     """gitops-engine's Normalize: creationTimestamp, Secret's stringData, empty Role rules, then the ignore rules."""
     metadata = obj.get("metadata")
-    if isinstance(metadata, Mapping) and "creationTimestamp" in metadata:
+    if isinstance(metadata, dict) and "creationTimestamp" in metadata:
         obj = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "creationTimestamp"}}
     if group_of(obj) == "" and obj.get("kind") == "Secret":
         obj = _encoded(obj)

@@ -243,7 +243,7 @@ def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> J
         if len(tokens) == 1:
             return node if insert and value in node else [*node[:index], value, *node[index + (not insert) :]]
         return [*node[:index], _put(node[index], tokens[1:], value, insert=insert), *node[index + 1 :]]
-    base = node if isinstance(node, Mapping) else {}
+    base = node if isinstance(node, dict) else {}
     return {**base, tokens[0]: _put(base.get(tokens[0]), tokens[1:], value, insert=insert)}
 
 

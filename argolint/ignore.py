@@ -62,7 +62,7 @@ def application_rules(application: Object) -> tuple[IgnoreRule, ...]:
     return tuple(
         _rule(entry, str(entry.get("group") or ""), str(entry.get("kind") or ""), f"/spec/ignoreDifferences/{index}")
         for index, entry in enumerate(entries)
-        if isinstance(entry, Mapping)
+        if isinstance(entry, dict)
     )
 
 
@@ -74,7 +74,7 @@ def server_rules(settings: Object) -> tuple[IgnoreRule, ...]:
 def _server_rules(overrides: Mapping[str, Json]) -> Iterator[IgnoreRule]:
     for key, override in sorted(overrides.items()):
         entry = _parsed((override or {}).get("ignoreDifferences") or "")
-        rule = _rule(entry, *_group_kind(key), key) if isinstance(entry, Mapping) else IgnoreRule()
+        rule = _rule(entry, *_group_kind(key), key) if isinstance(entry, dict) else IgnoreRule()
         if rule.json_pointers or rule.jq_paths or rule.managers:
             yield rule
 
@@ -193,7 +193,7 @@ def _without(node: Json, tokens: list[str]) -> Json:
     if not tokens:
         return node
     token = tokens[0]
-    if isinstance(node, Mapping) and token in node:
+    if isinstance(node, dict) and token in node:
         if len(tokens) == 1:
             return {key: value for key, value in node.items() if key != token}
         return {**node, token: _without(node[token], tokens[1:])}
@@ -250,7 +250,7 @@ def _retyped(node: Json, path: list[str], kind: str) -> Json:
         return [_retyped(item, path, kind) for item in node]
     if not path:
         return as_known_type(node, kind)
-    if isinstance(node, Mapping) and path[0] in node:
+    if isinstance(node, dict) and path[0] in node:
         return {**node, path[0]: _retyped(node[path[0]], path[1:], kind)}
     return node
 
@@ -283,7 +283,7 @@ def locate(node: Json, step: str) -> Any:
     """The key or index that a FieldsV1 step (`f:name`, `k:{"name":"web"}`, `v:"x"`, `i:0`) names in node, or None."""
     kind, _, text = step.partition(":")
     if kind == "f":
-        return text if isinstance(node, Mapping) and text in node else None
+        return text if isinstance(node, dict) and text in node else None
     if not isinstance(node, list):
         return None
     if kind == "i":
@@ -292,7 +292,7 @@ def locate(node: Json, step: str) -> Any:
     for index, item in enumerate(node):
         if kind == "v" and item == wanted:
             return index
-        if kind == "k" and isinstance(item, Mapping) and all(_key(item, k) == v for k, v in wanted.items()):
+        if kind == "k" and isinstance(item, dict) and all(_key(item, k) == v for k, v in wanted.items()):
             return index
     return None
 
@@ -308,7 +308,7 @@ def removed(rule: IgnoreRule, obj: Object) -> tuple[str, ...]:
 
 
 def _missing(before: Json, after: Json, at: str = "") -> Iterator[str]:
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
+    if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             if key not in after:
                 yield at + join_pointer(key)
@@ -327,7 +327,7 @@ def _missing(before: Json, after: Json, at: str = "") -> Iterator[str]:
 
 def _changed(before: Json, after: Json) -> Iterator[None]:
     """Something of `after` that `before` does not hold: then the one is not what is left of the other."""
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
+    if isinstance(before, dict) and isinstance(after, dict):
         for key, value in after.items():
             yield from _changed(before.get(key), value)
     elif isinstance(before, list) and isinstance(after, list):

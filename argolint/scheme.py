@@ -94,13 +94,13 @@ def _canonical_map(node: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _canonical(field: str, value: Json) -> Json:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         if field in _QUANTITY_MAPS:
             return {name: quantity(amount) for name, amount in value.items()}
         plain = field in _STRING_MAPS or (field == "selector" and all(isinstance(v, str) for v in value.values()))
         return value if plain else _canonical_map(value)
     if isinstance(value, list):
-        return [_canonical_map(item) if isinstance(item, Mapping) else item for item in value]
+        return [_canonical_map(item) if isinstance(item, dict) else item for item in value]
     return quantity(value) if field in _QUANTITIES else value
 
 
@@ -175,7 +175,7 @@ def as_known_type(value: Json, kind: str) -> Json:
     """A custom resource's field as the built-in type `kind` (`core/v1/PodSpec`) prints it."""
     if kind in KNOWN_TYPES:
         return KNOWN_TYPES[kind](value)
-    return _canonical_map(value) if isinstance(value, Mapping) else value
+    return _canonical_map(value) if isinstance(value, dict) else value
 
 
 _HTTP = {"path": "/", "scheme": "HTTP"}
@@ -309,12 +309,12 @@ def _fill(node: Mapping[str, Json], table: Mapping[str, Any]) -> dict[str, Json]
     found = dict(node)
     for field, default in table.items():
         value = found.get(field)
-        if isinstance(default, Mapping) and default:
-            if isinstance(value, Mapping):
+        if isinstance(default, dict) and default:
+            if isinstance(value, dict):
                 found[field] = _fill(value, default)
         elif isinstance(default, list):
             if isinstance(value, list):
-                found[field] = [_fill(item, default[0]) if isinstance(item, Mapping) else item for item in value]
+                found[field] = [_fill(item, default[0]) if isinstance(item, dict) else item for item in value]
         elif value in (None, "") or field in _STRUCTS:
             computed = default(found) if callable(default) else default
             if computed is not None:
@@ -324,12 +324,12 @@ def _fill(node: Mapping[str, Json], table: Mapping[str, Any]) -> dict[str, Json]
 
 def _map(node: Mapping[str, Json], field: str) -> Mapping[str, Json]:
     found = node.get(field)
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _rolling(strategy: Json, bounds: Mapping[str, Json], *, only_new: bool = False) -> dict[str, Json]:
     """A strategy with its type and bounds; `only_new`: a named type without bounds stays without (StatefulSet)."""
-    given = strategy if isinstance(strategy, Mapping) else {}
+    given = strategy if isinstance(strategy, dict) else {}
     found = {"type": "RollingUpdate", **given}
     if found["type"] == "RollingUpdate" and not (only_new and "type" in given and "rollingUpdate" not in given):
         found["rollingUpdate"] = {**bounds, **_map(found, "rollingUpdate")}

@@ -77,7 +77,7 @@ def _list_keys(structure: Fields | None, at: Place) -> tuple[str, ...]:
 
 def _names(item: Json, keys: tuple[str, ...]) -> dict[str, Json]:
     """The item's merge keys; `protocol` is the one that the schema defaults."""
-    found = item if isinstance(item, Mapping) else {}
+    found = item if isinstance(item, dict) else {}
     return {key: found.get(key, "TCP" if key == "protocol" else None) for key in keys}
 
 
@@ -91,7 +91,7 @@ def _items(structure: Fields | None) -> Fields:
 
 
 def _merge(live: Json, desired: Json, structure: Fields | None, at: Place, complete: bool) -> Json:
-    if isinstance(live, Mapping) and isinstance(desired, Mapping):
+    if isinstance(live, dict) and isinstance(desired, dict):
         if live and structure is not None and not structure:
             return desired  # owned as a leaf: an atomic map
         below = structure or {}
@@ -151,7 +151,7 @@ def _replaced(node: Json, place: Any, child: Json) -> Json:
 
 def _owned(node: Json, structure: Fields | None, at: Place) -> dict[str, Any]:
     """The FieldsV1 tree of everything that node holds."""
-    if isinstance(node, Mapping) and (structure is None or structure):
+    if isinstance(node, dict) and (structure is None or structure):
         below = structure or {}
         return {f"f:{key}": _owned(value, below.get(f"f:{key}"), _below(at, key)) for key, value in node.items()}
     if isinstance(node, list) and (keys := _list_keys(structure, at)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from argolint.model import Json, Object
 from argolint.scheme import MERGED_SCALARS, RETAIN_KEYS, builtin, merge_key
@@ -28,7 +28,7 @@ def three_way(original: Object, desired: Object, live: Object) -> Object:
 
 def trim(original: Json, live: Json) -> Json:
     """Live without what original does not hold: maps by key, lists item by item; live's surplus items stay."""
-    if isinstance(original, Mapping) and isinstance(live, Mapping):
+    if isinstance(original, dict) and isinstance(live, dict):
         return {key: trim(value, live[key]) for key, value in original.items() if key in live}
     if isinstance(original, list) and isinstance(live, list):
         return [*map(trim, original, live), *live[len(original) :]]
@@ -40,8 +40,8 @@ def completed(desired: Json, live: Json, original: Json = None, *, listed: bool 
 
     The schema is not at hand: what live holds in the same item and `original` never named is taken for such a default.
     """
-    if isinstance(desired, Mapping) and isinstance(live, Mapping):
-        was = original if isinstance(original, Mapping) else {}
+    if isinstance(desired, dict) and isinstance(live, dict):
+        was = original if isinstance(original, dict) else {}
         rest = {key: value for key, value in live.items() if key not in desired and key not in was} if listed else {}
         own = {key: completed(v, live.get(key), was.get(key), listed=listed) for key, v in desired.items()}
         return {**own, **rest}
@@ -80,14 +80,14 @@ def _bare(obj: Object) -> Object:
 def _trimmed_claims(original: Object, live: Object) -> Object:
     """A StatefulSet's volumeClaimTemplates get the custom resources' treatment (statefulSetWorkaround)."""
     spec, was, field = live.get("spec"), original.get("spec"), "volumeClaimTemplates"
-    if live.get("kind") != "StatefulSet" or not isinstance(spec, Mapping) or not isinstance(was, Mapping):
+    if live.get("kind") != "StatefulSet" or not isinstance(spec, dict) or not isinstance(was, dict):
         return live
     return {**live, "spec": {**spec, field: trim(was[field], spec[field])}} if field in spec and field in was else live
 
 
 def _merge(original: Json, desired: Object, live: Object, seen: Json, at: Place) -> Object:
     """Live with the patch that turns `seen` (live, perhaps trimmed) into desired; original tells what was given up."""
-    was, shown = (side if isinstance(side, Mapping) else {} for side in (original, seen))
+    was, shown = (side if isinstance(side, dict) else {} for side in (original, seen))
     result = {key: value for key, value in live.items() if key in desired or key not in was}
     for key, want in desired.items():
         have = live.get(key)
@@ -95,7 +95,7 @@ def _merge(original: Json, desired: Object, live: Object, seen: Json, at: Place)
         if want is None:
             if at and have is not None:
                 del result[key]
-        elif isinstance(want, Mapping) and isinstance(have, Mapping):
+        elif isinstance(want, dict) and isinstance(have, dict):
             result[key] = _merge_map(was.get(key), want, have, shown.get(key), place)
         elif isinstance(want, list) and isinstance(have, list):
             result[key] = _merge_list(was.get(key), want, have, shown.get(key), place)
@@ -113,7 +113,7 @@ def _merge_map(original: Json, desired: Object, live: Object, seen: Json, at: Pl
 
 def _merge_list(original: Json, desired: list[Json], live: list[Json], seen: Json, at: Place) -> list[Json]:
     key = merge_key(*at) if at else None
-    if at and key and all(isinstance(item, Mapping) and key in item for item in (*desired, *live)):
+    if at and key and all(isinstance(item, dict) and key in item for item in (*desired, *live)):
         return _merge_items(original if isinstance(original, list) else [], desired, live, key, at)
     if at and at[1] in MERGED_SCALARS:
         given_up = [item for item in original or () if item not in desired]
@@ -138,7 +138,7 @@ def numbered(items: list[Json], key: str) -> dict[tuple[str, int], Json]:
     found: dict[tuple[str, int], Json] = {}
     seen: Counter[str] = Counter()
     for item in items:
-        name = json.dumps(item.get(key), sort_keys=True) if isinstance(item, Mapping) else ""
+        name = json.dumps(item.get(key), sort_keys=True) if isinstance(item, dict) else ""
         found[name, seen[name]] = item
         seen[name] += 1
     return found
