@@ -1,0 +1,121 @@
+"""Small Git repositories and hand-made reports for the tests that write fixes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+REPO = "https://git.example.com/shop.git"
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web  # the shop's front
+spec:
+  replicas: 3
+
+  template:
+    spec:
+      containers:
+        - name: web
+          image: "web:1"
+"""
+
+APPLICATION = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata:
+  name: web
+  namespace: argocd
+spec:
+  source:
+    repoURL: https://git.example.com/shop.git
+    path: web
+  destination:
+    namespace: shop
+"""
+
+
+def git(folder: Path, *args: str) -> str:
+    """What git prints; its own configuration is left out."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    who = ("-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "core.autocrlf=false")
+    return subprocess.run(
+        ["git", *who, "-C", str(folder), *args],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**env, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
+    ).stdout
+
+
+def repository(folder: Path, files: Mapping[str, str], url: str = REPO) -> Path:
+    """A clone of `url` with these files committed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "-q")
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "start")
+    if url:
+        git(folder, "remote", "add", "origin", url)
+    return folder
+
+
+def app(name: str = "web") -> dict[str, str]:
+    return {"server": "https://argocd.example.com", "namespace": "argocd", "name": name, "project": "default"}
+
+
+def resource(kind: str = "Deployment", name: str = "web", namespace: str = "shop", **more: str) -> dict[str, str]:
+    group = "apps" if kind == "Deployment" else ""
+    return {"group": group, "version": "v1", "kind": kind, "namespace": namespace, "name": name, "cluster": "c", **more}
+
+
+def patch(*operations: Any, target: str = "manifest", **more: Any) -> dict[str, Any]:
+    """A fix as a report has it."""
+    edit = {"kind": "json-patch", "content": list(operations)}
+    return {"title": "Try this", "target": target, "where": "web", "edit": edit, **more}
+
+
+def fragment(text: str, target: str = "manifest", **more: Any) -> dict[str, Any]:
+    return {"title": "Add this", "target": target, "where": "web", "edit": {"kind": "yaml", "content": text}, **more}
+
+
+def finding(*fixes: Any, **more: Any) -> dict[str, Any]:
+    """A finding about Deployment shop/web of Application argocd/web."""
+    return {
+        "rule": "live-edit",
+        "family": "drift",
+        "severity": "warning",
+        "confidence": "proven",
+        "app": app(),
+        "message": "it drifts",
+        "docs": "",
+        "fingerprint": "f",
+        "resource": resource(),
+        "pointer": "/spec/replicas",
+        "fixes": list(fixes),
+        "source": {"repo": REPO, "revision": "", "path": "web"},
+        **more,
+    }
+
+
+def report(file: Path, *findings: Any, complete: bool = True) -> Path:
+    """A saved report with these findings."""
+    data = {
+        "schema_version": "1.0",
+        "tool": {"name": "argolint", "version": "0"},
+        "started_at": "2026-11-21T10:00:00Z",
+        "complete": complete,
+        "servers": [],
+        "summary": {"apps": 1, "resources": 1, "findings": {}, "suppressed": 0, "failures": 0},
+        "findings": list(findings),
+    }
+    file.write_text(json.dumps(data))
+    return file
