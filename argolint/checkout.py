@@ -6,7 +6,6 @@ Only files that Git tracks are read or written, since Argo CD reads nothing else
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from argolint.errors import ArgolintError, UsageError
+from argolint.touched import Git
 from argolint.yaml_text import EditError
 
 MAX_BYTES = 5_000_000
@@ -27,7 +27,7 @@ class ChangedError(ArgolintError):
 
 @dataclass(frozen=True)
 class Checkout:
-    """The top folder of a work tree, and the repositories (as `bare_url` writes them) that it is a clone of."""
+    """The top folder of a work tree, and the URLs of the repositories that it is a clone of."""
 
     root: Path
     urls: frozenset[str]
@@ -74,10 +74,8 @@ class Checkout:
 
     def text_at(self, revision: str, file: str) -> str | None:
         """The file at a commit; None when this clone has no such commit or file."""
-        if not re.fullmatch(r"[0-9a-f]{40,64}", revision):
-            return None
         try:
-            return _git(self.root, "show", f"{revision}:{file}")
+            return Git(self.root).show(revision, file) if revision else None
         except UsageError:
             return None
 
@@ -103,22 +101,8 @@ def open_checkouts(given: Sequence[str]) -> tuple[Checkout, ...]:
         if not urls:
             raise UsageError(f"--write {text}: the checkout has no remote", f"say whose it is: --write URL={folder}")
         before = found[root].urls if root in found else frozenset()
-        found[root] = Checkout(root, before | {bare_url(u) for u in urls})
+        found[root] = Checkout(root, before | set(urls))
     return tuple(found.values())
-
-
-_SCP = re.compile(r"(?:[^@/]+@)?([^:/]+):(?!//)(.+)")
-_SCHEME = re.compile(r"[a-z+]+://(?:[^@/]*@)?", re.IGNORECASE)
-
-
-def bare_url(url: str) -> str:
-    """A repository's URL without scheme, user, usual port and `.git`: the same for HTTPS and SSH."""
-    text = url.strip().rstrip("/").removesuffix(".git").lower()
-    scheme = _SCHEME.match(text)
-    if scheme:
-        return re.sub(r"^([^/:]+):(22|80|443)(?=/)", r"\1", text[scheme.end() :])
-    scp = _SCP.fullmatch(text)
-    return f"{scp[1]}/{scp[2].lstrip('/')}" if scp else text
 
 
 def inside(folder: str, path: str) -> str | None:

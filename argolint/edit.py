@@ -150,7 +150,8 @@ def _subject(choice: Choice) -> str:
 def _identity(obj: Json) -> tuple[Json, ...]:
     if not isinstance(obj, Mapping) or "kind" not in obj:
         return ()
-    return obj.get("apiVersion"), obj["kind"], dig(obj, "metadata", "name"), dig(obj, "metadata", "namespace")
+    group = str(obj.get("apiVersion") or "").rpartition("/")[0]
+    return group, obj["kind"], dig(obj, "metadata", "name"), dig(obj, "metadata", "namespace")
 
 
 def _by_index(path: str) -> bool:
@@ -313,8 +314,9 @@ def _operations(fix: Fix, obj: Json, *, lists: bool = False) -> tuple[Operation,
     if fix.edit.kind == "json-patch":
         return tuple(fix.edit.content)
     fragment = _fragment(fix)
-    for key in ("apiVersion", "kind"):
-        if key in fragment and fragment[key] != dig(obj, key):
+    if {"apiVersion", "kind"} <= set(fragment):
+        whole = {"metadata": dig(obj, "metadata") or {}, **fragment}
+        if _identity(whole) != _identity(obj):
             raise Unplaced(f"the fix adds another object, a {fragment.get('kind')}", "add it by hand")
     return tuple(_merge("", obj or {}, fragment, lists))
 
@@ -371,6 +373,10 @@ def fitted(operations: Iterable[Operation], data: Json, rendered: Object | None)
 
 
 def _require_fit(step: Operation, data: Json, rendered: Object | None) -> None:
+    if step["op"] in ("move", "copy"):
+        _require_fit({"op": "remove", "path": step["from"]}, data, rendered)
+        _require_fit({"op": "add", "path": step["path"], "value": None}, data, rendered)
+        return
     path = step["path"]
     tokens = split_pointer(path)
     held, parent = get(data, path), get(data, path.rpartition("/")[0])
@@ -412,7 +418,7 @@ def composed(
         for before, title in history:
             if _joins(operation, before):
                 joint = True
-            elif _clash(operation["path"], before):
+            elif any(_clash(path, before) for path in _paths(operation)):
                 raise EditError(f"it contradicts another fix of this run: {title}")
         steps = list(_joined(operation, now)) if joint else [operation]
         now = applied(now, steps)
@@ -430,15 +436,21 @@ def _joins(operation: Operation, before: Operation) -> bool:
 
 def _clash(path: str, before: Operation) -> bool:
     """One path holds the other, or the earlier operation moved the items of a list that the path goes through."""
-    done = before["path"]
-    if path.endswith("/-"):
-        return path.removesuffix("/-") == done or path.startswith(done + "/")
-    if path == done or path.startswith(done + "/") or done.startswith(path + "/"):
-        return True
-    parent, _, last = done.rpartition("/")
-    if before["op"] == "replace" or not last.isdigit():
-        return False
-    return path.startswith(parent + "/") and split_pointer(path[len(parent) :])[0].isdigit()
+    for done in _paths(before):
+        if path.endswith("/-"):
+            if path.removesuffix("/-") == done or path.startswith(done + "/"):
+                return True
+            continue
+        if path == done or path.startswith(done + "/") or done.startswith(path + "/"):
+            return True
+        parent, _, last = done.rpartition("/")
+        if before["op"] != "replace" and last.isdigit() and path.startswith(parent + "/"):
+            return split_pointer(path[len(parent) :])[0].isdigit()
+    return False
+
+
+def _paths(operation: Operation) -> tuple[str, ...]:
+    return tuple(operation[key] for key in ("path", "from") if key in operation)
 
 
 def _joined(operation: Operation, now: Json) -> Iterator[Operation]:

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from argolint.checkout import Checkout, bare_url, inside
+from argolint.checkout import Checkout, inside
 from argolint.model import MISSING, Json, Object
 from argolint.report import Resource
+from argolint.touched import same_repository
 from argolint.values import dig, get, items, split_pointer
 from argolint.yaml_text import EditError, documents
 
@@ -68,7 +69,7 @@ def application(checkouts: Iterable[Checkout], namespace: str, name: str) -> tup
             if not file.endswith(_YAML) or not _mentions(checkout, file, name, "Application"):
                 continue
             try:
-                for spot, obj in _objects(checkout, file):
+                for spot, obj in _objects(checkout, file, name):
                     if (
                         obj.get("kind") == "Application"
                         and _group(obj) == "argoproj.io"
@@ -195,7 +196,7 @@ def _sources(app: Object) -> tuple[Object, ...]:
 
 
 def _of(checkouts: Iterable[Checkout], url: str) -> Checkout | None:
-    return next((c for c in checkouts if bare_url(url) in c.urls), None)
+    return next((c for c in checkouts if any(same_repository(url, own) for own in c.urls)), None)
 
 
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -242,7 +243,7 @@ def _in_directory(
                 continue
             found += [
                 Found(spot, obj, source=number)
-                for spot, obj in _objects(checkout, file)
+                for spot, obj in _objects(checkout, file, resource.name)
                 if _is(obj, resource, dig(app, "spec", "destination", "namespace") or resource.namespace)
             ]
         except EditError as error:
@@ -282,9 +283,10 @@ def _mentions(checkout: Checkout, file: str, *words: str) -> bool:
     return all(word in text for word in words)
 
 
-def _split(text: str) -> Iterator[tuple[tuple[int, str], Object]]:
+def _split(text: str, word: str = "") -> Iterator[tuple[tuple[int, str], Object]]:
+    """The objects of a stream with their places; documents without the word are not even read."""
     for index, document in enumerate(documents(text)):
-        if not isinstance(document.data, Mapping):
+        if word not in document.text or not isinstance(document.data, Mapping):
             continue
         if str(document.data.get("kind", "")).endswith("List") and isinstance(document.data.get("items"), list):
             for number, item in enumerate(document.data["items"]):
@@ -294,8 +296,8 @@ def _split(text: str) -> Iterator[tuple[tuple[int, str], Object]]:
             yield (index, ""), document.data
 
 
-def _objects(checkout: Checkout, file: str) -> Iterator[tuple[Spot, Object]]:
-    return ((Spot(checkout, file, *place), obj) for place, obj in _split(checkout.text(file)))
+def _objects(checkout: Checkout, file: str, word: str = "") -> Iterator[tuple[Spot, Object]]:
+    return ((Spot(checkout, file, *place), obj) for place, obj in _split(checkout.text(file), word))
 
 
 def _group(obj: Object) -> str:

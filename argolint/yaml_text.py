@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import yaml
@@ -29,23 +30,28 @@ class EditError(Exception):
 
 @dataclass(frozen=True)
 class Document:
-    """One document of a YAML stream: plain JSON data, and its part of the text as offsets."""
+    """One document of a YAML stream: its text, and where that starts and ends in the stream's."""
 
-    data: Json
+    text: str
     start: int
     end: int
+
+    @cached_property
+    def data(self) -> Any:
+        """Plain JSON data; None when the document is empty. EditError when it is no YAML."""
+        return _read(self.text)
 
 
 _SEPARATOR = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
 
 
 def documents(text: str) -> tuple[Document, ...]:
-    """The documents of a stream, empty ones included. EditError when it is no YAML."""
+    """The documents of a stream, empty ones included; each is read when its data are asked for."""
     starts = [m.start() for m in _SEPARATOR.finditer(text)]
     if not starts or text[: starts[0]].strip():
         starts.insert(0, 0)
     ends = [*starts[1:], len(text)]
-    return tuple(Document(_read(text[a:b]), a, b) for a, b in zip(starts, ends, strict=True))
+    return tuple(Document(text[a:b], a, b) for a, b in zip(starts, ends, strict=True))
 
 
 def patch(text: str, index: int, operations: Sequence[Operation]) -> str:
@@ -54,7 +60,7 @@ def patch(text: str, index: int, operations: Sequence[Operation]) -> str:
     EditError when an operation does not apply, or cannot be written without touching more than its field.
     """
     document = documents(text)[index]
-    part, style, data = text[document.start : document.end], _Style.of(text), document.data
+    part, style, data = document.text, _Style.of(text), document.data
     data = {} if data is None else data
     for operation in operations:
         for step in _smaller(operation, data):
@@ -75,10 +81,12 @@ def applied(data: Json, operations: Sequence[Operation]) -> Any:
 
 
 def _smaller(operation: Operation, data: Json) -> Iterator[Operation]:
-    """The operation in terms of add, replace and remove, each as deep in the tree as it can be."""
+    """The operation in terms of add, replace, remove and renaming a key, each as deep in the tree as it can be."""
     kind, path = operation["op"], operation["path"]
     if kind == "test":
         applied(data, [operation])
+    elif kind == "move" and _renames(operation, data):
+        yield operation
     elif kind in ("move", "copy"):
         value = get(data, operation["from"])
         applied(data, [operation])
@@ -94,6 +102,12 @@ def _smaller(operation: Operation, data: Json) -> Iterator[Operation]:
             yield operation
         else:
             yield from _difference(path, present, operation["value"])
+
+
+def _renames(operation: Operation, data: Json) -> bool:
+    """A key of a map gets a name that the map does not have yet."""
+    old, new = (operation[key].rpartition("/")[0] for key in ("from", "path"))
+    return old == new and isinstance(get(data, old), Mapping) and get(data, operation["path"], _ABSENT) is _ABSENT
 
 
 _ABSENT = object()
@@ -327,6 +341,12 @@ class _Part:
             raise EditError(f"{join_pointer(*tokens)} is shared with another place through a YAML anchor")
 
     def _in_mapping(self, node: yaml.MappingNode, key: str, step: Operation, in_flow: bool) -> str:
+        if step["op"] == "move":
+            old = split_pointer(step["from"])[-1]
+            found = next((k for k, _ in node.value if k.value == old), None)
+            if found is None:
+                raise EditError(f"the file holds nothing at {step['from']} of its own")
+            return self.text[: found.start_mark.index] + self.style.flow(key) + self.text[found.end_mark.index :]
         index = next((i for i, (k, _) in enumerate(node.value) if k.value == key), None)
         if step["op"] == "add" and index is None:
             return self._add_member(node, key, step["value"], in_flow)

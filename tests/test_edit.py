@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from argolint import checkout
-from argolint.checkout import ChangedError, bare_url, open_checkouts
+from argolint.checkout import ChangedError, open_checkouts
 from argolint.edit import Arranged, Choice, Site, arrange
 from argolint.report import Finding
 from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, app, finding, fragment, git, patch, repository, resource
@@ -146,6 +146,13 @@ def test_a_fragment_is_merged_and_another_object_is_not(tmp_path: Path) -> None:
     assert left(placed(root, finding(fragment("spec:\n  host: <host name>\n"))))[0] == "the fix leaves a value to you"
     assert (
         left(placed(root, finding(fragment("metadata:\n  name: web-2\n"))))[0] == "the edit makes another object of it"
+    )
+
+
+def test_a_newer_version_of_the_same_api_is_no_other_object(tmp_path: Path) -> None:
+    root = repository(tmp_path, {"web/a.yaml": DEPLOYMENT.replace("apps/v1", "apps/v1beta1")})
+    assert (
+        only(placed(root, finding(patch({"op": "replace", "path": "/apiVersion", "value": "apps/v1"})))) == DEPLOYMENT
     )
 
 
@@ -412,22 +419,6 @@ def test_a_symlink_within_the_checkout_changes_the_file_it_points_to(tmp_path: P
     checkout.write(placed(root, finding(REPLICAS)).texts)
     assert (root / "web/a.yaml").is_symlink()
     assert "replicas: 5" in (root / "real.yaml").read_text()
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("https://git.example.com/Shop.git", "git@git.example.com:shop"),
-        ("ssh://git@git.example.com:22/shop.git/", "http://user:token@git.example.com/shop"),
-        ("https://git.example.com:443/a/b", "git.example.com:a/b.git"),
-    ],
-)
-def test_one_repository_has_many_urls(one: str, other: str) -> None:
-    assert bare_url(one) == bare_url(other)
-
-
-def test_another_port_is_another_repository() -> None:
-    assert bare_url("https://git.example.com:8443/a") != bare_url("https://git.example.com/a")
 
 
 def test_a_checkout_of_another_repository_is_told(tmp_path: Path) -> None:
