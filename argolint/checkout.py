@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from argolint.errors import ArgolintError, UsageError
 from argolint.touched import Git
-from argolint.yaml_text import EditError
+from argolint.yaml_text import Document, EditError, documents
 
 MAX_BYTES = 5_000_000
 """A larger file is generated or data: no manifest to edit."""
@@ -32,6 +32,7 @@ class Checkout:
     root: Path
     urls: frozenset[str]
     _texts: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    _documents: dict[str, tuple[Document, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def __hash__(self) -> int:
         return hash(self.root)
@@ -55,6 +56,12 @@ class Checkout:
         if file not in self._texts:
             self._texts[file] = self._load(file)
         return self._texts[file]
+
+    def documents(self, file: str) -> tuple[Document, ...]:
+        """The file's documents, each read once. EditError as `text` has it."""
+        if file not in self._documents:
+            self._documents[file] = documents(self.text(file))
+        return self._documents[file]
 
     def _load(self, file: str) -> str:
         place = self.place(file)

@@ -126,7 +126,7 @@ class _Desk:
             raise Unplaced(f"{spot.file} has uncommitted changes", "commit or stash them, or pass --force")
         before = spot.checkout.text(spot.file)
         text = texts.get(where, before)
-        original = get(documents(before)[spot.index].data, spot.prefix)
+        original = get(spot.checkout.documents(spot.file)[spot.index].data, spot.prefix)
         now = documents(text)[spot.index].data
         history = done.setdefault((*where, spot.index), [])
         operations = [_moved(o, spot.prefix) for o in fitted(edit.operations, original, edit.rendered)]
@@ -222,13 +222,18 @@ def _application_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
             f"it belongs into the {fix.where}", "change the template by hand: it makes all Applications of the set"
         )
     for app in _apps_named(finding, fix):
-        raw = site.apps.get((app.namespace, app.name))
-        owner = next((o for o in owner_references(raw) if o.get("kind") == "ApplicationSet"), None)
-        if owner is not None:
-            why = f"ApplicationSet {owner.get('name')} generates Application {app.namespace}/{app.name}"
-            raise Unplaced(why, "change the set's template by hand")
-        spot, obj = locate.application(site.checkouts, app.namespace, app.name)
+        spot, obj, raw = _own_application(app, site)
         yield _Edit(spot, _operations(fix, obj, lists=True), _steps_first(fix), raw)
+
+
+def _own_application(app: App, site: Site) -> tuple[Spot, Object, Object | None]:
+    """The Application's manifest, and the Application as the server has it, if known. Unplaced when a set generates it."""
+    raw = site.apps.get((app.namespace, app.name))
+    owner = next((o for o in owner_references(raw) if o.get("kind") == "ApplicationSet"), None)
+    if owner is not None:
+        why = f"ApplicationSet {owner.get('name')} generates Application {app.namespace}/{app.name}"
+        raise Unplaced(why, "change the set's template by hand")
+    return (*locate.application(site.checkouts, app.namespace, app.name), raw)
 
 
 def _apps_named(finding: Finding, fix: Fix) -> tuple[App, ...]:
@@ -292,14 +297,41 @@ def _values_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
     raw = _application_of(finding.app, finding, site)
     patched = fix.edit.kind == "json-patch"
     paths = [o["path"] for o in fix.edit.content] if patched else [p for p, _ in leaves(_fragment(fix))]
-    spot, values = locate.values(site.checkouts, raw, paths, fix.where)
+    values = locate.values(site.checkouts, raw, paths, fix.where)
+    if values.spot is None:
+        yield _own_values_edit(choice, site, values)
+        return
+    spot = values.spot
     others = sorted(
         name
         for (_, name), other in site.apps.items()
         if name != finding.app.name and locate.reads_values(site.checkouts, other, spot)
     )
     shared = (f"{spot.file} is also read by {', '.join(others)}",) if others else ()
-    yield _Edit(spot, _operations(fix, values), (*_steps_first(fix), *shared))
+    yield _Edit(spot, _operations(fix, values.content), (*_steps_first(fix), *shared))
+
+
+def _own_values_edit(choice: Choice, site: Site, values: locate.Values) -> _Edit:
+    """The edit of values that stand in the Application itself, as a map or as text."""
+    app = choice.finding.app
+    spot, obj, raw = _own_application(app, site)
+    held = get(obj, values.at)
+    if values.text is not None:
+        if not isinstance(held, str):
+            raise Unplaced(f"the file has no text at {values.at}, as the Application has", "change it by hand")
+        operations = _operations(choice.fix, documents(held)[0].data)
+        new: Json = patch(held, 0, list(fitted(operations, documents(held)[0].data, None)))
+        steps: tuple[Operation, ...] = ({"op": "replace", "path": values.at, "value": new},)
+    elif held is not MISSING:
+        steps = tuple(_moved(o, values.at) for o in _operations(choice.fix, held))
+    else:
+        new = applied({}, _operations(choice.fix, {}))
+        helm = values.at.rpartition("/")[0]
+        if get(obj, helm.rpartition("/")[0]) is MISSING:
+            raise Unplaced(f"the file has no {helm.rpartition('/')[0]}, as the Application has", "change it by hand")
+        whole = {"op": "add", "path": helm, "value": {"valuesObject": new}}
+        steps = (whole if get(obj, helm) is MISSING else {"op": "add", "path": values.at, "value": new},)
+    return _Edit(spot, steps, _steps_first(choice.fix), raw)
 
 
 _EDITORS: Mapping[str, Callable[[Choice, Site], Iterator[_Edit]]] = {

@@ -15,7 +15,7 @@ from argolint.model import MISSING, Json, Object
 from argolint.report import Resource
 from argolint.touched import same_repository
 from argolint.values import dig, get, items, split_pointer
-from argolint.yaml_text import EditError, documents
+from argolint.yaml_text import Document, EditError, documents
 
 
 class Unplaced(Exception):
@@ -138,7 +138,7 @@ def at_revision(found: Found, revision: str) -> Object | None:
     if text is None:
         return None
     try:
-        for _, obj in _split(text):
+        for _, obj in _split(documents(text)):
             if _same(obj, found.obj):
                 return obj
     except EditError:
@@ -146,39 +146,80 @@ def at_revision(found: Found, revision: str) -> Object | None:
     return None
 
 
-def values(checkouts: Sequence[Checkout], app: Object, paths: Sequence[str], where: str) -> tuple[Spot, Json]:
-    """The values file that holds these pointers, else the last one that the application names, with its content.
+@dataclass(frozen=True)
+class Values:
+    """What sets a chart's values: a file, or (`spot` is None) a field `at` of the Application, which may be text."""
 
-    `where` is the fix's own word for the file, of use where an application has several charts.
+    content: Json
+    spot: Spot | None = None
+    at: str = ""
+    text: str | None = None
+
+
+def values(checkouts: Sequence[Checkout], app: Object, paths: Sequence[str], where: str) -> Values:
+    """The values that hold one of these pointers and count most, else the last file that the application names.
+
+    An application without values files has its values in itself. `where` is the fix's own word for the file, of use where
+    an application has several charts.
     """
-    charts = [source for source in _sources(app) if source.get("helm") or source.get("chart")]
-    lists = [list(_values_files(checkouts, app, source)) for source in charts]
-    chosen = [n for n, files in enumerate(lists) if any(f and f[1] in where for f in files)]
-    if len(chosen) != 1 and len(charts) == 1:
-        chosen = [0]
-    if len(chosen) != 1 or not lists[chosen[0]]:
-        why = "the application names no values file" if len(charts) == 1 else "the application has several charts"
+    charts = [(n, source) for n, source in enumerate(_sources(app)) if _is_chart(checkouts, source)]
+    named = [
+        (n, source) for n, source in charts if any(f and f[1] in where for f in _values_files(checkouts, app, source))
+    ]
+    chosen = charts if len(charts) == 1 else named
+    if len(chosen) != 1:
+        why = "the application has several charts" if charts else "the application has no chart"
+        raise Unplaced(why, "change the values by hand")
+    number, source = chosen[0]
+    helm = source.get("helm") or {}
+    parameter = next((n for n in map(_dotted, paths) if n in {dig(p, "name") for p in items(helm, "parameters")}), None)
+    if parameter:
         raise Unplaced(
-            why, "put the values into its spec.source.helm.valuesObject, or into a file that it names, by hand"
+            f"the Application's helm.parameters set {parameter}, which beats all values", "change it there by hand"
         )
-    _require_last_word(charts[chosen[0]], paths)
-    last: tuple[Spot, Json] | None = None
-    for known in reversed(lists[chosen[0]]):
+    files = list(_values_files(checkouts, app, source))
+    own = _own_values(helm, "/spec/sources/" + str(number) if dig(app, "spec", "sources") else "/spec/source")
+    if not files or _holds(own.content, paths):
+        return own
+    last: Values | None = None
+    for known in reversed(files):
         if known is None:
             raise Unplaced("a values file that counts more stands in no checkout", "add --write DIR for its repository")
         checkout, file = known
         if file not in checkout.files:
             continue
-        docs = documents(checkout.text(file))
-        spot, content = Spot(checkout, file), docs[0].data
-        last = last or (spot, content)
-        if any(get(content, path) is not MISSING for path in paths):
-            return spot, content
+        found = Values(checkout.documents(file)[0].data, Spot(checkout, file))
+        last = last or found
+        if _holds(found.content, paths):
+            return found
     if last is None:
-        raise Unplaced(
-            "none of the values files that the application names is in its checkout", "make the file by hand"
-        )
+        raise Unplaced("no values file that the application names is in its checkout", "make the file by hand")
     return last
+
+
+def _is_chart(checkouts: Sequence[Checkout], source: Object) -> bool:
+    if source.get("helm") or source.get("chart"):
+        return True
+    checkout = _of(checkouts, str(source.get("repoURL") or ""))
+    return (
+        checkout is not None and _join(inside("", str(source.get("path") or "")) or "", "Chart.yaml") in checkout.files
+    )
+
+
+def _own_values(helm: Object, source: str) -> Values:
+    """The Application's own values. While it has `values`, no valuesObject may be added: it would replace them."""
+    text = helm.get("values")
+    if isinstance(text, str) and text.strip() and not helm.get("valuesObject"):
+        return Values(documents(text)[0].data, at=f"{source}/helm/values", text=text)
+    return Values(helm.get("valuesObject"), at=f"{source}/helm/valuesObject")
+
+
+def _holds(content: Json, paths: Sequence[str]) -> bool:
+    return any(get(content, path) is not MISSING for path in paths)
+
+
+def _dotted(path: str) -> str:
+    return ".".join(split_pointer(path))
 
 
 def reads_values(checkouts: Sequence[Checkout], app: Object, spot: Spot) -> bool:
@@ -283,9 +324,9 @@ def _mentions(checkout: Checkout, file: str, *words: str) -> bool:
     return all(word in text for word in words)
 
 
-def _split(text: str, word: str = "") -> Iterator[tuple[tuple[int, str], Object]]:
+def _split(stream: Iterable[Document], word: str = "") -> Iterator[tuple[tuple[int, str], Object]]:
     """The objects of a stream with their places; documents without the word are not even read."""
-    for index, document in enumerate(documents(text)):
+    for index, document in enumerate(stream):
         if word not in document.text or not isinstance(document.data, Mapping):
             continue
         if str(document.data.get("kind", "")).endswith("List") and isinstance(document.data.get("items"), list):
@@ -297,7 +338,7 @@ def _split(text: str, word: str = "") -> Iterator[tuple[tuple[int, str], Object]
 
 
 def _objects(checkout: Checkout, file: str, word: str = "") -> Iterator[tuple[Spot, Object]]:
-    return ((Spot(checkout, file, *place), obj) for place, obj in _split(checkout.text(file), word))
+    return ((Spot(checkout, file, *place), obj) for place, obj in _split(checkout.documents(file), word))
 
 
 def _group(obj: Object) -> str:
@@ -345,7 +386,7 @@ def _kustomization(checkout: Checkout, folder: str) -> Layer | None:
     file = next((f for name in _KUSTOMIZATIONS if (f := _join(folder, name)) in checkout.files), None)
     if file is None:
         return None
-    data = documents(checkout.text(file))[0].data
+    data = checkout.documents(file)[0].data
     return Layer(checkout, file, data if isinstance(data, Mapping) else {})
 
 
@@ -368,7 +409,10 @@ def _in_kustomize(
             maker = _generator(layer, resource)
             if maker:
                 raise Unplaced(f"{maker} in {layer.file} makes {_what(resource)}", "change it there by hand")
-    return _only(found, resource, top.folder)
+    remote = [
+        str(e) for layer in visited for f in ("resources", "bases") for e in items(layer.data, f) if "://" in str(e)
+    ]
+    return _only(found, resource, top.folder, f" (it also builds on {', '.join(remote)})" if remote else "")
 
 
 def _own_layer(checkout: Checkout, source: Object) -> tuple[Layer, ...]:
@@ -385,7 +429,10 @@ def _built(
     if any(layer.file == other.file for other in above):
         return
     visited.append(layer)
-    through = (layer, *above)
+    parts = [
+        _kustomization(layer.checkout, inside(layer.folder, str(e)) or "") for e in items(layer.data, "components")
+    ]
+    through = (layer, *(part for part in parts if part is not None), *above)
     for field in ("resources", "bases", "components"):
         for entry in items(layer.data, field):
             path = inside(layer.folder, str(entry))
@@ -425,7 +472,7 @@ def _shared(spot: Spot, layers: Sequence[Layer], top: Layer) -> tuple[str, ...]:
         if file.rpartition("/")[2] not in _KUSTOMIZATIONS or file in {layer.file for layer in layers}:
             continue
         try:
-            data = documents(spot.checkout.text(file))[0].data
+            data = spot.checkout.documents(file)[0].data
         except EditError:
             continue
         entries = [str(e) for field in ("resources", "bases", "components") for e in items(data, field)]
@@ -505,13 +552,20 @@ def _reaches(patch: Json, target: Object, obj: Object) -> bool:
     name = str(dig(obj, "metadata", "name") or "")
     if target:
         return all(
-            re.fullmatch(str(target[key]), str(value or ""))
+            _matches(str(target[key]), str(value or ""))
             for key, value in (("kind", obj.get("kind")), ("name", name), ("group", _group(obj)))
             if target.get(key)
         )
     return (
         isinstance(patch, Mapping) and patch.get("kind") == obj.get("kind") and dig(patch, "metadata", "name") == name
     )
+
+
+def _matches(pattern: str, value: str) -> bool:
+    try:
+        return re.fullmatch(pattern, value) is not None
+    except re.error:
+        return True  # Kustomize would refuse it: better to tell than to edit
 
 
 def _touches(patch: Json, tokens: Sequence[str]) -> bool:
@@ -545,21 +599,3 @@ def _values_files(checkouts: Sequence[Checkout], app: Object, source: Object) ->
             owner, file = source, inside(str(source.get("path") or ""), text)
         checkout = _of(checkouts, str(owner.get("repoURL") or "")) if owner and "://" not in text else None
         yield (checkout, file) if checkout is not None and file else None
-
-
-def _require_last_word(source: Object, paths: Sequence[str]) -> None:
-    """Values in the Application itself beat those of files (parameters, then valuesObject, then values)."""
-    helm = source.get("helm") or {}
-    inline = [helm.get("valuesObject")]
-    if isinstance(helm.get("values"), str):
-        try:
-            inline += [d.data for d in documents(helm["values"])]
-        except EditError:
-            inline.append(None)
-    dotted = {str(dig(p, "name")) for p in items(helm, "parameters")}
-    for path in paths:
-        name = ".".join(split_pointer(path))
-        if any(get(content, path) is not MISSING for content in inline) or name in dotted:
-            raise Unplaced(
-                f"the Application itself sets the value {name}, which beats every file", "change it there by hand"
-            )

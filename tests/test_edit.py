@@ -257,6 +257,14 @@ def test_a_field_that_an_overlay_sets_is_told(tmp_path: Path, more: str, fix: An
     assert why.startswith(f"{owner} in prod/kustomization.yaml sets /spec/")
 
 
+def test_a_patch_of_a_component_counts_for_what_its_parent_builds(tmp_path: Path) -> None:
+    files = {**BASE, "part/kustomization.yaml": "kind: Component\npatches:\n- target: {kind: Deployment}\n  patch: |\n"}
+    files["part/kustomization.yaml"] += "    - {op: replace, path: /spec/replicas, value: 4}\n"
+    files["prod/kustomization.yaml"] += "components: [../part]\n"
+    why, _ = left(placed(repository(tmp_path, files), finding(REPLICAS, **SHOP_WEB), apps=PROD))
+    assert why == "an inline patch in part/kustomization.yaml sets /spec/replicas"
+
+
 def test_a_patch_of_another_field_leaves_the_base_editable(tmp_path: Path) -> None:
     files = {**BASE, "prod/p.yaml": "kind: Deployment\nmetadata: {name: web}\nspec: {paused: true}\n"}
     files["prod/kustomization.yaml"] += "patches:\n- path: p.yaml\n"
@@ -307,15 +315,41 @@ def test_values_of_another_repository_are_found_by_their_ref(tmp_path: Path) -> 
     assert arranged.outcomes[0].notes == ("values/web.yaml is also read by twin",)
 
 
-def test_a_value_that_the_application_sets_itself_is_told(tmp_path: Path) -> None:
+def own_values(tmp_path: Path, *lines: str, **options: Any) -> str:
+    """What becomes of an Application with these lines under `helm:`, on which the server agrees."""
+    start = APPLICATION.replace(
+        "path: web\n", "path: chart\n    helm:\n" + "".join(f"      {line}\n" for line in lines)
+    )
+    root = repository(tmp_path, {**CHART, "apps.yaml": start})
+    text = only(placed(root, finding(fragment("image:\n  tag: '2'\n", "helm-values")), apps=helm(**options)))
+    before = start.partition("path: chart\n")[0]
+    assert text.startswith(before)
+    return text.removeprefix(before + "path: chart\n").partition("  destination")[0]
+
+
+def test_a_value_that_the_application_sets_itself_is_changed_there(tmp_path: Path) -> None:
+    lines = "valueFiles: [values.yaml]", "valuesObject:", "  image:", "    tag: '3'  # mine"
+    changed = own_values(tmp_path / "map", *lines, valueFiles=["values.yaml"], valuesObject={"image": {"tag": "3"}})
+    assert changed.endswith("valuesObject:\n        image:\n          tag: '2'  # mine\n")
+    text = own_values(
+        tmp_path / "text",
+        "values: |",
+        "  # mine",
+        "  image: {tag: '3'}",
+        values="# mine\nimage: {tag: '3'}\n",
+        valueFiles=[],
+    )
+    assert text.startswith("    helm:\n      values: |\n        # mine\n        image: {tag: '2'}\n")
+    new = own_values(tmp_path / "new", "releaseName: web", releaseName="web", valueFiles=[])
+    assert new.startswith(
+        "    helm:\n      releaseName: web\n      valuesObject:\n        image:\n          tag: '2'\n"
+    )
+
+
+def test_a_parameter_beats_all_values_and_is_told(tmp_path: Path) -> None:
     root, fix = repository(tmp_path, CHART), fragment("image:\n  tag: '2'\n", "helm-values")
-    for own in (
-        {"valuesObject": {"image": {"tag": "3"}}},
-        {"values": "image: {tag: '3'}"},
-        {"parameters": [{"name": "image.tag"}]},
-    ):
-        why, _ = left(placed(root, finding(fix), apps=helm(**own)))
-        assert why == "the Application itself sets the value image.tag, which beats every file"
+    why, _ = left(placed(root, finding(fix), apps=helm(parameters=[{"name": "image.tag"}])))
+    assert why == "the Application's helm.parameters set image.tag, which beats all values"
 
 
 def test_a_chart_template_is_never_edited_and_another_alternative_is_named(tmp_path: Path) -> None:
