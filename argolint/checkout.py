@@ -43,9 +43,6 @@ class Checkout:
         listed = _git(self.root, "ls-files", "-z").split("\0")
         return tuple(sorted(f for f in set(listed) if f and (self.root / f).is_file()))
 
-    def has_folder(self, folder: str) -> bool:
-        return any(self.under(folder))
-
     def under(self, folder: str) -> Iterable[str]:
         """Tracked files in a folder and below it."""
         prefix = "" if folder in ("", ".") else folder + "/"
@@ -86,9 +83,11 @@ class Checkout:
         except UsageError:
             return None
 
-    def dirty(self, file: str) -> bool:
-        """True when the file has changes that are not committed."""
-        return bool(_git(self.root, "status", "--porcelain", "-z", "--", file))
+    @cached_property
+    def dirty(self) -> frozenset[str]:
+        """Tracked files with changes that are not committed."""
+        told = _git(self.root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
+        return frozenset(line[3:] for line in told.split("\0") if line)
 
 
 def open_checkouts(given: Sequence[str]) -> tuple[Checkout, ...]:

@@ -45,13 +45,15 @@ def git(folder: Path, *args: str) -> str:
     """What git prints; its own configuration is left out."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
     who = ("-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "core.autocrlf=false")
-    return subprocess.run(
+    done = subprocess.run(
         ["git", *who, "-C", str(folder), *args],
         capture_output=True,
         text=True,
-        check=True,
-        env={**env, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
-    ).stdout
+        check=False,
+        env={**env, "GIT_CONFIG_GLOBAL": str(folder / "no-config"), "GIT_CONFIG_NOSYSTEM": "1"},
+    )
+    assert done.returncode == 0, f"git {args[0]}: {done.stderr}"
+    return done.stdout
 
 
 def repository(folder: Path, files: Mapping[str, str], url: str = REPO) -> Path:
