@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from tests.gitops import commit, git
 
 REPO = "https://git.example.com/shop.git"
 
@@ -41,30 +41,11 @@ spec:
 """
 
 
-def git(folder: Path, *args: str) -> str:
-    """What git prints; its own configuration is left out."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    who = ("-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "core.autocrlf=false")
-    done = subprocess.run(
-        ["git", *who, "-C", str(folder), *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**env, "GIT_CONFIG_GLOBAL": str(folder / "no-config"), "GIT_CONFIG_NOSYSTEM": "1"},
-    )
-    assert done.returncode == 0, f"git {args[0]}: {done.stderr}"
-    return done.stdout
-
-
 def repository(folder: Path, files: Mapping[str, str], url: str = REPO) -> Path:
     """A clone of `url` with these files committed."""
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "-q")
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(text.encode())
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "start")
+    commit(folder, files)
     if url:
         git(folder, "remote", "add", "origin", url)
     return folder

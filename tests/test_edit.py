@@ -13,7 +13,8 @@ from argolint import checkout
 from argolint.checkout import ChangedError, open_checkouts
 from argolint.edit import Arranged, Choice, Site, arrange
 from argolint.report import Finding
-from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, app, finding, fragment, git, patch, repository, resource
+from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, app, finding, fragment, patch, repository, resource
+from tests.gitops import git
 
 REPLICAS = patch({"op": "replace", "path": "/spec/replicas", "value": 5})
 IMAGE = patch({"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "web:2"})

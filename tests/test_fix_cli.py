@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, finding, git, patch, report, repository, resource
+from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, finding, patch, report, repository, resource
 from tests.conftest import run_argolint
+from tests.gitops import git
 
 REPLICAS = patch({"op": "replace", "path": "/spec/replicas", "value": 5}, caveat="it costs", unverified="unknown here")
 PAUSE = patch({"op": "add", "path": "/spec/paused", "value": True}, safe=True, verified=True)

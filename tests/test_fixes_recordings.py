@@ -18,8 +18,9 @@ from argolint.model import AppRef
 from argolint.plugins import load_rules
 from argolint.snapshot import SnapshotTransport
 from argolint.yaml_text import documents
-from tests.checkouts import git, repository
+from tests.checkouts import repository
 from tests.conftest import recording, run_argolint
+from tests.gitops import git
 
 PHASES = (
     "seeds/1-stuck",
