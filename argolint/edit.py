@@ -248,7 +248,7 @@ def _manifest_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
     resource = fix.resource or finding.resource
     if resource is None:
         raise Unplaced("the fix names no object", "change it by hand")
-    apps = (*site.owners(resource), finding.app, *(r.app for r in finding.related if r.resource == resource))
+    apps = (finding.app, *site.owners(resource), *(r.app for r in finding.related if r.resource == resource))
     left = None
     for app in dict.fromkeys(apps):
         raw = _application_of(app, finding, site)

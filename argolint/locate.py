@@ -171,7 +171,7 @@ def values(checkouts: Sequence[Checkout], app: Object, paths: Sequence[str], whe
         why = "the application has several charts" if charts else "the application has no chart"
         raise Unplaced(why, "change the values by hand")
     number, source = chosen[0]
-    helm = source.get("helm") or {}
+    helm = _options(source, "helm")
     parameter = next((n for n in map(_dotted, paths) if n in {dig(p, "name") for p in items(helm, "parameters")}), None)
     if parameter:
         raise Unplaced(
@@ -231,9 +231,16 @@ def reads_values(checkouts: Sequence[Checkout], app: Object, spot: Spot) -> bool
 
 
 def _sources(app: Object) -> tuple[Object, ...]:
-    spec = app.get("spec") or {}
+    spec = dig(app, "spec") or {}
     dry = dig(spec, "sourceHydrator", "drySource")
-    return (dry,) if dry else items(spec, "sources") or ((spec["source"],) if spec.get("source") else ())
+    found = (dry,) if dry else items(spec, "sources") or (spec.get("source"),)
+    return tuple(source if isinstance(source, Mapping) else {} for source in found)
+
+
+def _options(source: Object, tool: str) -> Object:
+    """What the source says for `helm`, `kustomize` or `directory`."""
+    found = source.get(tool)
+    return found if isinstance(found, Mapping) else {}
 
 
 def _of(checkouts: Iterable[Checkout], url: str) -> Checkout | None:
@@ -265,7 +272,7 @@ def _in_source(checkout: Checkout, app: Object, source: Object, number: int, res
 def _in_directory(
     checkout: Checkout, app: Object, source: Object, folder: str, number: int, resource: Resource
 ) -> Found:
-    options = source.get("directory") or {}
+    options = _options(source, "directory")
     include, exclude = _glob(options.get("include")), _glob(options.get("exclude"))
     found: list[Found] = []
     unread = ""
@@ -307,10 +314,13 @@ def _glob(pattern: object) -> re.Pattern[str] | None:
     if not pattern:
         return None
     parts = {"*": ".*", "**": ".*", "?": ".", "{": "(?:", "}": ")", ",": "|"}
-    return re.compile(
-        "".join(parts.get(t) or re.escape(t) for t in re.findall(r"\*\*|.", str(pattern), re.DOTALL)),
-        re.DOTALL,
-    )
+    made = ""
+    for token in re.findall(r"\*\*|\[[^]]+\]|.", str(pattern), re.DOTALL):
+        made += token.replace("[!", "[^") if len(token) > 2 else parts.get(token) or re.escape(token)
+    try:
+        return re.compile(made, re.DOTALL)
+    except re.error:
+        return None
 
 
 # Objects in files
@@ -417,8 +427,8 @@ def _in_kustomize(
 
 def _own_layer(checkout: Checkout, source: Object) -> tuple[Layer, ...]:
     """What spec.source.kustomize adds, in the words of a kustomization."""
-    options = dict(source.get("kustomize") or {})
-    options["images"] = [{"name": re.split(r"[=:@]", str(text))[0]} for text in options.get("images") or ()]
+    options = dict(_options(source, "kustomize"))
+    options["images"] = [{"name": re.split(r"[=:@]", str(text))[0]} for text in items(options, "images")]
     return (Layer(checkout, "the Application's spec.source.kustomize", options),) if source.get("kustomize") else ()
 
 
@@ -534,7 +544,7 @@ def _patches(layer: Layer, obj: Object) -> Iterator[tuple[str, Json]]:
     """Patches of a kustomization that reach the object, with their names."""
     for field in ("patches", "patchesStrategicMerge", "patchesJson6902"):
         for entry in items(layer.data, field):
-            target = dig(entry, "target") or {}
+            target = entry.get("target") if isinstance(entry, Mapping) else None
             path = entry if isinstance(entry, str) and "\n" not in entry else dig(entry, "path")
             inline = entry if isinstance(entry, str) else dig(entry, "patch")
             file = inside(layer.folder, str(path)) if path else None
@@ -544,7 +554,7 @@ def _patches(layer: Layer, obj: Object) -> Iterator[tuple[str, Json]]:
             except EditError:
                 continue
             for patch in found:
-                if _reaches(patch, target, obj):
+                if _reaches(patch, target if isinstance(target, Mapping) else {}, obj):
                     yield (f"the patch {file}" if path else "an inline patch"), patch
 
 

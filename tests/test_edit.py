@@ -258,6 +258,34 @@ def test_a_field_that_an_overlay_sets_is_told(tmp_path: Path, more: str, fix: An
     assert why.startswith(f"{owner} in prod/kustomization.yaml sets /spec/")
 
 
+def test_what_the_application_sets_for_kustomize_is_told(tmp_path: Path) -> None:
+    own = spec(path="prod", kustomize={"images": ["web=registry.example.com/web:7"]})
+    why, _ = left(placed(repository(tmp_path, BASE), finding(IMAGE, **SHOP_WEB), apps=own))
+    assert why.startswith(
+        "`images` in the Application's spec.source.kustomize sets /spec/template/spec/containers/0/image"
+    )
+
+
+def test_a_remote_base_is_named(tmp_path: Path) -> None:
+    files = {"prod/kustomization.yaml": "resources: ['https://git.example.com/base?ref=v1']\n"}
+    why, _ = left(placed(repository(tmp_path, files), finding(REPLICAS), apps=PROD))
+    assert why == "no file in prod holds Deployment shop/web (it also builds on https://git.example.com/base?ref=v1)"
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "[]",
+        "resources: 3",
+        "resources: [{a: 1}, ../base]\nimages: x\nreplicas: [1]\nlabels: [2]\npatches: [3, {target: 4}]",
+    ],
+)
+def test_a_kustomization_of_any_shape_is_survived(tmp_path: Path, junk: str) -> None:
+    files = {**BASE, "prod/kustomization.yaml": junk + "\n"}
+    arranged = placed(repository(tmp_path, files), finding(IMAGE), apps=PROD)
+    assert bool(arranged.texts) == ("../base" in junk)
+
+
 def test_a_patch_of_a_component_counts_for_what_its_parent_builds(tmp_path: Path) -> None:
     files = {**BASE, "part/kustomization.yaml": "kind: Component\npatches:\n- target: {kind: Deployment}\n  patch: |\n"}
     files["part/kustomization.yaml"] += "    - {op: replace, path: /spec/replicas, value: 4}\n"
