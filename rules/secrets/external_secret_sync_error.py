@@ -4,13 +4,18 @@ What it finds: an ExternalSecret of External Secrets (any version) whose Ready c
 condition says only `could not get secret data from provider` or `could not update secret`; the error itself stands in an
 Event, which the cluster keeps for about an hour. argolint reads the newest Event that fits the condition, holds it against
 the objects that are there now (a store that was missing at start-up may exist by now, be of another controller class, shut
-the namespace out or not be ready), and falls back to the condition and the objects around the ExternalSecret.
+the namespace out or not be ready), and falls back to the condition and the objects around the ExternalSecret. One that is new
+in Git, or turns to another store, is told before it fails when the stores that Argo CD shows leave no doubt.
 
 Why it hurts: the Secret is missing, or it keeps an old value that the provider may already have revoked. The operator
 retries with a growing delay (1 s to 7 min since v0.14), and for some causes (a Secret of another owner, an immutable Secret)
 it never tries again.
 
-How to fix: by cause. Two pieces of advice that are often read do not hold. A shorter `refreshInterval` does not cure an
+How to fix: by cause. Say the kind of a ClusterSecretStore, create or repair the store and admit the namespace; renew credentials
+and rights at the provider; correct key, property, decoding, template or generator; give each Secret one writer. What stays
+False after a race of the first sync (v0.10.7 and older) needs one forced sync, and v0.11.0 to be rid of it.
+
+Two pieces of advice that are often read do not hold. A shorter `refreshInterval` does not cure an
 authentication error: failed syncs follow their own back-off, and IRSA tokens live 86,400 s and are renewed by the SDK. And
 External Secrets has no webhook receiver for changes at the provider (`reconcile.external-secrets.io/webhook-id` exists in
 neither code nor docs); what is event-driven is a function of your own that patches the annotation `force-sync`. That
@@ -20,7 +25,7 @@ nothing with `refreshInterval: 0` or `CreatedOnce` after the first success. Comm
 
 Example:
 
-    ExternalSecret shop/db is Ready=False because there is no SecretStore "vault": the Secret "db" was never made.
+    ExternalSecret shop/db is Ready=False because there is no SecretStore "vault": the Secret "db" has not been written.
 
 Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller.go,
 pkg/controllers/secretstore/client_manager.go, docs/api/externalsecret.md, docs/introduction/faq.md; issues 162 and 3878 (the

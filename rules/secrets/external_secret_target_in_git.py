@@ -31,8 +31,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not resource.any or policy not in ("Owner", "Orphan") or not name or resource.extra:
             continue
         secret = ResourceId("", "Secret", resource.namespace, name, "v1", app.cluster)
-        for owner in fleet.owners(secret.key):
-            listed = app.resource(secret.key) if owner == app.ref else fleet.resource(owner, secret.key)
+        own = app.resource(secret.key)
+        others = [(o, fleet.resource(o, secret.key)) for o in fleet.owners(secret.key) if o != app.ref]
+        for owner, listed in ((app.ref, own), *others):
             if listed is not None and not listed.requires_pruning and not listed.extra and not _shell(resource, listed):
                 yield _finding(app, owner, resource, listed, policy)
 

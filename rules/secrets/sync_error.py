@@ -214,7 +214,8 @@ def kind_omitted(ref: es.StoreRef, text: str = "") -> Diagnosis:
         f'secretStoreRef names "{ref.name}" without a kind, so a SecretStore of that name is looked for, and "{ref.name}" is a '
         "ClusterSecretStore"
     )
-    return Diagnosis("store-kind-omitted", says, text, {"store": ref.name, "kind": ref.kind, "pointer": ref.pointer})
+    detail = {"store": ref.name, "kind": ref.kind, "pointer": ref.pointer}
+    return Diagnosis("store-kind-omitted", says, text, detail, certain=bool(text))
 
 
 def predict(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
