@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from argolint import argocd, engine, render, report, suppress, touched
-from argolint.app import App
+from argolint.app import App, app_from_list
 from argolint.diff import differences
 from argolint.engine import AppResult, Chosen, Outcome, Plan
 from argolint.errors import ApiError, ArgolintError, AuthError, UsageError
@@ -73,7 +73,7 @@ class Change:
 class Touched:
     """One application that the change touches, before and after, and what differs."""
 
-    what: Literal["changed", "failed", "same"]
+    what: Literal["added", "removed", "changed", "failed", "same"]
     before: App | None
     after: App | None
     delta: Delta = field(default_factory=Delta)
@@ -180,7 +180,7 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     failures = (*failures, *more)
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
-    judged = _with_children(judged, fleet, t, plan, specs)
+    judged = _with_children(judged, fleet, t, plan, specs, change.rendered)
     dull = [j.ref for j in judged if j.what == "same"]
     if dull:
         unlisted.append(
@@ -369,25 +369,44 @@ def _ref(manifest: Object, fleet: Fleet) -> tuple[str, str]:
 
 
 def _with_children(
-    judged: Sequence[Touched], fleet: Fleet, t: Transport, plan: Plan, specs: Mapping[AppRef, Object]
+    judged: Sequence[Touched],
+    fleet: Fleet,
+    t: Transport,
+    plan: Plan,
+    specs: Mapping[AppRef, Object],
+    folder: Path | None,
 ) -> tuple[Touched, ...]:
     """Also the applications whose manifests a parent renders otherwise at head, or that a changed file holds."""
-    edited = dict(specs)
+    edited: dict[AppRef, Object] = dict(specs)
     known = {(a.ref.namespace, a.ref.name): a.ref for a in fleet.apps}
-    for parent in judged:
-        for key, edit in parent.delta.changed.items():
-            if (key.group, key.kind) == ("argoproj.io", "Application"):
-                ref = known.get((key.namespace or fleet.control_plane, key.name))
-                if ref is not None:
-                    edited[ref] = edit.head
     by_ref = {j.ref: j for j in judged}
+    for parent in judged:
+        change = parent.delta
+        for manifest in _applications(edit.head for edit in change.changed.values()):
+            if ref := known.get(_ref(manifest, fleet)):
+                edited[ref] = manifest
+        for manifest in _applications(change.added.values()):
+            if ref := known.get(_ref(manifest, fleet)):
+                edited[ref] = manifest
+            else:
+                new = _new_child(manifest, fleet, folder)
+                by_ref[new.ref] = new
+        for manifest in _applications(change.removed.values()):
+            if ref := known.get(_ref(manifest, fleet)):
+                by_ref[ref] = _removed_child(fleet.by_ref[ref], fleet, t, plan)
     for ref, manifest in sorted(edited.items()):
         by_ref[ref] = _child(by_ref.get(ref), fleet.by_ref[ref], manifest, fleet, t, plan)
     return tuple(by_ref[ref] for ref in sorted(by_ref))
 
 
+def _applications(objects: Iterable[Object]) -> Iterator[Object]:
+    return (
+        o for o in objects if o.get("kind") == "Application" and str(o.get("apiVersion")).startswith("argoproj.io/")
+    )
+
+
 def _child(found: Touched | None, listed: App, manifest: Object, fleet: Fleet, t: Transport, plan: Plan) -> Touched:
-    if found is None or found.what == "same" or found.before is None or found.after is None:
+    if found is None or found.what in ("same", "removed") or found.after is None:
         app, _ = engine.load(t, listed, fleet, plan, states=True)
         found = Touched("changed", app, app)
     assert found.after is not None
@@ -396,6 +415,36 @@ def _child(found: Touched | None, listed: App, manifest: Object, fleet: Fleet, t
     if any(spec.get(name) != listed.spec.get(name) for name in ("source", "sources", "destination")):
         notes = (*notes, "Its source or destination changes: what it will render is not known before the merge.")
     return replace(found, what="changed", after=respecified(found.after, spec, metadata, fleet), notes=notes)
+
+
+def _new_child(manifest: Object, fleet: Fleet, folder: Path | None) -> Touched:
+    """An Application that a parent brings. The server renders only what it has; a folder of renders may hold it."""
+    raw = {**manifest, "status": {"sync": {"status": "Synced"}, "health": {"status": "Healthy"}}}
+    app = app_from_list(
+        raw,
+        server=fleet.server,
+        cluster=fleet.cluster_of(manifest.get("spec") or {}),
+        control_plane=fleet.control_plane,
+        observed_at=fleet.apps[0].observed_at,
+    )
+    manifests = render.manifests_of(folder, app.ref) if folder is not None else None
+    if manifests is None:
+        return Touched("added", None, app, notes=("It is new: what it renders is not known before the merge.",))
+    head = rendered([tracked(m, app, fleet) for m in manifests], app, fleet)
+    change = delta(Rendered({}), head)
+    return Touched("added", None, head_app(app, change, head, fleet), change)
+
+
+def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touched:
+    """An Application that its parent lets go: with the resources finalizer its objects are deleted with it."""
+    app, _ = engine.load(t, listed, fleet, plan, states=True)
+    finalizers = dig(app.raw, "metadata", "finalizers") or ()
+    if not any(str(f).startswith("resources-finalizer.argocd.argoproj.io") for f in finalizers):
+        return Touched("removed", app, None, notes=("It has no resources finalizer, so its objects stay, unmanaged.",))
+    gone = Delta(removed={r.key: r.desired for r in app.resources if r.desired is not None and not r.hook})
+    pruning = {**app.spec, "syncPolicy": {"automated": {"prune": True}}}
+    after = head_app(replace(app, raw={**app.raw, "spec": pruning}), gone, Rendered({}), fleet)
+    return Touched("removed", app, after, gone, ("Its objects are deleted with it.",))
 
 
 # Findings of both sides
@@ -412,24 +461,19 @@ def _concluded(
 ) -> Verdict:
     ahead = _head_fleet(fleet, judged)
     gathered: list[Failure] = []
-    after = {j.ref: engine.gather(t, _of(ahead, j), ahead, plan, gathered) for j in judged if j.after is not None}
+    after = {j.ref: engine.gather(t, ahead.by_ref[j.ref], ahead, plan, gathered) for j in judged if j.after is not None}
     before_results: list[AppResult] = []
     after_results: list[AppResult] = []
     for j in judged:
-        assert j.before is not None
-        before = engine.inspect(j.before, fleet, plan.rules)
+        before = engine.inspect(j.before, fleet, plan.rules) if j.before is not None else AppResult(j.ref)
+        result = engine.inspect(after[j.ref], ahead, plan.rules) if j.ref in after else AppResult(j.ref)
         before_results.append(before)
-        result = engine.inspect(after[j.ref], ahead, plan.rules)
         after_results.append(_kept(before, result, j, plan.rules))
-    for peer in _peers(judged, fleet):
-        states = engine.needs_states(peer, fleet, plan.rules) or engine.needs_states(peer, ahead, plan.rules)
-        loaded, more = engine.load(t, peer, fleet, plan, states=states)
-        gathered += more
-        before_results.append(engine.inspect(loaded, fleet, plan.rules))
-        there = ahead.by_ref.get(peer.ref)
-        if there is not None:
-            later = engine.gather(t, replace(loaded, raw=there.raw), ahead, plan, gathered)
-            after_results.append(engine.inspect(later, ahead, plan.rules))
+    with ThreadPoolExecutor(plan.workers, thread_name_prefix="argolint") as pool:
+        for now, later, more in pool.map(lambda peer: _peer(t, peer, fleet, ahead, plan), _peers(judged, fleet)):
+            before_results.append(now)
+            after_results.append(later)
+            gathered += more
     return Verdict(
         fleet,
         engine.join(before_results, plan.rules),
@@ -441,14 +485,20 @@ def _concluded(
     )
 
 
-def _of(ahead: Fleet, judged: Touched) -> App:
-    return ahead.by_ref[judged.ref]
+def _peer(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> tuple[AppResult, AppResult, list[Failure]]:
+    """An application that the change leaves alone, in the fleet as it is and as it will be."""
+    states = engine.needs_states(app, fleet, plan.rules) or engine.needs_states(app, ahead, plan.rules)
+    loaded, failures = engine.load(t, app, fleet, plan, states=states)
+    gathered = [*failures]
+    later = engine.gather(t, replace(loaded, raw=ahead.by_ref[app.ref].raw), ahead, plan, gathered)
+    return engine.inspect(loaded, fleet, plan.rules), engine.inspect(later, ahead, plan.rules), gathered
 
 
 def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
     """The fleet with the applications as head leaves them, and without warnings about objects that are shared no more."""
     after = {j.ref: j.after for j in judged}
-    apps = tuple(app for a in fleet.apps if (app := after.get(a.ref, a)) is not None)
+    new = [j.after for j in judged if j.before is None and j.after is not None]
+    apps = (*(app for a in fleet.apps if (app := after.get(a.ref, a)) is not None), *new)
     let_go = {(key.kind, key.name): j.ref for j in judged for key in j.delta.removed}
     if let_go:
         apps = tuple(_without_warnings(app, let_go) for app in apps)
@@ -472,7 +522,7 @@ def _without_warnings(app: App, let_go: Mapping[tuple[str, str], AppRef]) -> App
 
 def _peers(judged: Sequence[Touched], fleet: Fleet) -> Iterator[App]:
     """The other applications of the clusters on which objects come or go: what they share or look up may change with it."""
-    clusters = {j.before.cluster for j in judged if j.before is not None and (j.delta.added or j.delta.removed)}
+    clusters = {app.cluster for j in judged if (j.delta.added or j.delta.removed) and (app := j.before or j.after)}
     refs = {j.ref for j in judged}
     return (app for app in fleet.apps if app.cluster in clusters and app.ref not in refs)
 
@@ -546,9 +596,8 @@ def _app_told(judged: Touched) -> report.GateApp:
             rows, key=lambda row: (row[0].kind, row[0].namespace, row[0].name, row[0].group)
         )
     )
-    return report.GateApp(
-        report.app(judged.ref), "failed" if judged.what == "failed" else "changed", changes, judged.notes
-    )
+    what = "changed" if judged.what == "same" else judged.what
+    return report.GateApp(report.app(judged.ref), what, changes, judged.notes)
 
 
 def _id(key: ResourceKey, judged: Touched) -> ResourceId:
