@@ -11,21 +11,9 @@ import pytest
 
 from argolint.app import App, ManagedResource, app_from_list
 from argolint.fleet import IN_CLUSTER, Fleet
-from argolint.head import (
-    MASKED,
-    Delta,
-    delta,
-    failed_app,
-    head_app,
-    overlap,
-    rendered,
-    rendered_app,
-    respecified,
-    settled,
-    tracked,
-    unnamed,
-    with_value,
-)
+from argolint.gate.delta import Delta, delta, overlap, settled, unnamed, with_value
+from argolint.gate.head import failed_app, head_app, rendered_app, respecified
+from argolint.gate.manifests import MASKED, rendered, tracked
 from argolint.model import MISSING, ResourceKey
 from argolint.rule import Want
 from argolint.values import dig

@@ -12,7 +12,9 @@ import pytest
 from argolint.app import App, app_from_list
 from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
-from argolint.touched import Candidate, Git, applications_in, by_files, candidates, same_repository, usual_base
+from argolint.gate import Git
+from argolint.gate.touched import Candidate, applications_in, by_files, candidates, usual_base
+from argolint.values import same_repository
 
 from .gitops import commit, git
 

@@ -12,7 +12,7 @@ import msgspec
 from argolint import __version__, config, gate, report, suppress
 from argolint.cli import common
 from argolint.errors import UsageError
-from argolint.touched import Git
+from argolint.gate import Git
 
 
 @click.command()

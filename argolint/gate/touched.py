@@ -1,14 +1,9 @@
-"""Which applications a change can touch: by repository and base revision, and with a checkout at hand by changed files.
-
-A checkout is read through Git alone (`git diff`, `git show`): never through its work tree, whose links and filters the
-change controls.
-"""
+"""Which applications a change can touch: by repository and base revision, and with a checkout at hand by changed files."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,89 +13,36 @@ from typing import Any
 import yaml
 
 from argolint.app import App
-from argolint.errors import UsageError
 from argolint.fleet import Fleet
+from argolint.gate.git import Git
 from argolint.model import Object
-from argolint.values import annotations_of, dig, items
+from argolint.values import annotations_of, dig, items, same_repository
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
+
+
 DEFAULT_REVISIONS = ("", "HEAD")
 """An Application that names no revision follows the repository's default branch."""
 
 
 @dataclass(frozen=True)
-class Git:
-    """A clone of the repository, bare or not. Raises UsageError when git or the clone cannot be used."""
+class Change:
+    """What is to be judged. `base` empty: the revision that most applications of the repository follow.
 
-    path: Path
+    git         a clone, to tell from the changed files what is touched
+    rendered    a folder of manifests per application, in place of the server's render of head
+    everything  every application of the repository, whatever the changed files say
+    twice       render head once more, past the cache, to see what each render draws anew; its commit is deployed nowhere yet,
+                so nothing adopts what that puts into the cache
+    """
 
-    def is_clone(self) -> bool:
-        """True inside a repository, bare or not; False where git is not installed."""
-        try:
-            return self._try("rev-parse", "--git-dir") is not None
-        except UsageError:
-            return False
-
-    def changed_files(self, base: str, head: str) -> tuple[str, ...]:
-        """Files that head changes since it left base, renames as both names."""
-        text = self._run(
-            "diff", "--name-only", "-z", "--no-renames", f"{self.commit(base)}...{self.commit(head)}", "--"
-        )
-        return tuple(name for name in text.split("\0") if name)
-
-    def commit(self, revision: str) -> str:
-        """The commit of a branch, tag or hash; a branch of the remote when there is no local one."""
-        for name in (revision, f"origin/{revision}"):
-            found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-            if found is not None:
-                return found.strip()
-        raise UsageError(
-            f"{self.path} has no revision {revision!r}",
-            "fetch it first: a shallow clone lacks the base (actions/checkout: `fetch-depth: 0`)",
-        )
-
-    def show(self, revision: str, file: str) -> str | None:
-        """A file's text at a revision; None where it is not a file of it."""
-        return self._try("show", "--end-of-options", f"{self.commit(revision)}:{file}")
-
-    def files(self, revision: str, folder: str = "") -> tuple[str, ...]:
-        """Every file below a folder at a revision; links are not followed."""
-        text = self._try(
-            "ls-tree", "-r", "-z", "--name-only", "--full-tree", self.commit(revision), "--", folder or "."
-        )
-        return tuple(name for name in (text or "").split("\0") if name)
-
-    def _run(self, *arguments: str) -> str:
-        found = self._try(*arguments)
-        if found is None:
-            raise UsageError(
-                f"git {arguments[0]} failed in {self.path}", "pass --checkout DIR of a clone with both revisions"
-            )
-        return found
-
-    def _try(self, *arguments: str) -> str | None:
-        command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-pager", *arguments]
-        if arguments[0] == "diff":
-            command[7:7] = ["--no-ext-diff", "--no-textconv"]
-        try:
-            done = subprocess.run(command, cwd=self.path, capture_output=True, check=False)  # noqa: S603  # fixed program
-        except OSError as error:
-            raise UsageError(f"cannot run git in {self.path}: {error.strerror}", "check --checkout DIR") from None
-        return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
-
-
-def same_repository(one: str, other: str) -> bool:
-    """Whatever the protocol, user, port or `.git` (util/git/git.go, NormalizeGitURL)."""
-    return bool(one) and _bare(one) == _bare(other)
-
-
-def _bare(url: str) -> str:
-    text = url.strip().lower()
-    if "://" in text:
-        text = re.sub(r"^[a-z+]+://(?:[^/@]*@)?([^/:]*)(?::\d+)?", r"\1", text)
-    else:
-        text = re.sub(r"^(?:[^/@]*@)?([^/:]+):", r"\1/", text)
-    return re.sub(r"/+", "/", text).strip("/").removesuffix(".git").strip("/")
+    repo: str
+    head: str
+    base: str = ""
+    git: Git | None = None
+    rendered: Path | None = None
+    everything: bool = False
+    twice: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,6 +153,8 @@ def _referenced(app: App, ref: str) -> Iterator[str]:
 
 
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+
 _KUSTOMIZE_LISTS = (
     *("resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators"),
     *("patchesStrategicMerge",),
