@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from argolint import engine
@@ -15,25 +15,38 @@ from argolint.gate.head import head_app, respecified
 from argolint.gate.manifests import Rendered, manifests_of, rendered, tracked
 from argolint.gate.sides import Touched
 from argolint.gate.touched import Change, applications_in
-from argolint.model import AppRef, Object
+from argolint.model import MISSING, AppRef, Json, Object
 from argolint.transport import Transport
 from argolint.values import dig
 
 
-def edited_applications(change: Change, fleet: Fleet, base: str) -> tuple[Mapping[AppRef, Object], tuple[str, ...]]:
-    """Application manifests in the checkout that head spells differently from base: by reference, None when removed."""
+@dataclass(frozen=True)
+class Edits:
+    """Application manifests that a change edits or adds. `before` is None where only the live Application is known."""
+
+    edited: Mapping[AppRef, tuple[Object | None, Object]] = field(default_factory=dict)
+    new: tuple[Object, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
+    """What the checkout's changed files, or the named ones, say of Applications."""
+    known = {(a.ref.namespace, a.ref.name): a.ref for a in fleet.apps}
+    if change.applications:
+        named = {_ref(m, fleet): m for m in change.applications}
+        return Edits(
+            {known[k]: (None, m) for k, m in named.items() if k in known},
+            tuple(m for k, m in named.items() if k not in known),
+        )
     if change.git is None:
-        return {}, ()
+        return Edits()
     files = change.git.changed_files(base, change.head)
     before = {_ref(m, fleet): m for m in applications_in(change.git, base, files)}
     after = {_ref(m, fleet): m for m in applications_in(change.git, change.head, files)}
-    known = {(a.ref.namespace, a.ref.name): a.ref for a in fleet.apps}
-    edited = {known[k]: m for k, m in after.items() if k in known and before.get(k) != m}
-    told = [
-        f"{k[0]}/{k[1]} is a new Application, which the server cannot render yet" for k in after.keys() - known.keys()
-    ]
-    told += [f"{k[0]}/{k[1]} is removed as an Application" for k in before.keys() - after.keys() if k in known]
-    return edited, tuple(sorted(told))
+    notes = [f"{k[0]}/{k[1]}: a new Application manifest, rendered by nobody yet" for k in after.keys() - known.keys()]
+    notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
+    edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
+    return Edits(edited, notes=tuple(sorted(notes)))
 
 
 def _ref(manifest: Object, fleet: Fleet) -> tuple[str, str]:
@@ -45,48 +58,67 @@ def with_children(
     fleet: Fleet,
     t: Transport,
     plan: Plan,
-    specs: Mapping[AppRef, Object],
+    edits: Edits,
     folder: Path | None,
 ) -> tuple[Touched, ...]:
     """Also the applications whose manifests a parent renders otherwise at head, or that a changed file holds."""
-    edited: dict[AppRef, Object] = dict(specs)
+    edited = dict(edits.edited)
+    new = list(edits.new)
     known = {(a.ref.namespace, a.ref.name): a.ref for a in fleet.apps}
     by_ref = {j.ref: j for j in judged}
     for parent in judged:
         change = parent.delta
-        for manifest in _applications(edit.head for edit in change.changed.values()):
+        for edit in change.changed.values():
+            if _is_application(edit.head) and (ref := known.get(_ref(edit.head, fleet))):
+                edited[ref] = (edit.base, edit.head)
+        for manifest in filter(_is_application, change.added.values()):
             if ref := known.get(_ref(manifest, fleet)):
-                edited[ref] = manifest
-        for manifest in _applications(change.added.values()):
-            if ref := known.get(_ref(manifest, fleet)):
-                edited[ref] = manifest
+                edited[ref] = (None, manifest)
             else:
-                new = _new_child(manifest, fleet, folder)
-                by_ref[new.ref] = new
-        for manifest in _applications(change.removed.values()):
+                new.append(manifest)
+        for manifest in filter(_is_application, change.removed.values()):
             if ref := known.get(_ref(manifest, fleet)):
                 by_ref[ref] = _removed_child(fleet.by_ref[ref], fleet, t, plan)
-    for ref, manifest in sorted(edited.items()):
-        by_ref[ref] = _child(by_ref.get(ref), fleet.by_ref[ref], manifest, fleet, t, plan)
+    for ref, (before, after) in edited.items():
+        by_ref[ref] = _child(by_ref.get(ref), fleet.by_ref[ref], before, after, fleet, t, plan)
+    for manifest in new:
+        child = _new_child(manifest, fleet, folder)
+        by_ref[child.ref] = child
     return tuple(by_ref[ref] for ref in sorted(by_ref))
 
 
-def _applications(objects: Iterable[Object]) -> Iterator[Object]:
-    return (
-        o for o in objects if o.get("kind") == "Application" and str(o.get("apiVersion")).startswith("argoproj.io/")
-    )
+def _is_application(obj: Object) -> bool:
+    return obj.get("kind") == "Application" and str(obj.get("apiVersion")).startswith("argoproj.io/")
 
 
-def _child(found: Touched | None, listed: App, manifest: Object, fleet: Fleet, t: Transport, plan: Plan) -> Touched:
+def _child(
+    found: Touched | None, listed: App, before: Object | None, after: Object, fleet: Fleet, t: Transport, plan: Plan
+) -> Touched:
+    """The edit laid over the live Application, to which templates and people may have added."""
     if found is None or found.what in ("same", "removed") or found.after is None:
         app, _ = engine.load(t, listed, fleet, plan, states=True)
         found = Touched("changed", app, app)
     assert found.after is not None
-    spec, metadata = manifest.get("spec") or {}, manifest.get("metadata") or {}
+    if before is None:
+        spec, metadata = after.get("spec") or {}, after.get("metadata") or {}
+    else:
+        spec = _merged(listed.spec, before.get("spec"), after.get("spec"))
+        metadata = _merged(listed.raw.get("metadata") or {}, before.get("metadata"), after.get("metadata"))
     notes = found.notes
     if any(spec.get(name) != listed.spec.get(name) for name in ("source", "sources", "destination")):
         notes = (*notes, "Its source or destination changes: what it will render is not known before the merge.")
     return replace(found, what="changed", after=respecified(found.after, spec, metadata, fleet), notes=notes)
+
+
+def _merged(live: Json, before: Json, after: Json) -> Json:
+    """Live with what `after` changes of `before`; lists are taken whole."""
+    if before == after:
+        return live
+    if not (isinstance(live, Mapping) and isinstance(before, Mapping) and isinstance(after, Mapping)):
+        return after
+    names = dict.fromkeys((*live, *after))
+    made = {n: _merged(live.get(n, MISSING), before.get(n, MISSING), after.get(n, MISSING)) for n in names}
+    return {name: value for name, value in made.items() if value is not MISSING}
 
 
 def _new_child(manifest: Object, fleet: Fleet, folder: Path | None) -> Touched:

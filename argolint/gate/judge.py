@@ -16,7 +16,7 @@ from argolint.errors import UsageError
 from argolint.fingerprint import fingerprint
 from argolint.fleet import Fleet
 from argolint.gate import touched
-from argolint.gate.children import edited_applications, with_children
+from argolint.gate.children import edits_of, with_children
 from argolint.gate.delta import Delta, overlap
 from argolint.gate.head import without_conditions
 from argolint.gate.renders import render
@@ -36,8 +36,8 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     base_name = change.base or touched.usual_base(fleet, change.repo)
     found, others = touched.candidates(fleet, change.repo, base_name)
     found = tuple(c for c in found if plan.wanted(c.app, fleet))
-    specs, children = edited_applications(change, fleet, base_name)
-    if not found and not others and not specs:
+    edits = edits_of(change, fleet, base_name)
+    if not (found or others or edits.edited or edits.new):
         raise UsageError(
             f"no application of {fleet.server} has a source in {change.repo}",
             "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
@@ -53,14 +53,14 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     failures = (*failures, *more)
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
-    judged = with_children(judged, fleet, t, plan, specs, change.rendered)
+    judged = with_children(judged, fleet, t, plan, edits, change.rendered)
     dull = [j.ref for j in judged if j.what == "same"]
     if dull:
         unlisted.append(
             f"{_listed(dull)}: differs only in values that no two renders share, or that follow a Secret's masked data"
         )
     judged = tuple(j for j in judged if j.what != "same")
-    return _concluded(t, judged, fleet, plan, base_name, failures, (*unlisted, *children))
+    return _concluded(t, judged, fleet, plan, base_name, failures, (*unlisted, *edits.notes))
 
 
 def _listed(refs: Iterable[AppRef]) -> str:

@@ -19,8 +19,6 @@ from argolint.model import Object
 from argolint.values import annotations_of, dig, items, same_repository
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
-
-
 DEFAULT_REVISIONS = ("", "HEAD")
 """An Application that names no revision follows the repository's default branch."""
 
@@ -29,6 +27,7 @@ DEFAULT_REVISIONS = ("", "HEAD")
 class Change:
     """What is to be judged. `base` empty: the revision that most applications of the repository follow.
 
+    repo        empty: nothing is rendered, and only `applications`, manifests of Applications as they will be, are judged
     git         a clone, to tell from the changed files what is touched
     rendered    a folder of manifests per application, in place of the server's render of head
     everything  every application of the repository, whatever the changed files say
@@ -43,6 +42,7 @@ class Change:
     rendered: Path | None = None
     everything: bool = False
     twice: bool = False
+    applications: tuple[Object, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -216,22 +216,25 @@ def _below(file: str, root: str) -> bool:
 
 
 def applications_in(git: Git, revision: str, files: Iterable[str]) -> Iterator[Object]:
-    """Application manifests in these files at a revision; files that are no YAML hold none."""
+    """Application manifests in these files at a revision."""
     for file in files:
-        if not file.endswith((".yaml", ".yml", ".json")):
-            continue
-        text = git.show(revision, file)
-        if text is None or "Application" not in text:
-            continue
-        try:
-            documents = list(yaml.safe_load_all(text))
-        except (yaml.YAMLError, RecursionError):
-            continue  # a template, or broken: what renders it will say so
-        for document in documents:
-            if (
-                isinstance(document, dict)
-                and document.get("kind") == "Application"
-                and str(document.get("apiVersion") or "").startswith("argoproj.io/")
-                and dig(document, "metadata", "name")
-            ):
-                yield document
+        if file.endswith((".yaml", ".yml", ".json")):
+            yield from applications_of(git.show(revision, file) or "")
+
+
+def applications_of(text: str) -> Iterator[Object]:
+    """Application manifests in a YAML text; one that is a template, or broken, holds none: what renders it will say so."""
+    if "Application" not in text:
+        return
+    try:
+        documents = list(yaml.safe_load_all(text))
+    except (yaml.YAMLError, RecursionError):
+        return
+    for document in documents:
+        if (
+            isinstance(document, dict)
+            and document.get("kind") == "Application"
+            and str(document.get("apiVersion") or "").startswith("argoproj.io/")
+            and dig(document, "metadata", "name")
+        ):
+            yield document
