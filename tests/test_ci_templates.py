@@ -243,7 +243,7 @@ def test_the_workflow_runs_with_least_rights_on_the_pull_request_event() -> None
 
 def test_the_hook_judges_edited_applications_against_the_live_ones(runner: Runner, tmp_path: Path) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-    live = {
+    live: dict[str, dict[str, Any]] = {
         "Pod/web": {"metadata": {"labels": {"edited": "by-hand"}}},
         "ConfigMap/settings": {"data": {"MODE": "slow"}},
     }
