@@ -182,6 +182,21 @@ def test_what_rendered_neither_before_nor_after_is_no_failure_of_the_change(clon
     assert any("cart: renders neither at base nor at head" in line for line in gate.report["gate"]["unlisted"])
 
 
+def test_a_change_that_makes_an_application_render_again_is_a_repair(clone: Path) -> None:
+    message = "Failed to load target state: failed to generate manifest for source 1 of 1: rpc error: code = Unknown desc = yaml"
+    broken = {"sync": {"status": "Unknown"}, "conditions": [{"type": "ComparisonError", "message": message}]}
+    server = GitServer(clone, more={"cart": {"status": broken}})
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"cart/config.yaml": "kind: [\n"})
+    git(clone, "switch", "--create", "repair", "--quiet")
+    commit(clone, files("cart"))
+    gate = Gate(clone, server)
+    assert gate("--head", "repair").code == 0
+    assert gate.told == []
+    assert [f["rule"] for f in gate.report["gate"]["gone"]] == ["comparison-error"]
+    assert "It does not render at base" in gate.comment
+
+
 def test_a_checkout_spares_the_server_what_the_files_do_not_touch(gate: Gate) -> None:
     commit(gate.clone, {"web/config.yaml": CONFIG.replace("NAME", "web").replace("fast", "slow")})
     assert gate("--checkout", str(gate.clone), "--base", "main").code == 0

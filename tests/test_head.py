@@ -225,6 +225,16 @@ def test_an_object_that_goes_is_to_be_pruned_if_it_is_ours() -> None:
     assert app.resource(key("ConfigMap", "b")) is None
 
 
+def test_tracking_by_label_tells_whose_object_goes() -> None:
+    ours = obj("ConfigMap", "a", namespace="prod")
+    for owner, kept in (("web", True), ("other", False)):
+        ours["metadata"]["labels"] = {"app.kubernetes.io/instance": owner}
+        app, one = application((ours, live(ours))), fleet(trackingMethod="label")
+        gone = rendered([], app, one)
+        after_it = head_app(app, delta(rendered([ours], app, one), gone), gone, one)
+        assert (after_it.resource(key("ConfigMap", "a")) is not None) is kept
+
+
 def test_a_repeated_object_is_a_condition_of_head_alone() -> None:
     one = obj("ConfigMap", "a", namespace="prod")
     app = after(application((one, live(one))), [one], [one, {**one, "data": {"x": "1"}}])

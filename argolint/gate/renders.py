@@ -8,7 +8,7 @@ from argolint import argocd
 from argolint.errors import ApiError, ArgolintError, AuthError
 from argolint.fleet import Fleet
 from argolint.gate.manifests import Rendered, manifests_of, rendered, tracked
-from argolint.gate.touched import DEFAULT_REVISIONS, Candidate, Change
+from argolint.gate.touched import DEFAULT_REVISIONS, Candidate, Change, revision_of
 from argolint.model import Failure, Object
 from argolint.transport import Transport
 from argolint.values import dig
@@ -37,10 +37,7 @@ def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet:
     """Both renders of one application; AuthError escapes."""
     app = candidate.app
     found = Renders(candidate)
-    plain = all(
-        (revision := str(source.get("targetRevision") or "")) == base or revision in DEFAULT_REVISIONS
-        for source in candidate.sources
-    )
+    plain = all((revision := revision_of(s)) == base or revision in DEFAULT_REVISIONS for s in candidate.sources)
     made = _attempt(t, candidate, "" if plain else base)
     found = replace(found, base_error=made) if isinstance(made, str) else found
     if isinstance(made, Failure):

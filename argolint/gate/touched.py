@@ -64,10 +64,10 @@ def candidates(fleet: Fleet, repo: str, base: str) -> tuple[tuple[Candidate, ...
     """
     ours = [(app, _positions(app, repo)) for app in fleet.apps]
     ours = [(app, positions) for app, positions in ours if positions]
-    named = {_revision(app, p) for app, positions in ours for p in positions}
+    named = {revision_of(app.sources[p - 1]) for app, positions in ours for p in positions}
     following, others = [], []
     for app, positions in ours:
-        mine = tuple(p for p in positions if _follows(_revision(app, p), base, named))
+        mine = tuple(p for p in positions if _follows(revision_of(app.sources[p - 1]), base, named))
         if mine:
             following.append(Candidate(app, mine))
         else:
@@ -77,7 +77,7 @@ def candidates(fleet: Fleet, repo: str, base: str) -> tuple[tuple[Candidate, ...
 
 def usual_base(fleet: Fleet, repo: str) -> str:
     """The revision that most sources of the repository follow; empty when none names one."""
-    revisions = [_revision(app, p) for app in fleet.apps for p in _positions(app, repo)]
+    revisions = [revision_of(app.sources[p - 1]) for app in fleet.apps for p in _positions(app, repo)]
     counts = Counter(r for r in revisions if r not in DEFAULT_REVISIONS and not _commit(r))
     return min(counts, key=lambda r: (-counts[r], r)) if counts else ""
 
@@ -90,15 +90,16 @@ def _positions(app: App, repo: str) -> tuple[int, ...]:
     )
 
 
-def _revision(app: App, position: int) -> str:
-    return str(app.sources[position - 1].get("targetRevision") or "")
+def revision_of(source: Object) -> str:
+    """What a source follows; a branch by its short name."""
+    return str(source.get("targetRevision") or "").removeprefix("refs/heads/")
 
 
 def _follows(revision: str, base: str, named: Iterable[str]) -> bool:
-    if revision in DEFAULT_REVISIONS or not base:
+    if revision in DEFAULT_REVISIONS:
         return True
     if base in named:
-        return revision.removeprefix("refs/heads/") == base
+        return revision == base
     return not _commit(revision)
 
 

@@ -74,7 +74,7 @@ def _parties(finding: Finding) -> frozenset[AppRef]:
 def told(verdict: Verdict, change: Change) -> report.Gate:
     """The verdict for the report: counts, and what changes in each application."""
     return report.Gate(
-        verdict.base_name,
+        verdict.base_name or "HEAD",
         change.head,
         len(verdict.new),
         len(verdict.fixed),
