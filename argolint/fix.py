@@ -152,7 +152,8 @@ def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet) -> _Pair
     live, desired = resource.live, resource.desired
     assert live is not None
     assert desired is not None
-    shown = Comparison(resource.normalized, resource.predicted, resource.modified).pointers
+    lasting = Comparison(resource.normalized, resource.predicted, resource.modified).pointers
+    shown = tuple(sorted({*lasting, *(change.pointer for change in resource.pending)}))
     rules = compare.rules_of(app.raw, fleet.settings)
     for server_side in (False, True):
         strategy = compare.strategy_of(app.raw, desired, server_side=server_side)
@@ -279,6 +280,7 @@ def _after(app: App, raw: Object, touched: Mapping[ResourceKey, _Moment]) -> App
                 live_state=moment.live,
                 normalized_state=moment.comparison.normalized,
                 predicted_state=moment.comparison.predicted,
+                pending=(),
             )
         resources.append(resource)
     return replace(app, raw=raw, resources=tuple(resources))

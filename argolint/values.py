@@ -179,3 +179,17 @@ def show(value: Json, pointer: str = "", limit: int = 60) -> str:
         return "(masked)"
     text = plain(json.dumps(value, ensure_ascii=False, sort_keys=True))
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def same_repository(one: str, other: str) -> bool:
+    """Whatever the protocol, user, port or `.git` (util/git/git.go, NormalizeGitURL)."""
+    return bool(one) and _bare_address(one) == _bare_address(other)
+
+
+def _bare_address(url: str) -> str:
+    text = url.strip().lower()
+    if "://" in text:
+        text = re.sub(r"^[a-z+]+://(?:[^/@]*@)?([^/:]*)(?::\d+)?", r"\1", text)
+    else:
+        text = re.sub(r"^(?:[^/@]*@)?([^/:]+):", r"\1/", text)
+    return re.sub(r"/+", "/", text).strip("/").removesuffix(".git").strip("/")

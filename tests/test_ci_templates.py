@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from argolint.fleet import IN_CLUSTER
 from argolint.replay import ReplayServer
 from argolint.reporters.markdown import MARKER
 
@@ -238,6 +239,34 @@ def test_the_workflow_runs_with_least_rights_on_the_pull_request_event() -> None
     assert list(WORKFLOW[True]) == ["pull_request"]  # YAML 1.1 reads `on` as true
     assert WORKFLOW["jobs"]["gate"]["permissions"] == {"contents": "read", "pull-requests": "write"}
     assert set(WORKFLOW["jobs"]["gate"]["steps"][-1]["with"]) <= set(ACTION["inputs"])
+
+
+def test_the_hook_judges_edited_applications_against_the_live_ones(runner: Runner, tmp_path: Path) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    live: dict[str, dict[str, Any]] = {
+        "Pod/web": {"metadata": {"labels": {"edited": "by-hand"}}},
+        "ConfigMap/settings": {"data": {"MODE": "slow"}},
+    }
+    rule = {"kind": "ConfigMap", "jsonPointers": ["/data"]}
+    source = {"repoURL": REPO, "path": "web", "targetRevision": "main"}
+    spec = {"source": source, "destination": {"server": IN_CLUSTER, "namespace": "shop"}, "ignoreDifferences": [rule]}
+    whole = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "web"}, "spec": spec}
+    apps = GitServer(runner.clone, live, {"web": {"spec": {"ignoreDifferences": [rule]}}})
+    file, other = tmp_path / "web.yaml", tmp_path / "values.yaml"
+    other.write_text("replicas: 2\n")
+    command = [*hook["entry"].split(), "--plaintext", "-o", f"json={tmp_path / 'out.json'}"]
+    with ReplayServer(apps) as server:
+        env = {"ARGOCD_SERVER": server.address, "ARGOCD_AUTH_TOKEN": server.token()}
+        for rules, found in (([rule], []), ([], ["/data/MODE"])):
+            file.write_text(json.dumps({**whole, "spec": {**spec, "ignoreDifferences": rules}}))
+            ran = run_argolint(*command[1:], "--fail-on", "info", file, other, cwd=tmp_path, env=env)
+            assert ran.code == bool(found), ran.err
+            told = json.loads((tmp_path / "out.json").read_text())
+            assert [f["pointer"] for f in told["findings"]] == found
+        assert not [path for path in server.seen if "/manifests" in path]
+        assert run_argolint("gate", "--plaintext", other, cwd=tmp_path, env=env).code == 0
+    assert run_argolint("gate", "--repo", REPO, "--head", "x", file, cwd=tmp_path).code == 2
+    assert run_argolint("gate", cwd=tmp_path).code == 2
 
 
 def test_the_gitlab_job_writes_its_reports_comments_and_fails(runner: Runner, forge: Comments, tmp_path: Path) -> None:

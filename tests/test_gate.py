@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from argolint import report
+from argolint.fleet import IN_CLUSTER
 from argolint.replay import ReplayServer
 
 from .conftest import Ran, run_argolint
@@ -181,6 +182,21 @@ def test_what_rendered_neither_before_nor_after_is_no_failure_of_the_change(clon
     assert any("cart: renders neither at base nor at head" in line for line in gate.report["gate"]["unlisted"])
 
 
+def test_a_change_that_makes_an_application_render_again_is_a_repair(clone: Path) -> None:
+    message = "Failed to load target state: failed to generate manifest for source 1 of 1: rpc error: code = Unknown desc = yaml"
+    broken = {"sync": {"status": "Unknown"}, "conditions": [{"type": "ComparisonError", "message": message}]}
+    server = GitServer(clone, more={"cart": {"status": broken}})
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"cart/config.yaml": "kind: [\n"})
+    git(clone, "switch", "--create", "repair", "--quiet")
+    commit(clone, files("cart"))
+    gate = Gate(clone, server)
+    assert gate("--head", "repair").code == 0
+    assert gate.told == []
+    assert [f["rule"] for f in gate.report["gate"]["gone"]] == ["comparison-error"]
+    assert "It does not render at base" in gate.comment
+
+
 def test_a_checkout_spares_the_server_what_the_files_do_not_touch(gate: Gate) -> None:
     commit(gate.clone, {"web/config.yaml": CONFIG.replace("NAME", "web").replace("fast", "slow")})
     assert gate("--checkout", str(gate.clone), "--base", "main").code == 0
@@ -267,6 +283,48 @@ def test_a_child_application_is_inspected_with_its_changed_spec(clone: Path) -> 
         assert ran.code == 0, ran.err
         assert [(app, name) for _, app, name in gate.told] == [("web", "web")]
         assert gate.report["findings"][0]["pointer"] == "/spec/replicas"
+
+
+def child(name: str, **metadata: Any) -> str:
+    source = {"repoURL": REPO, "path": name, "targetRevision": "main"}
+    spec = {"project": "default", "source": source, "destination": {"server": IN_CLUSTER, "namespace": "shop"}}
+    whole = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "spec": spec}
+    return json.dumps({**whole, "metadata": {"name": name, "namespace": "argocd", **metadata}})
+
+
+def test_an_application_that_its_parent_lets_go_takes_its_objects_along(clone: Path) -> None:
+    finalizers = {"finalizers": ["resources-finalizer.argocd.argoproj.io"]}
+    git(clone, "switch", "main", "--quiet")
+    gone = {"apps/admin.yaml": child("admin", **finalizers), "apps/cart.yaml": child("cart")}
+    commit(clone, {**gone, "apps/web.yaml": child("web"), "web/role.yaml": ROLE})
+    gate = Gate(clone, GitServer(clone, more={"admin": {"metadata": finalizers}}))
+    git(clone, "switch", "--create", "fewer", "--quiet")
+    commit(clone, dict.fromkeys(gone))
+    assert gate("--head", "fewer").code == 1
+    assert gate.told == [("shared-resource-pruned", "admin", "shop-reader")]
+    assert gate.changes["admin"] == [("removed", "shop-reader"), ("removed", "admin-config"), ("removed", "admin")]
+    assert gate.changes["cart"] == []
+    assert "<code>argocd/admin</code> · application removed · 3 removed" in gate.comment
+    assert "It has no resources finalizer, so its objects stay, unmanaged." in gate.comment.replace("\\", "")
+
+
+def test_a_new_application_is_judged_as_far_as_it_is_rendered(clone: Path, tmp_path: Path) -> None:
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"apps/web.yaml": child("web")})
+    gate = Gate(clone, GitServer(clone))
+    git(clone, "switch", "--create", "more", "--quiet")
+    commit(clone, {"apps/extra.yaml": child("extra")})
+    assert gate("--head", "more").code == 0
+    assert gate.changes == {"apps": [("added", "extra")], "extra": []}
+    assert "<code>argocd/extra</code> · new application" in gate.comment
+    folder = tmp_path / "rendered"
+    (folder / "extra").mkdir(parents=True)
+    (folder / "extra" / "role.yaml").write_text(ROLE)
+    (folder / "apps").mkdir()
+    (folder / "apps" / "all.yaml").write_text(f"{child('web')}\n---\n{child('extra')}\n")
+    assert gate("--head", "more", "--rendered", str(folder)).code == 1
+    assert ("shared-resource", "admin", "shop-reader") in gate.told
+    assert gate.changes == {"apps": [("added", "extra")], "extra": [("added", "shop-reader")]}
 
 
 def test_a_change_cannot_excuse_itself(gate: Gate) -> None:

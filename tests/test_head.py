@@ -11,21 +11,9 @@ import pytest
 
 from argolint.app import App, ManagedResource, app_from_list
 from argolint.fleet import IN_CLUSTER, Fleet
-from argolint.head import (
-    MASKED,
-    Delta,
-    delta,
-    failed_app,
-    head_app,
-    overlap,
-    rendered,
-    rendered_app,
-    respecified,
-    settled,
-    tracked,
-    unnamed,
-    with_value,
-)
+from argolint.gate.delta import Delta, delta, overlap, settled, unnamed, with_value
+from argolint.gate.head import failed_app, head_app, rendered_app, respecified
+from argolint.gate.manifests import MASKED, rendered, tracked
 from argolint.model import MISSING, ResourceKey
 from argolint.rule import Want
 from argolint.values import dig
@@ -235,6 +223,16 @@ def test_an_object_that_goes_is_to_be_pruned_if_it_is_ours() -> None:
         assert app.sync_status == status
     app = after(application((one, live(one)), (two, theirs)), [one, two], [one])
     assert app.resource(key("ConfigMap", "b")) is None
+
+
+def test_tracking_by_label_tells_whose_object_goes() -> None:
+    ours = obj("ConfigMap", "a", namespace="prod")
+    for owner, kept in (("web", True), ("other", False)):
+        ours["metadata"]["labels"] = {"app.kubernetes.io/instance": owner}
+        app, one = application((ours, live(ours))), fleet(trackingMethod="label")
+        gone = rendered([], app, one)
+        after_it = head_app(app, delta(rendered([ours], app, one), gone), gone, one)
+        assert (after_it.resource(key("ConfigMap", "a")) is not None) is kept
 
 
 def test_a_repeated_object_is_a_condition_of_head_alone() -> None:

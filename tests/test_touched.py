@@ -12,7 +12,9 @@ import pytest
 from argolint.app import App, app_from_list
 from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
-from argolint.touched import Candidate, Git, applications_in, by_files, candidates, same_repository, usual_base
+from argolint.gate import Git
+from argolint.gate.touched import Candidate, applications_in, by_files, candidates, usual_base
+from argolint.values import same_repository
 
 from .gitops import commit, git
 
@@ -62,10 +64,16 @@ def test_sources_that_follow_the_base_get_the_head_and_pinned_ones_do_not() -> N
     default = app("default", source("b", "HEAD"))
     release = app("release", source("c", "release-2"))
     pinned = app("pinned", source("d", "0" * 40))
+    spelt = app("spelt", source("g", "refs/heads/main"))
     chart = app("chart", {"repoURL": REPO, "chart": "apps", "targetRevision": "1.0.0"})
     mixed = app("mixed", source("e", "v1"), source(revision="main", ref="values"), source("f", repo="https://x/y"))
-    found, others = candidates(fleet(follows, default, release, pinned, chart, mixed), REPO, "main")
-    assert [(c.app.name, c.positions) for c in found] == [("follows", (1,)), ("default", (1,)), ("mixed", (2,))]
+    found, others = candidates(fleet(follows, default, release, pinned, chart, mixed, spelt), REPO, "main")
+    assert [(c.app.name, c.positions) for c in found] == [
+        ("follows", (1,)),
+        ("default", (1,)),
+        ("mixed", (2,)),
+        ("spelt", (1,)),
+    ]
     assert [a.name for a in others] == ["release", "pinned"]
 
 
@@ -76,6 +84,11 @@ def test_a_base_that_no_application_names_touches_all_that_are_not_pinned() -> N
     found, others = candidates(apps, REPO, "1f0e3dad")
     assert [c.app.name for c in found] == ["follows", "release"]
     assert [a.name for a in others] == ["pin"]
+
+
+def test_where_all_follow_the_default_branch_a_commit_is_still_pinned() -> None:
+    found, others = candidates(fleet(app("a", source("a", "HEAD")), app("b", source("b", "0" * 40))), REPO, "")
+    assert ([c.app.name for c in found], [a.name for a in others]) == (["a"], ["b"])
 
 
 def test_the_usual_base_is_what_most_sources_follow() -> None:

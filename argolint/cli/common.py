@@ -26,9 +26,8 @@ from argolint.model import SEVERITIES, AppRef
 from argolint.narrow import label_selector
 from argolint.report import Report
 from argolint.rule import Rule
-from argolint.touched import same_repository
 from argolint.transport import Transport
-from argolint.values import labels_of, parse_time
+from argolint.values import labels_of, parse_time, same_repository
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,17 @@ import msgspec
 from argolint import __version__, config, gate, report, suppress
 from argolint.cli import common
 from argolint.errors import UsageError
-from argolint.touched import Git
+from argolint.gate import Git
+from argolint.gate.touched import applications_of
+from argolint.model import Object
 
 
 @click.command()
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[FILE]...")
 @common.source_options
 @common.options(
-    click.option("-r", "--repo", required=True, metavar="URL", help="The repository, as Applications name it."),
-    click.option(
-        "--head", required=True, metavar="REV", help="The change: a branch, tag or commit that Argo CD can fetch."
-    ),
+    click.option("-r", "--repo", metavar="URL", help="The repository, as Applications name it."),
+    click.option("--head", metavar="REV", help="The change: a branch, tag or commit that Argo CD can fetch."),
     click.option(
         "--base", metavar="REV", help="What it will be merged into [default: what most of its Applications follow]."
     ),
@@ -59,20 +61,29 @@ from argolint.touched import Git
 @common.rule_options
 @common.fail_options
 @common.output_options
-def command(**given: Any) -> int:
-    """Say what a change does in Argo CD: only the findings that it brings, and what it mends."""
+def command(files: tuple[Path, ...], **given: Any) -> int:
+    """Say what a change does in Argo CD: only the findings that it brings, and what it mends.
+
+    With FILEs, manifests of Applications, these are held against the live ones, and nothing is rendered.
+    """
+    if bool(files) == bool(given["repo"] and given["head"]):
+        raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
     git = Git(given["checkout"]) if given["checkout"] else None
     given = {**common.NO_SELECTION, **given}
-    loaded, accepted = _trusted(given, git)
+    loaded, accepted = _trusted(given, git, default="HEAD" if files else None)
     twice = given.pop("render_twice")
     run = common.prepare(
         {**given, "render_twice": False, "baseline": None if accepted else given["baseline"]}, loaded=loaded
     )
     if accepted:
         run = replace(run, wishes=replace(run.wishes, baseline=accepted))
-    change = gate.Change(
-        given["repo"], given["head"], given["base"] or "", git, given["rendered"], given["everything"], twice
-    )
+    if files:
+        change = gate.Change("", "files", "live", applications=tuple(_applications(files)))
+        if not change.applications:
+            return 0
+    else:
+        base, folder = given["base"] or "", given["rendered"]
+        change = gate.Change(given["repo"], given["head"], base, git, folder, given["everything"], twice)
     clock = common.Clock()
     t = common.open_transport(given, run.wishes.loaded.config)
     verdict = gate.judge(t, change, run.plan)
@@ -87,10 +98,21 @@ def command(**given: Any) -> int:
     return common.publish(msgspec.structs.replace(made, gate=gate.told(verdict, change)), run)
 
 
-def _trusted(given: dict[str, Any], git: Git | None) -> tuple[config.Loaded | None, suppress.Baseline | None]:
+def _applications(files: Sequence[Path]) -> Iterator[Object]:
+    for file in files:
+        try:
+            yield from applications_of(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot read {file}: {error}", "pass YAML files") from None
+
+
+def _trusted(
+    given: dict[str, Any], git: Git | None, default: str | None
+) -> tuple[config.Loaded | None, suppress.Baseline | None]:
     """Configuration and baseline of the trusted revision, so that a change cannot switch off what judges it.
 
-    Files named on the command line are the caller's own affair, and so is a folder that is no Git work tree.
+    Files named on the command line are the caller's own affair, and so is a folder that is no Git work tree. `default` is the
+    revision to trust where none is named.
     """
     if given["config_file"]:
         return None, None
@@ -98,8 +120,10 @@ def _trusted(given: dict[str, Any], git: Git | None) -> tuple[config.Loaded | No
     if clone is None:
         return None, None
     name = str(config.DEFAULT_FILE)
-    revision = given["trusted_config"] or given["base"] or "HEAD"
-    if not (given["trusted_config"] or given["base"]) and config.DEFAULT_FILE.is_file():
+    revision = given["trusted_config"] or given["base"] or default
+    if revision is None and not config.DEFAULT_FILE.is_file():
+        return config.Loaded(config.Config()), None
+    if revision is None:
         raise UsageError(
             f"{name} of this work tree may be part of the change, so it is not read",
             "name the revision to trust: --base REV or --trusted-config REV",

@@ -7,259 +7,20 @@ a sync will not cure. So what merely waits for its sync is no symptom, and what 
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from argolint import compare
 from argolint.app import BLINDING, App, Resource
 from argolint.diff import changes, differences
 from argolint.fleet import Fleet
-from argolint.model import MISSING, Change, Json, Object, ResourceId, ResourceKey
+from argolint.gate.delta import Delta, Edited, overlap, with_value
+from argolint.gate.manifests import Rendered
+from argolint.model import Change, Json, Object, ResourceId, ResourceKey
 from argolint.rule import Want
-from argolint.values import annotations_of, dig, get, labels_of, split_pointer
-
-CLUSTER_SCOPED = frozenset(
-    (group, kind)
-    for group, kinds in {
-        "": "Namespace Node PersistentVolume",
-        "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration "
-        "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
-        "apiextensions.k8s.io": "CustomResourceDefinition",
-        "apiregistration.k8s.io": "APIService",
-        "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle",
-        "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
-        "networking.k8s.io": "IngressClass IPAddress ServiceCIDR",
-        "node.k8s.io": "RuntimeClass",
-        "policy": "PodSecurityPolicy",
-        "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
-        "resource.k8s.io": "DeviceClass ResourceSlice",
-        "scheduling.k8s.io": "PriorityClass",
-        "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
-    }.items()
-    for kind in kinds.split()
-)
-"""Built-in kinds without a namespace (kubectl api-resources --namespaced=false)."""
-
-MASKED = "++++++++"
-"""What /manifests answers for every value of a Secret (gitops-engine pkg/diff, HideSecretData)."""
-
-
-@dataclass(frozen=True)
-class Rendered:
-    """One render as Argo CD reads it: namespaces filled in, duplicates dropped (the last one stays), hooks apart."""
-
-    objects: Mapping[ResourceKey, Object]
-    hooks: Mapping[ResourceKey, Object] = field(default_factory=dict)
-    repeated: Mapping[ResourceKey, int] = field(default_factory=dict)
-    manifests: tuple[Object, ...] = ()
-
-
-@dataclass(frozen=True)
-class Edited:
-    """An object that both renders hold: `pointers` are the places, in base's coordinates, where they differ."""
-
-    base: Object
-    head: Object
-    pointers: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Delta:
-    """What a change does to the objects of one application; hooks are not among them."""
-
-    added: Mapping[ResourceKey, Object] = field(default_factory=dict)
-    removed: Mapping[ResourceKey, Object] = field(default_factory=dict)
-    changed: Mapping[ResourceKey, Edited] = field(default_factory=dict)
-
-    def __bool__(self) -> bool:
-        return bool(self.added or self.removed or self.changed)
-
-
-Masks = Mapping[ResourceKey, frozenset[str]]
-"""Pointers whose values differ between any two renders, by object."""
-
-
-def rendered(manifests: Sequence[Object], app: App, fleet: Fleet) -> Rendered:
-    """Manifests as they come from a render (controller/state.go, GetRepoObjs and DeduplicateTargetObjects)."""
-    scopes = _scopes(manifests)
-    kept: list[tuple[ResourceKey, Object]] = []
-    hooks: dict[ResourceKey, Object] = {}
-    for manifest in manifests:
-        if not manifest.get("kind") or not dig(manifest, "metadata", "name"):
-            continue  # generateName serves hooks only: such an object has no identity that a change could alter
-        group, kind = _group(manifest), str(manifest["kind"])
-        scoped = _cluster_scoped(group, kind, scopes, app, fleet)
-        placed = _placed(_masked_secret(manifest), "" if scoped else app.destination_namespace, drop=scoped)
-        key = ResourceKey(
-            app.cluster, group, kind, dig(placed, "metadata", "namespace") or "", str(placed["metadata"]["name"])
-        )
-        if is_hook(placed):
-            hooks[key] = placed
-        else:
-            kept.append((key, placed))
-    counts = Counter(key for key, _ in kept)
-    return Rendered(dict(kept), hooks, {k: n for k, n in counts.items() if n > 1}, tuple(manifests))
-
-
-def is_hook(manifest: Object) -> bool:
-    """Argo CD's own hooks and Helm's (gitops-engine pkg/sync/hook/hook.go); a `Skip` hook is an object, never applied."""
-    annotations = annotations_of(manifest)
-    own = annotations.get("argocd.argoproj.io/hook")
-    if own is not None:
-        return own.strip() != "Skip"
-    return annotations.get("helm.sh/hook", "crd-install") != "crd-install"
-
-
-def _group(manifest: Object) -> str:
-    group, slash, _ = str(manifest.get("apiVersion") or "").rpartition("/")
-    return group if slash else ""
-
-
-def _scopes(manifests: Iterable[Object]) -> Mapping[tuple[str, str], bool]:
-    """Which custom kinds have no namespace, told by the CRDs of the same render."""
-    return {
-        (str(dig(m, "spec", "group")), str(dig(m, "spec", "names", "kind"))): dig(m, "spec", "scope") == "Cluster"
-        for m in manifests
-        if m.get("kind") == "CustomResourceDefinition"
-    }
-
-
-def _cluster_scoped(group: str, kind: str, scopes: Mapping[tuple[str, str], bool], app: App, fleet: Fleet) -> bool:
-    """By the built-in kinds, the CRDs at hand, else by what Argo CD manages of that kind on the cluster."""
-    if (group, kind) in CLUSTER_SCOPED:
-        return True
-    if (group, kind) in scopes:
-        return scopes[group, kind]
-    seen = fleet.of_kind(app.cluster, group, kind) or [r.key for r in app.of_kind(kind, group)]
-    return bool(seen) and all(not key.namespace for key in seen)
-
-
-def _placed(manifest: Object, namespace: str, *, drop: bool) -> Object:
-    metadata = manifest["metadata"]
-    if drop:
-        kept = {k: v for k, v in metadata.items() if k != "namespace"}
-        return {**manifest, "metadata": kept} if len(kept) != len(metadata) else manifest
-    if metadata.get("namespace") or not namespace:
-        return manifest
-    return {**manifest, "metadata": {**metadata, "namespace": namespace}}
-
-
-def _masked_secret(manifest: Object) -> Object:
-    """As /manifests answers it: every value masked alone, stringData folded in. Renders made elsewhere hold the values."""
-    if manifest.get("kind") != "Secret" or manifest.get("apiVersion") != "v1":
-        return manifest
-    names = {**(manifest.get("data") or {}), **(manifest.get("stringData") or {})}
-    rest = {k: v for k, v in manifest.items() if k not in ("data", "stringData")}
-    return {**rest, "data": dict.fromkeys(names, MASKED)} if names else rest
-
-
-def tracked(manifest: Object, app: App, fleet: Fleet) -> Object:
-    """A manifest rendered outside Argo CD, with the tracking data that the repo-server would give it.
-
-    util/argo/resource_tracking.go, SetAppInstance; CRDs get none.
-    """
-    if manifest.get("kind") == "CustomResourceDefinition" or not dig(manifest, "metadata", "name"):
-        return manifest
-    metadata = dict(manifest["metadata"])
-    if "annotation" in fleet.tracking_method:
-        namespace = metadata.get("namespace") or app.destination_namespace
-        name = f"{_group(manifest)}/{manifest.get('kind')}:{namespace}/{metadata['name']}"
-        metadata["annotations"] = {
-            **(metadata.get("annotations") or {}),
-            compare.TRACKING_ID: f"{app.instance}:{name}",
-        }
-    if "label" in fleet.tracking_method:
-        metadata["labels"] = {**(metadata.get("labels") or {}), fleet.label_key: app.instance[:63]}
-    return {**manifest, "metadata": metadata}
-
-
-def settled(head: Rendered, base: Rendered, masks: Masks) -> Rendered:
-    """Head with base's values wherever the values are drawn anew in each render, and for what a Secret holds."""
-    objects = {
-        key: _settled(obj, base.objects.get(key), masks.get(key, frozenset())) for key, obj in head.objects.items()
-    }
-    return replace(head, objects=objects)
-
-
-def _settled(head: Object, base: Object | None, pointers: frozenset[str]) -> Object:
-    if base is None:
-        return head
-    for pointer in pointers:
-        before = get(base, pointer)
-        if before is not MISSING and get(head, pointer) is not MISSING:
-            head = with_value(head, split_pointer(pointer), before)
-    return head
-
-
-def unnamed(head: Rendered, base: Rendered) -> Rendered:
-    """Head with base's names for objects whose name alone is drawn anew: `migrate-x7k2p` and then `migrate-q9d4z`."""
-    coming = {key: obj for key, obj in head.objects.items() if key not in base.objects}
-    objects = dict(head.objects)
-    for key, before in base.objects.items():
-        if key in head.objects:
-            continue
-        twin = next((k for k, after in coming.items() if _twin(key, before, k, after)), None)
-        if twin is not None:
-            del coming[twin], objects[twin]
-            objects[key] = before
-    return replace(head, objects=objects)
-
-
-_DRAWN_NAME = re.compile(r"(.*[-.])([a-z0-9]{4,})")
-
-
-def _twin(key: ResourceKey, before: Object, other: ResourceKey, after: Object) -> bool:
-    if (key.group, key.kind, key.namespace) != (other.group, other.kind, other.namespace):
-        return False
-    one, two = _DRAWN_NAME.fullmatch(key.name), _DRAWN_NAME.fullmatch(other.name)
-    if not (one and two and one[1] == two[1] and len(one[2]) == len(two[2])):
-        return False
-    return _text_without(before, key.name) == _text_without(after, other.name)
-
-
-def _text_without(obj: Object, name: str) -> str:
-    return json.dumps(obj, sort_keys=True).replace(name, "")
-
-
-def with_value(node: Json, tokens: Sequence[str], value: Json) -> Json:
-    """The node with another value at this place; MISSING removes it. A path that does not exist changes nothing."""
-    if not tokens:
-        return value
-    first, rest = tokens[0], tokens[1:]
-    if isinstance(node, Mapping):
-        if first not in node and rest:
-            return node
-        if not rest and value is MISSING:
-            return {k: v for k, v in node.items() if k != first}
-        return {**node, first: with_value(node.get(first), rest, value)}
-    if isinstance(node, list) and first.isdigit() and int(first) <= len(node):
-        index = int(first)
-        if not rest and value is MISSING:
-            return [*node[:index], *node[index + 1 :]]
-        if index == len(node):
-            return node if rest or value is MISSING else [*node, value]
-        return [*node[:index], with_value(node[index], rest, value), *node[index + 1 :]]
-    return node
-
-
-def delta(base: Rendered, head: Rendered) -> Delta:
-    """What differs between two renders, values of Secrets aside (both are masked)."""
-    changed = {}
-    for key, after in head.objects.items():
-        before = base.objects.get(key)
-        if before is not None and before != after:
-            pointers = tuple(sorted({pointer for pointer, _, _ in differences(after, before)}))
-            if pointers:
-                changed[key] = Edited(before, after, pointers)
-    return Delta(
-        {k: o for k, o in head.objects.items() if k not in base.objects},
-        {k: o for k, o in base.objects.items() if k not in head.objects},
-        changed,
-    )
+from argolint.values import annotations_of, dig, labels_of, split_pointer
 
 
 def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
@@ -463,13 +224,6 @@ def _with_secrets(desired: Object, before: Object | None) -> Object:
     masks = before.get("data") or {}
     data = desired.get("data") or {}
     return {**desired, "data": {key: masks.get(key, value) for key, value in data.items()}} if data else desired
-
-
-def overlap(one: str, other: str) -> bool:
-    """True when one pointer is the other's or lies above it; indexes of lists are not compared, since sides may be shifted."""
-    return all(
-        a == b or (a.isdigit() and b.isdigit()) for a, b in zip(split_pointer(one), split_pointer(other), strict=False)
-    )
 
 
 def _wave(desired: Object) -> int:

@@ -1,14 +1,9 @@
-"""Which applications a change can touch: by repository and base revision, and with a checkout at hand by changed files.
-
-A checkout is read through Git alone (`git diff`, `git show`): never through its work tree, whose links and filters the
-change controls.
-"""
+"""Which applications a change can touch: by repository and base revision, and with a checkout at hand by changed files."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +13,10 @@ from typing import Any
 import yaml
 
 from argolint.app import App
-from argolint.errors import UsageError
 from argolint.fleet import Fleet
+from argolint.gate.git import Git
 from argolint.model import Object
-from argolint.values import annotations_of, dig, items
+from argolint.values import annotations_of, dig, items, same_repository
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
 DEFAULT_REVISIONS = ("", "HEAD")
@@ -29,78 +24,25 @@ DEFAULT_REVISIONS = ("", "HEAD")
 
 
 @dataclass(frozen=True)
-class Git:
-    """A clone of the repository, bare or not. Raises UsageError when git or the clone cannot be used."""
+class Change:
+    """What is to be judged. `base` empty: the revision that most applications of the repository follow.
 
-    path: Path
+    repo        empty: nothing is rendered, and only `applications`, manifests of Applications as they will be, are judged
+    git         a clone, to tell from the changed files what is touched
+    rendered    a folder of manifests per application, in place of the server's render of head
+    everything  every application of the repository, whatever the changed files say
+    twice       render head once more, past the cache, to see what each render draws anew; its commit is deployed nowhere yet,
+                so nothing adopts what that puts into the cache
+    """
 
-    def is_clone(self) -> bool:
-        """True inside a repository, bare or not; False where git is not installed."""
-        try:
-            return self._try("rev-parse", "--git-dir") is not None
-        except UsageError:
-            return False
-
-    def changed_files(self, base: str, head: str) -> tuple[str, ...]:
-        """Files that head changes since it left base, renames as both names."""
-        text = self._run(
-            "diff", "--name-only", "-z", "--no-renames", f"{self.commit(base)}...{self.commit(head)}", "--"
-        )
-        return tuple(name for name in text.split("\0") if name)
-
-    def commit(self, revision: str) -> str:
-        """The commit of a branch, tag or hash; a branch of the remote when there is no local one."""
-        for name in (revision, f"origin/{revision}"):
-            found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-            if found is not None:
-                return found.strip()
-        raise UsageError(
-            f"{self.path} has no revision {revision!r}",
-            "fetch it first: a shallow clone lacks the base (actions/checkout: `fetch-depth: 0`)",
-        )
-
-    def show(self, revision: str, file: str) -> str | None:
-        """A file's text at a revision; None where it is not a file of it."""
-        return self._try("show", "--end-of-options", f"{self.commit(revision)}:{file}")
-
-    def files(self, revision: str, folder: str = "") -> tuple[str, ...]:
-        """Every file below a folder at a revision; links are not followed."""
-        text = self._try(
-            "ls-tree", "-r", "-z", "--name-only", "--full-tree", self.commit(revision), "--", folder or "."
-        )
-        return tuple(name for name in (text or "").split("\0") if name)
-
-    def _run(self, *arguments: str) -> str:
-        found = self._try(*arguments)
-        if found is None:
-            raise UsageError(
-                f"git {arguments[0]} failed in {self.path}", "pass --checkout DIR of a clone with both revisions"
-            )
-        return found
-
-    def _try(self, *arguments: str) -> str | None:
-        command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-pager", *arguments]
-        if arguments[0] == "diff":
-            command[7:7] = ["--no-ext-diff", "--no-textconv"]
-        try:
-            done = subprocess.run(command, cwd=self.path, capture_output=True, check=False)  # noqa: S603  # fixed program
-        except OSError as error:
-            raise UsageError(f"cannot run git in {self.path}: {error.strerror}", "check --checkout DIR") from None
-        return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
-
-
-def same_repository(one: str, other: str) -> bool:
-    """Whatever the protocol, user, port or `.git` (util/git/git.go, NormalizeGitURL)."""
-    return bool(one) and _bare(one) == _bare(other)
-
-
-def _bare(url: str) -> str:
-    text = url.strip().lower()
-    if "://" in text:
-        text = re.sub(r"^[a-z+]+://(?:[^/@]*@)?([^/:]*)(?::\d+)?", r"\1", text)
-    else:
-        text = re.sub(r"^(?:[^/@]*@)?([^/:]+):", r"\1/", text)
-    return re.sub(r"/+", "/", text).strip("/").removesuffix(".git").strip("/")
+    repo: str
+    head: str
+    base: str = ""
+    git: Git | None = None
+    rendered: Path | None = None
+    everything: bool = False
+    twice: bool = False
+    applications: tuple[Object, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,10 +64,10 @@ def candidates(fleet: Fleet, repo: str, base: str) -> tuple[tuple[Candidate, ...
     """
     ours = [(app, _positions(app, repo)) for app in fleet.apps]
     ours = [(app, positions) for app, positions in ours if positions]
-    named = {_revision(app, p) for app, positions in ours for p in positions}
+    named = {revision_of(app.sources[p - 1]) for app, positions in ours for p in positions}
     following, others = [], []
     for app, positions in ours:
-        mine = tuple(p for p in positions if _follows(_revision(app, p), base, named))
+        mine = tuple(p for p in positions if _follows(revision_of(app.sources[p - 1]), base, named))
         if mine:
             following.append(Candidate(app, mine))
         else:
@@ -135,7 +77,7 @@ def candidates(fleet: Fleet, repo: str, base: str) -> tuple[tuple[Candidate, ...
 
 def usual_base(fleet: Fleet, repo: str) -> str:
     """The revision that most sources of the repository follow; empty when none names one."""
-    revisions = [_revision(app, p) for app in fleet.apps for p in _positions(app, repo)]
+    revisions = [revision_of(app.sources[p - 1]) for app in fleet.apps for p in _positions(app, repo)]
     counts = Counter(r for r in revisions if r not in DEFAULT_REVISIONS and not _commit(r))
     return min(counts, key=lambda r: (-counts[r], r)) if counts else ""
 
@@ -148,15 +90,16 @@ def _positions(app: App, repo: str) -> tuple[int, ...]:
     )
 
 
-def _revision(app: App, position: int) -> str:
-    return str(app.sources[position - 1].get("targetRevision") or "")
+def revision_of(source: Object) -> str:
+    """What a source follows; a branch by its short name."""
+    return str(source.get("targetRevision") or "").removeprefix("refs/heads/")
 
 
 def _follows(revision: str, base: str, named: Iterable[str]) -> bool:
-    if revision in DEFAULT_REVISIONS or not base:
+    if revision in DEFAULT_REVISIONS:
         return True
     if base in named:
-        return revision.removeprefix("refs/heads/") == base
+        return revision == base
     return not _commit(revision)
 
 
@@ -211,6 +154,8 @@ def _referenced(app: App, ref: str) -> Iterator[str]:
 
 
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+
 _KUSTOMIZE_LISTS = (
     *("resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators"),
     *("patchesStrategicMerge",),
@@ -272,22 +217,25 @@ def _below(file: str, root: str) -> bool:
 
 
 def applications_in(git: Git, revision: str, files: Iterable[str]) -> Iterator[Object]:
-    """Application manifests in these files at a revision; files that are no YAML hold none."""
+    """Application manifests in these files at a revision."""
     for file in files:
-        if not file.endswith((".yaml", ".yml", ".json")):
-            continue
-        text = git.show(revision, file)
-        if text is None or "Application" not in text:
-            continue
-        try:
-            documents = list(yaml.safe_load_all(text))
-        except (yaml.YAMLError, RecursionError):
-            continue  # a template, or broken: what renders it will say so
-        for document in documents:
-            if (
-                isinstance(document, dict)
-                and document.get("kind") == "Application"
-                and str(document.get("apiVersion") or "").startswith("argoproj.io/")
-                and dig(document, "metadata", "name")
-            ):
-                yield document
+        if file.endswith((".yaml", ".yml", ".json")):
+            yield from applications_of(git.show(revision, file) or "")
+
+
+def applications_of(text: str) -> Iterator[Object]:
+    """Application manifests in a YAML text; one that is a template, or broken, holds none: what renders it will say so."""
+    if "Application" not in text:
+        return
+    try:
+        documents = list(yaml.safe_load_all(text))
+    except (yaml.YAMLError, RecursionError):
+        return
+    for document in documents:
+        if (
+            isinstance(document, dict)
+            and document.get("kind") == "Application"
+            and str(document.get("apiVersion") or "").startswith("argoproj.io/")
+            and dig(document, "metadata", "name")
+        ):
+            yield document

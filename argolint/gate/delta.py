@@ -1,0 +1,148 @@
+"""What differs between two renders, and what of it each render draws anew."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from argolint.diff import differences
+from argolint.gate.manifests import Rendered
+from argolint.model import MISSING, Json, Object, ResourceKey
+from argolint.values import get, split_pointer
+
+
+@dataclass(frozen=True)
+class Edited:
+    """An object that both renders hold: `pointers` are the places, in base's coordinates, where they differ."""
+
+    base: Object
+    head: Object
+    pointers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What a change does to the objects of one application; hooks are not among them."""
+
+    added: Mapping[ResourceKey, Object] = field(default_factory=dict)
+    removed: Mapping[ResourceKey, Object] = field(default_factory=dict)
+    changed: Mapping[ResourceKey, Edited] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed)
+
+
+Masks = Mapping[ResourceKey, frozenset[str]]
+"""Pointers whose values differ between any two renders, by object."""
+
+
+def delta(base: Rendered, head: Rendered) -> Delta:
+    """What differs between two renders, values of Secrets aside (both are masked)."""
+    changed = {}
+    for key, after in head.objects.items():
+        before = base.objects.get(key)
+        if before is not None and before != after:
+            pointers = tuple(sorted({pointer for pointer, _, _ in differences(after, before)}))
+            if pointers:
+                changed[key] = Edited(before, after, pointers)
+    return Delta(
+        {k: o for k, o in head.objects.items() if k not in base.objects},
+        {k: o for k, o in base.objects.items() if k not in head.objects},
+        changed,
+    )
+
+
+def settled(head: Rendered, base: Rendered, masks: Masks) -> Rendered:
+    """Head with base's values wherever the values are drawn anew in each render, and for what a Secret holds."""
+    objects = {
+        key: _settled(obj, base.objects.get(key), masks.get(key, frozenset())) for key, obj in head.objects.items()
+    }
+    return replace(head, objects=objects)
+
+
+def _settled(head: Object, base: Object | None, pointers: frozenset[str]) -> Object:
+    if base is None:
+        return head
+    for pointer in pointers:
+        before = get(base, pointer)
+        if before is not MISSING and get(head, pointer) is not MISSING:
+            head = with_value(head, split_pointer(pointer), before)
+    return head
+
+
+def unnamed(head: Rendered, base: Rendered) -> Rendered:
+    """Head with base's names for objects whose name alone is drawn anew: `migrate-x7k2p` and then `migrate-q9d4z`."""
+    coming = {key: obj for key, obj in head.objects.items() if key not in base.objects}
+    objects = dict(head.objects)
+    for key, before in base.objects.items():
+        if key in head.objects:
+            continue
+        twin = next((k for k, after in coming.items() if _twin(key, before, k, after)), None)
+        if twin is not None:
+            del coming[twin], objects[twin]
+            objects[key] = before
+    return replace(head, objects=objects)
+
+
+_DRAWN_NAME = re.compile(r"(.*[-.])([a-z0-9]{4,})")
+
+
+def _twin(key: ResourceKey, before: Object, other: ResourceKey, after: Object) -> bool:
+    if (key.group, key.kind, key.namespace) != (other.group, other.kind, other.namespace):
+        return False
+    one, two = _DRAWN_NAME.fullmatch(key.name), _DRAWN_NAME.fullmatch(other.name)
+    if not (one and two and one[1] == two[1] and len(one[2]) == len(two[2])):
+        return False
+    return _text_without(before, key.name) == _text_without(after, other.name)
+
+
+def _text_without(obj: Object, name: str) -> str:
+    return json.dumps(obj, sort_keys=True).replace(name, "")
+
+
+def only_drawn_anew(change: Delta) -> bool:
+    """True when all that differs are annotations that look drawn: one word of equal length, with nothing that explains it.
+
+    A checksum over a ConfigMap changes with the ConfigMap; one over a Secret changes with data that is masked.
+    """
+    return not (change.added or change.removed) and all(
+        "/annotations/" in pointer and _drawn(get(edit.base, pointer), get(edit.head, pointer))
+        for edit in change.changed.values()
+        for pointer in edit.pointers
+    )
+
+
+def _drawn(one: Json, other: Json) -> bool:
+    return (
+        isinstance(one, str) and isinstance(other, str) and len(one) == len(other) and one.isalnum() and other.isalnum()
+    )
+
+
+def with_value(node: Json, tokens: Sequence[str], value: Json) -> Json:
+    """The node with another value at this place; MISSING removes it. A path that does not exist changes nothing."""
+    if not tokens:
+        return value
+    first, rest = tokens[0], tokens[1:]
+    if isinstance(node, Mapping):
+        if first not in node and rest:
+            return node
+        if not rest and value is MISSING:
+            return {k: v for k, v in node.items() if k != first}
+        return {**node, first: with_value(node.get(first), rest, value)}
+    if isinstance(node, list) and first.isdigit() and int(first) <= len(node):
+        index = int(first)
+        if not rest and value is MISSING:
+            return [*node[:index], *node[index + 1 :]]
+        if index == len(node):
+            return node if rest or value is MISSING else [*node, value]
+        return [*node[:index], with_value(node[index], rest, value), *node[index + 1 :]]
+    return node
+
+
+def overlap(one: str, other: str) -> bool:
+    """True when one pointer is the other's or lies above it; indexes of lists are not compared, since sides may be shifted."""
+    return all(
+        a == b or (a.isdigit() and b.isdigit()) for a, b in zip(split_pointer(one), split_pointer(other), strict=False)
+    )

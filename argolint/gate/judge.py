@@ -1,0 +1,183 @@
+"""The same rules over the applications as they are and as a change will leave them.
+
+candidates → renders of base and head → App and head App → inspect both → join both → what is new, fixed, unchanged
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from argolint import engine
+from argolint.app import App
+from argolint.engine import AppResult, Chosen, Plan
+from argolint.errors import UsageError
+from argolint.fingerprint import fingerprint
+from argolint.fleet import Fleet
+from argolint.gate import touched
+from argolint.gate.children import edits_of, with_children
+from argolint.gate.delta import Delta, overlap
+from argolint.gate.head import without_conditions
+from argolint.gate.renders import render
+from argolint.gate.sides import Touched, compared
+from argolint.gate.touched import Change
+from argolint.gate.verdict import Verdict
+from argolint.model import AppRef, Failure, Finding, Object, Symptom
+from argolint.transport import Transport
+
+_RENDERS_IN_FLIGHT = 4
+"""A render costs the repo-server a Helm or Kustomize run; several gates may run at once."""
+
+
+def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
+    """The verdict on a change. Raises UsageError when the repository has no application here, or the revisions are not there."""
+    fleet, failures = engine.load_fleet(t)
+    base_name = change.base or touched.usual_base(fleet, change.repo)
+    found, others = touched.candidates(fleet, change.repo, base_name)
+    found = tuple(c for c in found if plan.wanted(c.app, fleet))
+    edits = edits_of(change, fleet, base_name)
+    if not (found or others or edits.edited or edits.new):
+        raise UsageError(
+            f"no application of {fleet.server} has a source in {change.repo}",
+            "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
+        )
+    unlisted = [f"{_listed(a.ref for a in others)}: follows another revision than {base_name}"] if others else []
+    if change.git is not None and not change.everything:
+        changed = change.git.changed_files(base_name, change.head)
+        found = tuple(c for c in found if touched.by_files(c, changed, change.git, change.head))
+    with ThreadPoolExecutor(min(plan.workers, _RENDERS_IN_FLIGHT), thread_name_prefix="argolint") as pool:
+        renders = tuple(pool.map(lambda c: render(t, c, change, base_name, fleet), found))
+    failures = (*failures, *(f for r in renders for f in r.failures))
+    judged, more = compared(t, renders, fleet, plan)
+    failures = (*failures, *more)
+    if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
+        unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
+    judged = with_children(judged, fleet, t, plan, edits, change.rendered)
+    dull = [j.ref for j in judged if j.what == "same"]
+    if dull:
+        unlisted.append(
+            f"{_listed(dull)}: differs only in values that no two renders share, or that follow a Secret's masked data"
+        )
+    judged = tuple(j for j in judged if j.what != "same")
+    return _concluded(t, judged, fleet, plan, base_name, failures, (*unlisted, *edits.notes))
+
+
+def _listed(refs: Iterable[AppRef]) -> str:
+    names = [str(ref) for ref in refs]
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
+
+
+def _concluded(
+    t: Transport,
+    judged: Sequence[Touched],
+    fleet: Fleet,
+    plan: Plan,
+    base_name: str,
+    failures: tuple[Failure, ...],
+    unlisted: tuple[str, ...],
+) -> Verdict:
+    ahead = _head_fleet(fleet, judged)
+    gathered: list[Failure] = []
+    after = {j.ref: engine.gather(t, ahead.by_ref[j.ref], ahead, plan, gathered) for j in judged if j.after is not None}
+    before_results: list[AppResult] = []
+    after_results: list[AppResult] = []
+    for j in judged:
+        before = engine.inspect(j.before, fleet, plan.rules) if j.before is not None else AppResult(j.ref)
+        result = engine.inspect(after[j.ref], ahead, plan.rules) if j.ref in after else AppResult(j.ref)
+        before_results.append(before)
+        after_results.append(_kept(before, result, j, plan.rules))
+    with ThreadPoolExecutor(plan.workers, thread_name_prefix="argolint") as pool:
+        for now, later, more in pool.map(lambda peer: _peer(t, peer, fleet, ahead, plan), _peers(judged, fleet)):
+            before_results.append(now)
+            after_results.append(later)
+            gathered += more
+    return Verdict(
+        fleet,
+        engine.join(before_results, plan.rules),
+        engine.join(after_results, plan.rules),
+        base_name,
+        tuple(judged),
+        tuple(dict.fromkeys((*failures, *gathered))),
+        unlisted,
+    )
+
+
+def _peer(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> tuple[AppResult, AppResult, list[Failure]]:
+    """An application that the change leaves alone, in the fleet as it is and as it will be."""
+    states = engine.needs_states(app, fleet, plan.rules) or engine.needs_states(app, ahead, plan.rules)
+    loaded, failures = engine.load(t, app, fleet, plan, states=states)
+    gathered = [*failures]
+    later = engine.gather(t, replace(loaded, raw=ahead.by_ref[app.ref].raw), ahead, plan, gathered)
+    return engine.inspect(loaded, fleet, plan.rules), engine.inspect(later, ahead, plan.rules), gathered
+
+
+def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
+    """The fleet with the applications as head leaves them, and without warnings about objects that are shared no more."""
+    after = {j.ref: j.after for j in judged}
+    new = [j.after for j in judged if j.before is None and j.after is not None]
+    apps = (*(app for a in fleet.apps if (app := after.get(a.ref, a)) is not None), *new)
+    let_go = {(key.kind, key.name): j.ref for j in judged for key in j.delta.removed}
+    if let_go:
+        apps = tuple(_without_warnings(app, let_go) for app in apps)
+    return replace(fleet, apps=apps)
+
+
+def _without_warnings(app: App, let_go: Mapping[tuple[str, str], AppRef]) -> App:
+    """controller/state.go: `<Kind>/<name> is part of applications <namespace>/<name> and <instance>`."""
+
+    def cured(condition: Object) -> bool:
+        subject, said, parties = str(condition.get("message") or "").partition(" is part of applications ")
+        kind, _, name = subject.partition("/")
+        ref = let_go.get((kind, name))
+        return (
+            bool(said) and condition.get("type") == "SharedResourceWarning" and ref is not None and ref.name in parties
+        )
+
+    raw = without_conditions(app.raw, cured)
+    return app if raw is app.raw else replace(app, raw=raw)
+
+
+def _peers(judged: Sequence[Touched], fleet: Fleet) -> Iterator[App]:
+    """The other applications of the clusters on which objects come or go: what they share or look up may change with it."""
+    clusters = {app.cluster for j in judged if (j.delta.added or j.delta.removed) and (app := j.before or j.after)}
+    refs = {j.ref for j in judged}
+    return (app for app in fleet.apps if app.cluster in clusters and app.ref not in refs)
+
+
+def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[Chosen]) -> AppResult:
+    """Head's findings without those that a sync ends, and without new names for what base shows as well.
+
+    When head does not render, base's findings still hold and only the failed render is added.
+    """
+    if judged.what == "failed":
+        error = [
+            f
+            for f in after.findings
+            if any(c.kind == "condition" and "ComparisonError" in c.detail for c in f.explains)
+        ]
+        told = {fingerprint(f): f for f in (*error, *before.findings)}
+        return replace(before, findings=tuple(told.values()))
+    fallback = {c.rule.id for c in rules if c.rule.rank < 0}
+    pruned = {Symptom("extra", key) for key in judged.delta.removed}
+    by_mark = {fingerprint(f): f for f in before.findings}
+    kept: dict[str, Finding] = {}
+    for finding in after.findings:
+        mark = fingerprint(finding)
+        if mark in by_mark or not finding.explains:
+            kept[mark] = finding
+        elif not (finding.rule in fallback and set(finding.explains) <= pruned):
+            earlier = [_earlier(claim, before.findings, judged.delta) for claim in finding.explains]
+            if all(earlier):
+                kept |= {fingerprint(f): f for f in earlier if f is not None}
+            else:
+                kept[mark] = finding
+    return replace(after, findings=tuple(kept.values()))
+
+
+def _earlier(claim: Symptom, before: Iterable[Finding], change: Delta) -> Finding | None:
+    """Base's finding about the same symptom, unless the change itself touches the place."""
+    edit = change.changed.get(claim.resource) if claim.resource else None
+    if claim.kind == "change" and edit is not None and any(overlap(claim.detail, p) for p in edit.pointers):
+        return None
+    return next((f for f in before if any(old.covers(claim) for old in f.explains)), None)

@@ -1,0 +1,192 @@
+"""Manifests as Argo CD reads them: namespaces filled in, duplicates dropped, hooks apart, values of Secrets masked.
+
+Those of a folder that another tool rendered get the tracking data that the repo-server would give them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from argolint import compare
+from argolint.app import App
+from argolint.errors import UsageError
+from argolint.fleet import Fleet
+from argolint.model import AppRef, Object, ResourceKey
+from argolint.values import annotations_of, dig
+
+CLUSTER_SCOPED = frozenset(
+    (group, kind)
+    for group, kinds in {
+        "": "Namespace Node PersistentVolume",
+        "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration "
+        "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
+        "apiextensions.k8s.io": "CustomResourceDefinition",
+        "apiregistration.k8s.io": "APIService",
+        "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle",
+        "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+        "networking.k8s.io": "IngressClass IPAddress ServiceCIDR",
+        "node.k8s.io": "RuntimeClass",
+        "policy": "PodSecurityPolicy",
+        "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
+        "resource.k8s.io": "DeviceClass ResourceSlice",
+        "scheduling.k8s.io": "PriorityClass",
+        "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
+    }.items()
+    for kind in kinds.split()
+)
+"""Built-in kinds without a namespace (kubectl api-resources --namespaced=false)."""
+
+
+MASKED = "++++++++"
+"""What /manifests answers for every value of a Secret (gitops-engine pkg/diff, HideSecretData)."""
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """One render as Argo CD reads it: namespaces filled in, duplicates dropped (the last one stays), hooks apart."""
+
+    objects: Mapping[ResourceKey, Object]
+    hooks: Mapping[ResourceKey, Object] = field(default_factory=dict)
+    repeated: Mapping[ResourceKey, int] = field(default_factory=dict)
+    manifests: tuple[Object, ...] = ()
+
+
+def rendered(manifests: Sequence[Object], app: App, fleet: Fleet) -> Rendered:
+    """Manifests as they come from a render (controller/state.go, GetRepoObjs and DeduplicateTargetObjects)."""
+    scopes = _scopes(manifests)
+    kept: list[tuple[ResourceKey, Object]] = []
+    hooks: dict[ResourceKey, Object] = {}
+    for manifest in manifests:
+        if not manifest.get("kind") or not dig(manifest, "metadata", "name"):
+            continue  # generateName serves hooks only: such an object has no identity that a change could alter
+        group, kind = _group(manifest), str(manifest["kind"])
+        scoped = _cluster_scoped(group, kind, scopes, app, fleet)
+        placed = _placed(_masked_secret(manifest), "" if scoped else app.destination_namespace, drop=scoped)
+        key = ResourceKey(
+            app.cluster, group, kind, dig(placed, "metadata", "namespace") or "", str(placed["metadata"]["name"])
+        )
+        if is_hook(placed):
+            hooks[key] = placed
+        else:
+            kept.append((key, placed))
+    counts = Counter(key for key, _ in kept)
+    return Rendered(dict(kept), hooks, {k: n for k, n in counts.items() if n > 1}, tuple(manifests))
+
+
+def is_hook(manifest: Object) -> bool:
+    """Argo CD's own hooks and Helm's (gitops-engine pkg/sync/hook/hook.go); a `Skip` hook is an object, never applied."""
+    annotations = annotations_of(manifest)
+    own = annotations.get("argocd.argoproj.io/hook")
+    if own is not None:
+        return own.strip() != "Skip"
+    return annotations.get("helm.sh/hook", "crd-install") != "crd-install"
+
+
+def _group(manifest: Object) -> str:
+    group, slash, _ = str(manifest.get("apiVersion") or "").rpartition("/")
+    return group if slash else ""
+
+
+def _scopes(manifests: Iterable[Object]) -> Mapping[tuple[str, str], bool]:
+    """Which custom kinds have no namespace, told by the CRDs of the same render."""
+    return {
+        (str(dig(m, "spec", "group")), str(dig(m, "spec", "names", "kind"))): dig(m, "spec", "scope") == "Cluster"
+        for m in manifests
+        if m.get("kind") == "CustomResourceDefinition"
+    }
+
+
+def _cluster_scoped(group: str, kind: str, scopes: Mapping[tuple[str, str], bool], app: App, fleet: Fleet) -> bool:
+    """By the built-in kinds, the CRDs at hand, else by what Argo CD manages of that kind on the cluster."""
+    if (group, kind) in CLUSTER_SCOPED:
+        return True
+    if (group, kind) in scopes:
+        return scopes[group, kind]
+    seen = fleet.of_kind(app.cluster, group, kind) or [r.key for r in app.of_kind(kind, group)]
+    return bool(seen) and all(not key.namespace for key in seen)
+
+
+def _placed(manifest: Object, namespace: str, *, drop: bool) -> Object:
+    metadata = manifest["metadata"]
+    if drop:
+        kept = {k: v for k, v in metadata.items() if k != "namespace"}
+        return {**manifest, "metadata": kept} if len(kept) != len(metadata) else manifest
+    if metadata.get("namespace") or not namespace:
+        return manifest
+    return {**manifest, "metadata": {**metadata, "namespace": namespace}}
+
+
+def _masked_secret(manifest: Object) -> Object:
+    """As /manifests answers it: every value masked alone, stringData folded in. Renders made elsewhere hold the values."""
+    if manifest.get("kind") != "Secret" or manifest.get("apiVersion") != "v1":
+        return manifest
+    names = {**(manifest.get("data") or {}), **(manifest.get("stringData") or {})}
+    rest = {k: v for k, v in manifest.items() if k not in ("data", "stringData")}
+    return {**rest, "data": dict.fromkeys(names, MASKED)} if names else rest
+
+
+def tracked(manifest: Object, app: App, fleet: Fleet) -> Object:
+    """A manifest rendered outside Argo CD, with the tracking data that the repo-server would give it.
+
+    util/argo/resource_tracking.go, SetAppInstance; CRDs get none.
+    """
+    if manifest.get("kind") == "CustomResourceDefinition" or not dig(manifest, "metadata", "name"):
+        return manifest
+    metadata = dict(manifest["metadata"])
+    if "annotation" in fleet.tracking_method:
+        namespace = metadata.get("namespace") or app.destination_namespace
+        name = f"{_group(manifest)}/{manifest.get('kind')}:{namespace}/{metadata['name']}"
+        metadata["annotations"] = {
+            **(metadata.get("annotations") or {}),
+            compare.TRACKING_ID: f"{app.instance}:{name}",
+        }
+    if "label" in fleet.tracking_method:
+        metadata["labels"] = {**(metadata.get("labels") or {}), fleet.label_key: app.instance[:63]}
+    return {**manifest, "metadata": metadata}
+
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def manifests_of(folder: Path, ref: AppRef) -> tuple[Object, ...] | None:
+    """The manifests in `NAMESPACE/NAME/`, `NAME/` or `NAME.yaml` below the folder; None when there is nothing of that name.
+
+    Links are not followed: whoever wrote the folder rendered somebody else's change. UsageError for a file that is no YAML.
+    """
+    for place in (folder / ref.namespace / ref.name, folder / ref.name):
+        if place.is_dir() and not place.is_symlink():
+            files = sorted(f for f in place.rglob("*") if f.suffix in _SUFFIXES and _plain_file(f, place))
+            return tuple(m for file in files for m in _documents(file))
+    for suffix in _SUFFIXES:
+        file = folder / f"{ref.name}{suffix}"
+        if _plain_file(file, folder):
+            return tuple(_documents(file))
+    return None
+
+
+def _plain_file(file: Path, root: Path) -> bool:
+    inside = [file, *(parent for parent in file.parents if parent.is_relative_to(root) and parent != root)]
+    return file.is_file() and not any(part.is_symlink() for part in inside)
+
+
+def _documents(file: Path) -> Iterator[Object]:
+    try:
+        documents = list(yaml.load_all(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        raise UsageError(f"cannot read the manifests in {file}: {error}", "render them anew") from None
+    for document in documents:
+        if isinstance(document, dict) and document.get("kind"):
+            yield from _items(document)
+
+
+def _items(document: Object) -> Iterator[Object]:
+    """A `List` is as many manifests (gitops-engine pkg/utils/kube, SplitYAML and IsListObject)."""
+    if str(document["kind"]).endswith("List") and isinstance(document.get("items"), list):
+        yield from (item for item in document["items"] if isinstance(item, dict) and item.get("kind"))
+    else:
+        yield document

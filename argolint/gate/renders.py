@@ -1,0 +1,82 @@
+"""The renders of base and head, from the server or from a folder, or why there are none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from argolint import argocd
+from argolint.errors import ApiError, ArgolintError, AuthError
+from argolint.fleet import Fleet
+from argolint.gate.manifests import Rendered, manifests_of, rendered, tracked
+from argolint.gate.touched import DEFAULT_REVISIONS, Candidate, Change, revision_of
+from argolint.model import Failure, Object
+from argolint.transport import Transport
+from argolint.values import dig
+
+
+@dataclass(frozen=True)
+class Renders:
+    """What the two renders of one application gave: manifests, or why there are none."""
+
+    candidate: Candidate
+    base: Rendered | None = None
+    head: Rendered | None = None
+    again: tuple[Object, ...] | None = None
+    base_error: str = ""
+    head_error: str = ""
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def differ(self) -> bool:
+        return (self.base is None) != (self.head is None) or (
+            self.base is not None and self.head is not None and self.base.manifests != self.head.manifests
+        )
+
+
+def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet: Fleet) -> Renders:
+    """Both renders of one application; AuthError escapes."""
+    app = candidate.app
+    found = Renders(candidate)
+    plain = all((revision := revision_of(s)) == base or revision in DEFAULT_REVISIONS for s in candidate.sources)
+    made = _attempt(t, candidate, "" if plain else base)
+    found = replace(found, base_error=made) if isinstance(made, str) else found
+    if isinstance(made, Failure):
+        return replace(found, failures=(made,))
+    if isinstance(made, tuple):
+        found = replace(found, base=rendered(made, app, fleet))
+    if change.rendered is not None:
+        manifests = manifests_of(change.rendered, app.ref)
+        if manifests is None:
+            return replace(found, head=found.base, head_error=found.base_error)
+        return replace(found, head=rendered([tracked(m, app, fleet) for m in manifests], app, fleet))
+    made = _attempt(t, candidate, change.head)
+    if isinstance(made, Failure):
+        return replace(found, failures=(made,), head=found.base)
+    if isinstance(made, str):
+        return replace(found, head_error=made)
+    again = _attempt(t, candidate, change.head, fresh=1) if change.twice else None
+    return replace(found, head=rendered(made, app, fleet), again=again if isinstance(again, tuple) else None)
+
+
+_BROKEN = (400, 404, 500)
+"""How /manifests answers when the sources do not render: argument, path or revision not found, tool failed."""
+
+
+def _attempt(t: Transport, candidate: Candidate, revision: str, fresh: int = 0) -> tuple[Object, ...] | str | Failure:
+    """Manifests, why they do not render, or why that cannot be told. `revision` empty: what the application follows."""
+    app = candidate.app
+    several = bool(dig(app.spec, "sources")) and not dig(app.spec, "sourceHydrator")
+    try:
+        if not revision:
+            return argocd.manifests(t, app.ref)
+        if several:
+            return argocd.manifests(t, app.ref, revisions=[(p, revision) for p in candidate.positions], fresh=fresh)
+        return argocd.manifests(t, app.ref, revision=revision, fresh=fresh)
+    except AuthError:
+        raise
+    except ApiError as error:
+        if error.status in _BROKEN:
+            return error.reason or error.message
+        return Failure("manifests", error.message, error.hint, app.ref)
+    except ArgolintError as error:
+        return Failure("manifests", error.message, error.hint, app.ref)

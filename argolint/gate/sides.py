@@ -1,0 +1,124 @@
+"""One application before and after a change: what is compared, and what is left out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from argolint import engine
+from argolint.app import App
+from argolint.engine import Plan
+from argolint.fleet import Fleet
+from argolint.gate.delta import Delta, Masks, delta, only_drawn_anew, settled, unnamed
+from argolint.gate.head import failed_app, head_app, rendered_app
+from argolint.gate.manifests import rendered
+from argolint.gate.renders import Renders
+from argolint.model import AppRef, Failure, Finding, ResourceKey
+from argolint.rule import Want
+from argolint.transport import Transport
+
+
+@dataclass(frozen=True)
+class Touched:
+    """One application that the change touches, before and after, and what differs."""
+
+    what: Literal["added", "removed", "changed", "failed", "same"]
+    before: App | None
+    after: App | None
+    delta: Delta = field(default_factory=Delta)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ref(self) -> AppRef:
+        found = self.before or self.after
+        assert found is not None
+        return found.ref
+
+
+def compared(
+    t: Transport, renders: Sequence[Renders], fleet: Fleet, plan: Plan
+) -> tuple[tuple[Touched, ...], tuple[Failure, ...]]:
+    differing = [r for r in renders if r.differ]
+    with ThreadPoolExecutor(plan.workers, thread_name_prefix="argolint") as pool:
+        loaded = list(pool.map(lambda r: _loaded(t, r, fleet, plan), differing))
+    failures = tuple(f for _, more in loaded for f in more)
+    made = [_touched(r, app, fleet, plan) for r, (app, _) in zip(differing, loaded, strict=True)]
+    return tuple(sorted(made, key=lambda j: j.ref)), failures
+
+
+def _loaded(t: Transport, found: Renders, fleet: Fleet, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
+    app = found.candidate.app
+    if found.base is not None:
+        app = replace(app, evidence={**app.evidence, Want("manifests"): found.base.manifests})
+    return engine.load(t, app, fleet, plan, states=True)
+
+
+def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched:
+    if found.head is None:
+        return Touched("failed", app, failed_app(app, found.head_error), notes=("It renders at base and not at head.",))
+    if found.base is None:
+        after = rendered_app(app, found.head, fleet)
+        return Touched("changed", app, after, notes=("It does not render at base, so what changes cannot be told.",))
+    findings = [f for f in engine.inspect(app, fleet, plan.rules).findings if f.family == "nondeterminism"]
+    drawn, pinned = _drawn(findings, app, fleet, found)
+    named = unnamed(found.head, found.base)
+    head = settled(named, found.base, drawn)
+    change = delta(found.base, head)
+    hooks = found.base.hooks != found.head.hooks
+    same = found.base.repeated == found.head.repeated and not hooks
+    if same and (not change or only_drawn_anew(change)):
+        return Touched("same", app, app)
+    count = _places(delta(found.base, named)) - _places(change)
+    notes = (f"{count} values differ between any two renders and are left out.",) if count else ()
+    if hooks:
+        notes = (*notes, "Hooks change; they are run by the next sync and are no part of the comparison.")
+    after = head_app(app, change, head, fleet)
+    evidence = dict(after.evidence)
+    if found.again is not None:
+        evidence[Want("render")] = (found.head.manifests, found.again)
+    elif pinned:
+        evidence[Want("render")] = None  # two renders of base tell nothing about what head has pinned
+    after = replace(after, evidence=evidence)
+    return Touched("changed", app, after, change, notes)
+
+
+def _places(change: Delta) -> int:
+    return sum(len(edit.pointers) for edit in change.changed.values())
+
+
+def _drawn(findings: Iterable[Finding], app: App, fleet: Fleet, renders: Renders) -> tuple[Masks, bool]:
+    """Where findings on base and fresh renders, if there are, say that a value is drawn anew each time.
+
+    A finding whose object the change removes says nothing about head: there the value may well be pinned (the second result).
+    """
+    head = renders.head
+    assert head is not None
+    found: dict[ResourceKey, set[str]] = {}
+    pinned: set[tuple[ResourceKey, str]] = set()
+    for finding in findings:
+        places = set(_pointers(finding, app))
+        if finding.at.resource is not None and finding.at.resource.key in head.objects:
+            for key, pointer in places:
+                found.setdefault(key, set()).add(pointer)
+        else:
+            pinned |= places
+    pairs = [app.evidence.get(Want("render")), (head.manifests, renders.again) if renders.again else None]
+    for pair in filter(None, pairs):
+        one, two = (rendered(manifests, app, fleet) for manifests in pair)
+        for key, edit in delta(one, two).changed.items():
+            found.setdefault(key, set()).update(p for p in edit.pointers if (key, p) not in pinned)
+    return {key: frozenset(pointers) for key, pointers in found.items()}, bool(pinned)
+
+
+def _pointers(finding: Finding, app: App) -> Iterator[tuple[ResourceKey, str]]:
+    """Every place in this application that a finding is about."""
+    if finding.at.resource is not None and finding.at.pointer:
+        yield finding.at.resource.key, finding.at.pointer
+    for related in finding.related:
+        if related.app == app.ref and related.resource is not None and related.pointer:
+            yield related.resource.key, related.pointer
+    for claim in finding.explains:
+        if claim.kind == "change" and claim.resource is not None and claim.detail:
+            yield claim.resource, claim.detail

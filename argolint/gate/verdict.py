@@ -1,0 +1,114 @@
+"""What a change brings: findings of both sides, told apart by fingerprint, and what the report says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from argolint import report, suppress
+from argolint.diff import differences
+from argolint.engine import Outcome
+from argolint.fingerprint import fingerprint
+from argolint.fleet import Fleet
+from argolint.gate.delta import Edited
+from argolint.gate.sides import Touched
+from argolint.gate.touched import Change
+from argolint.model import MISSING, AppRef, Failure, Finding, ResourceId, ResourceKey
+from argolint.suppress import Wishes
+from argolint.values import show
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`base` and `head` are whole outcomes of the same applications; `unlisted` says what was left out, and why."""
+
+    fleet: Fleet
+    base: Outcome
+    head: Outcome
+    base_name: str
+    apps: tuple[Touched, ...]
+    failures: tuple[Failure, ...]
+    unlisted: tuple[str, ...] = ()
+
+    @property
+    def new(self) -> tuple[Finding, ...]:
+        """Findings that base has not, in the order of every report; one that draws in another application is new to it."""
+        known = {fingerprint(f): _parties(f) for f in self.base.findings}
+        return tuple(f for f in self.head.findings if not _parties(f) <= known.get(fingerprint(f), frozenset()))
+
+    @property
+    def fixed(self) -> tuple[Finding, ...]:
+        left = {fingerprint(f) for f in self.head.findings}
+        return tuple(f for f in self.base.findings if fingerprint(f) not in left)
+
+    def outcome(self, wishes: Wishes) -> Outcome:
+        """What is new as an outcome of its own, suppressed where base's own annotations, configuration and baseline say so.
+
+        Head's annotations do not count: a change cannot excuse itself.
+        """
+        new = replace(
+            self.head,
+            findings=self.new,
+            failures=(*self.failures, *self.head.failures),
+            apps=tuple(j.ref for j in self.apps),
+            resources=sum(len(j.after.resources) for j in self.apps if j.after is not None),
+            notes=self.base.notes,
+        )
+        done = suppress.apply(new, replace(wishes, whole=False))
+        return replace(done, findings=tuple(f for f in done.findings if f.family != suppress.UNUSED.family))
+
+    @property
+    def unchanged(self) -> int:
+        """Findings on both sides that name an application which the change touches."""
+        refs = {t.ref for t in self.apps}
+        known = {fingerprint(f) for f in self.head.findings} - {fingerprint(f) for f in self.new}
+        return len({mark for f in self.base.findings if _parties(f) & refs and (mark := fingerprint(f)) in known})
+
+
+def _parties(finding: Finding) -> frozenset[AppRef]:
+    """The applications that a finding is about: all that a fleet finding names."""
+    return frozenset((finding.at.app, *(r.app for r in finding.related if finding.key)))
+
+
+def told(verdict: Verdict, change: Change) -> report.Gate:
+    """The verdict for the report: counts, and what changes in each application."""
+    return report.Gate(
+        verdict.base_name or "HEAD",
+        change.head,
+        len(verdict.new),
+        len(verdict.fixed),
+        verdict.unchanged,
+        tuple(_app_told(j) for j in verdict.apps),
+        change.repo,
+        tuple(report.finding(f) for f in verdict.fixed),
+        verdict.unlisted,
+    )
+
+
+def _app_told(judged: Touched) -> report.GateApp:
+    change = judged.delta
+    rows: list[tuple[ResourceKey, Literal["added", "removed", "changed"], tuple[report.GateField, ...]]] = [
+        *((key, "added", ()) for key in change.added),
+        *((key, "removed", ()) for key in change.removed),
+        *((key, "changed", tuple(_fields(edit))) for key, edit in change.changed.items()),
+    ]
+    changes = tuple(
+        report.GateChange(report.resource(_id(key, judged)), what, fields)
+        for key, what, fields in sorted(
+            rows, key=lambda row: (row[0].kind, row[0].namespace, row[0].name, row[0].group)
+        )
+    )
+    what = "changed" if judged.what == "same" else judged.what
+    return report.GateApp(report.app(judged.ref), what, changes, judged.notes)
+
+
+def _id(key: ResourceKey, judged: Touched) -> ResourceId:
+    found = next((r for a in (judged.after, judged.before) if a is not None and (r := a.resource(key))), None)
+    return found.id if found else ResourceId(key.group, key.kind, key.namespace, key.name, "", key.cluster)
+
+
+def _fields(edit: Edited) -> Iterator[report.GateField]:
+    for pointer, after, before in sorted(differences(edit.head, edit.base), key=lambda pair: pair[0]):
+        sides = [None if side is MISSING else show(side, pointer, limit=200) for side in (before, after)]
+        yield report.GateField(pointer, sides[0], sides[1])
