@@ -147,8 +147,8 @@ class Fleet:
 
     @property
     def tracking_method(self) -> str:
-        """label, annotation or annotation+label; servers before 3.0 answer nothing and mean label."""
-        return str(self.settings.get("trackingMethod") or "label")
+        """label, annotation or annotation+label; servers before 3.0 answer nothing and mean label, later ones mean annotation."""
+        return str(self.settings.get("trackingMethod") or ("annotation" if self.at_least(3, 0) else "label"))
 
     @property
     def label_key(self) -> str:

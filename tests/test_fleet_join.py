@@ -115,3 +115,9 @@ def test_listed_objects_are_a_sequence_of_resources() -> None:
     assert [r.name for r in one.resources[:1]] == ["x"]
     assert one.resource(second.key) == second
     assert one.resource(second.key._replace(cluster="https://edge.example.com")) is None
+
+
+def test_a_server_that_does_not_tell_its_tracking_method_uses_the_default_of_its_version() -> None:
+    told = [Fleet("", version, {}).tracking_method for version in ("v2.14.20", "v3.0.0", "v3.5.1+abc")]
+    assert told == ["label", "annotation", "annotation"]
+    assert Fleet("", "v3.5.1", {"trackingMethod": "label"}).tracking_method == "label"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare, managed_fields
 from argolint.operations import awaits_sync
-from argolint.values import dig, get, items, join_pointer
+from argolint.values import dig, get, items, join_pointer, split_pointer
+
+from .defaults import is_custom
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
@@ -61,6 +65,8 @@ def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
     """
     if change.secret or change.live is MISSING or not (change.writer is None or by_argocd(change.writer)):
         return False
+    if git_moved(app, resource, change):
+        return False
     if last_applied(resource) is not None:
         return bool(applied_value(resource, change) == change.desired)
     return settled(app)
@@ -82,7 +88,42 @@ def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
 
 
 def git_moved(app: App, resource: Resource, change: Change) -> bool:
-    """True when Git is known to say something else now than the last client-side apply did, and no sync has brought it yet."""
-    if settled(app) or change.secret or last_applied(resource) is None:
+    """True when Git is known to say something else now than what was applied last, and no sync has brought it yet.
+
+    A client-side apply notes what it said; a custom resource's list whose entries moved counts as a whole, as a merge patch
+    replaces it. A server-side apply notes only that the live value is its own: then the last sync must have been of another revision.
+    """
+    if settled(app) or change.secret:
         return False
-    return bool(applied_value(resource, change) != change.desired)
+    applied = last_applied(resource)
+    if applied is None:
+        both = change.live is not MISSING and change.desired is not MISSING
+        return both and by_argocd(change.writer) and _synced_another(app)
+    whole = next(_lists(resource, change), "") if is_custom(resource.group) else ""
+    return bool(
+        get(applied, whole) != get(resource.desired, whole) if whole else get(applied, change.pointer) != change.desired
+    )
+
+
+def _lists(resource: Resource, change: Change) -> Iterator[str]:
+    """The pointers of the lists of the manifest that hold this change, the outermost first."""
+    tokens = split_pointer(change.pointer)
+    for length, token in enumerate(tokens):
+        above = join_pointer(*tokens[:length])
+        if token.isdigit() and isinstance(get(resource.desired, above), list):
+            yield above
+
+
+def _synced_another(app: App) -> bool:
+    """True when the last sync is known to have been of another revision than the one that is compared now."""
+    operation = app.operation
+    return bool(operation and operation.revisions and app.revisions and operation.revisions != app.revisions)
+
+
+def new_in_git(app: App, resource: Resource, change: Change) -> bool:
+    """True when live lacks the field since no sync has brought it yet: nobody but Argo CD, who could have dropped it, writes
+    the object. Of what the API server itself drops from its own types Argo CD's comparison takes no notice."""
+    if change.live is not MISSING or last_applied(resource) is not None or not _synced_another(app):
+        return False
+    found = [w for w in managed_fields.managers(resource.live or {}) if not w.subresource]
+    return bool(found) and all(by_argocd(w) for w in found)

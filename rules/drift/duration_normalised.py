@@ -20,6 +20,7 @@ from argolint.knowledge import load
 from argolint.scheme import duration
 from argolint.values import get
 
+from .applied import git_moved
 from .edits import place, write_live
 from .fields import finding, matching, pointers, value, writer
 from .grammar import same_duration
@@ -28,7 +29,11 @@ from .known_types import known_type_fields
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object, with all its durations."""
-    for resource, changes in matching(app, _respelled):
+
+    def lasting(resource: Resource, change: Change) -> bool:
+        return _respelled(resource, change) and not git_moved(app, resource, change)
+
+    for resource, changes in matching(app, lasting):
         first = changes[0]
         yield finding(
             app,

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 
-from .applied import git_moved, rewritten_on_arrival
+from .applied import git_moved, new_in_git, rewritten_on_arrival
 from .defaults import is_custom
 from .edits import drop, write_live
 from .fields import finding, listing, matching, pointers, value
@@ -30,7 +30,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
     def lasting(resource: Resource, change: Change) -> bool:
         said = _says_nothing(resource, change) and not _default(app, resource, change)
-        return said and not git_moved(app, resource, change)
+        return said and not git_moved(app, resource, change) and not new_in_git(app, resource, change)
 
     for resource, changes in matching(app, lasting):
         first = changes[0]

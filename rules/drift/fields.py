@@ -62,12 +62,14 @@ def common_pointer(changes: Sequence[Change]) -> str:
     return join_pointer(*shared) or changes[0].pointer
 
 
-def tracks(change: Change) -> bool:
-    """True for the marks by which Argo CD tells whose an object is: nobody writes those into Git."""
-    return change.pointer in (
-        "/metadata/annotations/argocd.argoproj.io~1tracking-id",
-        "/metadata/labels/app.kubernetes.io~1instance",
+def tracks(change: Change, label_key: str) -> bool:
+    """True for the marks by which Argo CD tells whose an object is (`label_key` is the server's own): nobody writes those into Git."""
+    marks = (
+        ("annotations", "argocd.argoproj.io/tracking-id"),
+        ("annotations", "argocd.argoproj.io/installation-id"),
+        ("labels", label_key),
     )
+    return change.pointer in {join_pointer("metadata", *mark) for mark in marks}
 
 
 def value(change: Change, side: Json) -> str:

@@ -262,6 +262,11 @@ def _walk(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
     return Fault(cause, "nothing fits it now", sure=False)
 
 
+_FREE = frozenset({"annotations", "labels", "matchLabels", "nodeSelector", "data", "stringData", "binaryData"})
+"""Maps with keys of anybody's choice: a key that is not there now is not another one misspelt (`inject-ca-from` beside
+`inject-ca-from-secret`)."""
+
+
 def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, cause: Cause) -> Fault:
     here, token = join_pointer(*tokens[:position]), tokens[position]
     for length in range(2, len(tokens) - position + 1):
@@ -271,9 +276,9 @@ def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, 
             return Fault(
                 cause, f"the key {joined!r} holds a slash, which a pointer writes as ~1", "jsonPointers", right
             )
-    alike = [key for key in node if key.lower() == token.lower()] or difflib.get_close_matches(
-        token, list(node), 1, 0.85
-    )
+    alike = [key for key in node if key.lower() == token.lower()]
+    if not alike and not (position and tokens[position - 1] in _FREE):
+        alike = difflib.get_close_matches(token, list(node), 1, 0.85)
     if alike:
         right = join_pointer(*tokens[:position], alike[0], *tokens[position + 1 :])
         return Fault(cause, f"{here or 'the object'} has no {token!r}, but {alike[0]!r}", "jsonPointers", right)

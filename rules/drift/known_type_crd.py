@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
 from argolint.values import dig, get, join_pointer, split_pointer
 
+from .applied import git_moved
 from .defaults import is_custom
 from .edits import write_live
 from .fields import finding, listing, matching, value
@@ -28,7 +29,11 @@ from .known_types import dotted, known_type_fields
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object."""
-    for resource, changes in matching(app, _respelled):
+
+    def lasting(resource: Resource, change: Change) -> bool:
+        return _respelled(resource, change) and not git_moved(app, resource, change)
+
+    for resource, changes in matching(app, lasting):
         first = changes[0]
         root = _pod_spec(resource, first.pointer)
         written = tuple(change for change in changes if change.live is not MISSING)

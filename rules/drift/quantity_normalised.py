@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Resource, Rule
 
+from .applied import git_moved
 from .edits import write_live
 from .fields import finding, matching, pointers, value, writer
 from .grammar import same_quantity
@@ -26,7 +27,11 @@ from .known_types import known_type_fields
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object, with all its quantities."""
-    for resource, changes in matching(app, _respelled):
+
+    def lasting(resource: Resource, change: Change) -> bool:
+        return _respelled(resource, change) and not git_moved(app, resource, change)
+
+    for resource, changes in matching(app, lasting):
         first = changes[0]
         yield finding(
             app,

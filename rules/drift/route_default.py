@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
 
-from .applied import rewritten_on_arrival
+from .applied import git_moved, rewritten_on_arrival
 from .defaults import is_default
 from .edits import server_side_diff, write_live
 from .fields import finding, listing, matching
@@ -27,9 +27,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object, with all its defaults."""
 
     def filled(resource: Resource, change: Change) -> bool:
-        return resource.group == "gateway.networking.k8s.io" and (
-            is_default("route-default", resource, change)
-            or (change.desired is MISSING and rewritten_on_arrival(app, resource, change))
+        if resource.group != "gateway.networking.k8s.io" or git_moved(app, resource, change):
+            return False
+        return is_default("route-default", resource, change) or (
+            change.desired is MISSING and rewritten_on_arrival(app, resource, change)
         )
 
     for resource, changes in matching(app, filled):

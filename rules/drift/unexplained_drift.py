@@ -28,7 +28,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.resources:
         for manager in dict.fromkeys(_manager(change) for change in resource.changes):
             changes = tuple(change for change in resource.changes if _manager(change) == manager)
-            yield _changed(app, resource, changes)
+            yield _changed(app, resource, changes, fleet.label_key)
         if resource.hook:
             continue
         if resource.missing:
@@ -45,7 +45,7 @@ def _manager(change: Change) -> str:
     return change.writer.manager if change.writer else ""
 
 
-def _changed(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_key: str) -> Finding:
     first = changes[0]
     foreign = first.writer is not None and not by_argocd(first.writer)
     dropped = all(not_stored(resource, change) for change in changes)
@@ -71,7 +71,7 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
             write_live(app, resource, changes, "Write the live value, if it is right"),
             narrowest_ignore(app, resource, pointers(changes)),
         )
-        if foreign and not any(tracks(change) for change in changes)
+        if foreign and not any(tracks(change, label_key) for change in changes)
         else (),
     )
 

@@ -24,6 +24,7 @@ from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, 
 from argolint.knowledge import load
 from argolint.values import annotations_of, items, join_pointer, split_pointer
 
+from ..drift.applied import git_moved  # noqa: TID252 - the package is installed under another name than its folder
 from . import external_secret as es
 from .operator_version import parse, version_of
 
@@ -34,7 +35,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object with such differences."""
     for kind in es.WRITTEN_BY_OPERATOR:
         for resource in app.of_kind(kind, es.GROUP):
-            found = [(c, entry) for c in resource.changes if (entry := _default(c)) is not None]
+            found = [
+                (c, entry)
+                for c in resource.changes
+                if (entry := _default(c)) is not None and not git_moved(app, resource, c)
+            ]
             if found:
                 yield _finding(app, fleet, resource, [c for c, _ in found], [e for _, e in found])
 
