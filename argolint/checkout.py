@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from argolint.errors import ArgolintError, UsageError
-from argolint.touched import Git
+from argolint.gate.git import Git
 from argolint.yaml_text import Document, EditError, documents
 
 MAX_BYTES = 5_000_000

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from argolint.checkout import Checkout, inside
 from argolint.model import MISSING, Json, Object
 from argolint.report import Resource
-from argolint.touched import same_repository
-from argolint.values import dig, get, items, split_pointer
+from argolint.values import dig, get, items, same_repository, split_pointer
 from argolint.yaml_text import Document, EditError, documents
 
 
