@@ -175,7 +175,7 @@ def _by_store(app: App, fleet: Fleet, resource: Resource, told: Diagnosis | None
                 continue
             other = stores.twin(app, fleet, ref, resource.namespace)
             if other is not None and ref.kind_omitted and other.ref.kind == "ClusterSecretStore":
-                return kind_omitted(ref, told.text if told else "")
+                return replace(kind_omitted(ref, told.text if told else ""), certain=told is not None)
             if told is not None:
                 return replace(told, detail={**told.detail, **detail, **({"twin": other.ref.kind} if other else {})})
             if store.absent:
@@ -214,8 +214,7 @@ def kind_omitted(ref: es.StoreRef, text: str = "") -> Diagnosis:
         f'secretStoreRef names "{ref.name}" without a kind, so a SecretStore of that name is looked for, and "{ref.name}" is a '
         "ClusterSecretStore"
     )
-    detail = {"store": ref.name, "kind": ref.kind, "pointer": ref.pointer}
-    return Diagnosis("store-kind-omitted", says, text, detail, certain=bool(text))
+    return Diagnosis("store-kind-omitted", says, text, {"store": ref.name, "kind": ref.kind, "pointer": ref.pointer})
 
 
 def predict(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
