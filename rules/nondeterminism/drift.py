@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from argolint import App, Change, Fleet, Resource, Symptom
 from argolint.model import Confidence
-from argolint.values import labels_of, split_pointer
+from argolint.values import dig, labels_of, split_pointer
 
 from . import charts
 from .charts import Release
@@ -73,7 +74,7 @@ def _after_a_move(
             yield _shown(resource, change, kind, "likely", why)
         elif kind == "secret" and resource.kind == "Secret":
             likely = generated(change.pointer) and _by_helm(app, resource)
-            if lone and likely:
+            if lone and likely and not (at.moved and _decrypted(app)):
                 why = "nothing else that Git renders changed with it"
                 yield _shown(resource, change, kind, "likely", why)
             elif likely:
@@ -92,6 +93,15 @@ def _after_a_move(
             )
         elif kind == "ca-bundle" and lone:
             yield _shown(resource, change, kind, "likely", "a certificate authority that nothing else in Git changed")
+
+
+_DECRYPTED = re.compile(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)\.(?:ya?ml|json)$")
+
+
+def _decrypted(app: App) -> bool:
+    """True when value files are decrypted on the way (helm-secrets, sops): a commit that rotates one changes a Secret and no more."""
+    files = (str(file) for source in app.sources for file in dig(source, "helm", "valueFiles") or ())
+    return any(_DECRYPTED.search(file) for file in files)
 
 
 def _from_outside(app: App, sign: Sign) -> Sign:
