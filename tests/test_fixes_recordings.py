@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +43,7 @@ def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App:
         return ()
 
     assert verify(fix, finding, app, fleet, look).verified is True
-    return with_sync_status(after[-1])
-
-
-def with_sync_status(app: App) -> App:
-    """The Application's own word about its objects: OutOfSync as long as one of them is."""
-    sync = {**app.status.get("sync", {}), "status": app.sync_status}
-    if not any(resource.status == "OutOfSync" for resource in app.resources):
-        sync["status"] = "Synced"
-    return replace(app, raw={**app.raw, "status": {**app.status, "sync": sync}})
+    return after[-1]
 
 
 def examined(phase: str) -> tuple[Fleet, tuple[Chosen, ...], dict[AppRef, App], list[Finding]]:
