@@ -15,6 +15,20 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORDINGS = ROOT.parent / "shared" / "recordings"
 
 
+PHASES = (
+    "seeds/1-stuck",
+    "seeds/2-force-synced",
+    "harbourline/1-first-sync",
+    "harbourline/2-after-mutate",
+    "harbourline/3-after-commits",
+    "harbourline/5-after-renders",
+    "harbourline-2.14/1-first-sync",
+    "harbourline-2.14/2-after-mutate",
+    "harbourline-2.14/3-after-commits",
+)
+"""Every recorded phase that holds the states of applications."""
+
+
 def recording(name: str) -> Path:
     """A recorded phase such as `harbourline/1-first-sync`.
 

@@ -14,19 +14,7 @@ import pytest
 
 from argolint import report
 from argolint.cli import COMMANDS
-from tests.conftest import RECORDINGS, recording, run_argolint
-
-PHASES = [
-    "harbourline/1-first-sync",
-    "harbourline/2-after-mutate",
-    "harbourline/3-after-commits",
-    "harbourline/5-after-renders",
-    "harbourline-2.14/1-first-sync",
-    "harbourline-2.14/2-after-mutate",
-    "harbourline-2.14/3-after-commits",
-    "seeds/1-stuck",
-    "seeds/2-force-synced",
-]
+from tests.conftest import PHASES, RECORDINGS, recording, run_argolint
 
 
 @pytest.fixture(scope="module", params=PHASES)

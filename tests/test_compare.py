@@ -26,7 +26,7 @@ from argolint.compare import (
 )
 from argolint.ignore import IgnoreRule, KnownTypes
 from argolint.model import Object
-from tests.conftest import recording
+from tests.conftest import PHASES, recording
 
 STATUS = Rules((IgnoreRule("*", "*", json_pointers=("/status",)),))
 
@@ -318,19 +318,6 @@ def test_hidden_names_what_one_rule_alone_keeps_from_view() -> None:
     two = IgnoreRule("apps", "*", jq_paths=(".spec.replicas, .spec.template",))
     assert hidden(one, live, desired, Rules((one,))) == ("/spec/replicas",)
     assert hidden(one, live, desired, Rules((one, two))) == ()
-
-
-PHASES = (
-    "harbourline/1-first-sync",
-    "harbourline/2-after-mutate",
-    "harbourline/3-after-commits",
-    "harbourline/5-after-renders",
-    "harbourline-2.14/1-first-sync",
-    "harbourline-2.14/2-after-mutate",
-    "harbourline-2.14/3-after-commits",
-    "seeds/1-stuck",
-    "seeds/2-force-synced",
-)
 
 
 @dataclass(frozen=True)

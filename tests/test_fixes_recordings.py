@@ -18,20 +18,8 @@ from argolint.plugins import load_rules
 from argolint.snapshot import SnapshotTransport
 from argolint.yaml_text import documents
 from tests.checkouts import repository
-from tests.conftest import recording, run_argolint
+from tests.conftest import PHASES, recording, run_argolint
 from tests.gitops import git
-
-PHASES = (
-    "seeds/1-stuck",
-    "seeds/2-force-synced",
-    "harbourline/1-first-sync",
-    "harbourline/2-after-mutate",
-    "harbourline/3-after-commits",
-    "harbourline/5-after-renders",
-    "harbourline-2.14/1-first-sync",
-    "harbourline-2.14/2-after-mutate",
-    "harbourline-2.14/3-after-commits",
-)
 
 
 def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App:

@@ -12,19 +12,8 @@ import yaml
 from argolint import Finding, Fleet, ResourceId, engine
 from argolint.plugins import load_rules
 from argolint.snapshot import SnapshotTransport
-from tests.conftest import recording
+from tests.conftest import PHASES, recording
 
-PHASES = (
-    "seeds/1-stuck",
-    "seeds/2-force-synced",
-    "harbourline/1-first-sync",
-    "harbourline/2-after-mutate",
-    "harbourline/3-after-commits",
-    "harbourline/5-after-renders",
-    "harbourline-2.14/1-first-sync",
-    "harbourline-2.14/2-after-mutate",
-    "harbourline-2.14/3-after-commits",
-)
 RULES = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values() if rule.family == "ownership")
 FAMILY = frozenset(chosen.rule.id for chosen in RULES)
 

@@ -15,37 +15,19 @@ Sources: docs/faq.md of Argo CD; https://pkg.go.dev/time#Duration.String.
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.knowledge import load
 from argolint.scheme import duration
 from argolint.values import get
 
-from .applied import git_moved
-from .edits import place, write_live
-from .fields import finding, matching, pointers, value, writer
+from .edits import place
 from .grammar import same_duration
-from .known_types import known_type_fields
+from .spelling import respelled
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object, with all its durations."""
-
-    def lasting(resource: Resource, change: Change) -> bool:
-        return _respelled(resource, change) and not git_moved(app, resource, change)
-
-    for resource, changes in matching(app, lasting):
-        first = changes[0]
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} holds {value(first, first.live)} at {first.pointer} where Git says {value(first, first.desired)}, the same duration,"
-            f" written by {writer(first)}; Argo CD compares the text, so the object stays OutOfSync.",
-            fixes=(
-                write_live(app, resource, changes, "Write the duration as Go prints it"),
-                known_type_fields(resource, pointers(changes), "meta/v1/Duration"),
-            ),
-        )
+    """One finding an object, with all its durations; and those that a change is about to bring."""
+    yield from respelled(app, same_duration, "duration", "Write the duration as Go prints it", "meta/v1/Duration")
     for resource in app.resources:
         for pointer in _to_be_respelled(resource):
             yield _announced(app, resource, pointer)
@@ -78,10 +60,6 @@ def _announced(app: App, resource: Resource, pointer: str) -> Finding:
             ),
         ),
     )
-
-
-def _respelled(resource: Resource, change: Change) -> bool:
-    return not change.secret and same_duration(change.desired, change.live)
 
 
 RULE = Rule(id="duration-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=5)

@@ -16,38 +16,15 @@ Sources: argoproj/argo-cd#1615, #17682, #21135; docs/faq.md ("Why is my app Out 
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Finding, Fleet, Resource, Rule
+from argolint import App, Finding, Fleet, Rule
 
-from .applied import git_moved
-from .edits import write_live
-from .fields import finding, matching, pointers, value, writer
 from .grammar import same_quantity
-from .known_types import known_type_fields
+from .spelling import respelled
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object, with all its quantities."""
-
-    def lasting(resource: Resource, change: Change) -> bool:
-        return _respelled(resource, change) and not git_moved(app, resource, change)
-
-    for resource, changes in matching(app, lasting):
-        first = changes[0]
-        yield finding(
-            app,
-            resource,
-            changes,
-            f"{resource.id} holds {value(first, first.live)} at {first.pointer} where Git says {value(first, first.desired)}, the same quantity,"
-            f" written by {writer(first)}; Argo CD compares the text, so the object stays OutOfSync.",
-            fixes=(
-                write_live(app, resource, changes, "Write the canonical quantity"),
-                known_type_fields(resource, pointers(changes), "core/Quantity"),
-            ),
-        )
-
-
-def _respelled(resource: Resource, change: Change) -> bool:
-    return not change.secret and same_quantity(change.desired, change.live)
+    yield from respelled(app, same_quantity, "quantity", "Write the canonical quantity", "core/Quantity")
 
 
 RULE = Rule(id="quantity-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=5)
