@@ -165,7 +165,7 @@ def _because(resource: Resource, found: Diagnosis) -> str:
     if found.cause == "conflict" and raced(resource):
         return "a second write of the Secret crossed the first one after the sync had succeeded"
     if found.cause == "not-found" and key:
-        return f'the provider does not hold "{key}"'
+        return found.says.replace("the key", f'"{key}"')
     if found.cause == "property-missing" and key and found.detail.get("property"):
         return f'"{key}" at the provider has no property "{found.detail["property"]}"'
     if found.cause == "access-denied" and key:
