@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 import yaml
 from argolint_rules.health import _pods
-from argolint_rules.sync import _cron, _failures, comparison_error, removed_api
+from argolint_rules.sync import _cron, _failures, _removed, comparison_error
 from argolint_rules.sync.invalid_spec import classify as classify_spec
 from jsonschema import validate
 
@@ -272,8 +272,8 @@ def test_a_cluster_of_two_names_is_the_specs_fault() -> None:
 
 
 def test_push_secrets_keep_their_version() -> None:
-    assert removed_api.removal_of("external-secrets.io", "v1alpha1", "PushSecret") is None
-    assert removed_api.removal_of("external-secrets.io", "v1alpha1", "ExternalSecret") is not None
+    assert _removed.removal_of("external-secrets.io", "v1alpha1", "PushSecret") is None
+    assert _removed.removal_of("external-secrets.io", "v1alpha1", "ExternalSecret") is not None
 
 
 def test_an_excerpt_holds_no_credentials() -> None:
