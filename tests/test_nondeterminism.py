@@ -107,6 +107,12 @@ def test_a_checksum_that_moves_alone_is_likely_noise() -> None:
     assert found == [("nondeterministic-checksum", "warning", "likely", "Deployment/web")]
 
 
+def test_a_checksum_may_name_its_algorithm() -> None:
+    changed = pair(workload(f"sha256:{ONE}"), workload(f"sha256:{TWO}"))
+    found = told(app(pair(config("info"), config("info")), changed, synced_at=BEFORE))
+    assert found == [("nondeterministic-checksum", "warning", "likely", "Deployment/web")]
+
+
 def test_a_chart_that_moves_together_with_its_config_is_a_real_change() -> None:
     moved = pair(config("info", "shopfront-1.1.0"), config("debug"))
     assert told(app(moved, pair(workload(ONE, chart="shopfront-1.1.0"), workload(TWO)), synced_at=BEFORE)) == []

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 import yaml
 from argolint_rules.health import _pods
-from argolint_rules.sync import _cron, _failures, comparison_error, removed_api
+from argolint_rules.sync import _cron, _failures, _removed, comparison_error
 from argolint_rules.sync.invalid_spec import classify as classify_spec
 from jsonschema import validate
 
@@ -194,6 +194,16 @@ def test_cron_refuses_what_is_no_schedule(schedule: str) -> None:
         ("0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims.", "volume"),
         ('persistentvolumeclaim "data" not found', "volume"),
         ("0/3 nodes are available: 3 node(s) didn't match pod topology spread constraints.", "selector"),
+        ("0/5 nodes are available: 5 node(s) didn't satisfy existing pods anti-affinity rules.", "selector"),
+        ("0/5 nodes are available: 5 node(s) didn't match the requested node name.", "selector"),
+        (
+            "0/5 nodes are available: 5 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s).",
+            "volume",
+        ),
+        ('running PreBind plugin "VolumeBinding": binding volumes: timed out waiting for the condition', "volume"),
+        ("0/5 nodes are available: 5 node(s) did not have enough free storage.", "volume"),
+        ('incompatible with nodepool "a", no instance type satisfied resources {"cpu":"200"}', "resources"),
+        ('incompatible with nodepool "a", incompatible requirements, label "team" has no known values', "selector"),
         ("something the scheduler has never said", "unknown"),
     ],
 )
@@ -262,8 +272,8 @@ def test_a_cluster_of_two_names_is_the_specs_fault() -> None:
 
 
 def test_push_secrets_keep_their_version() -> None:
-    assert removed_api.removal_of("external-secrets.io", "v1alpha1", "PushSecret") is None
-    assert removed_api.removal_of("external-secrets.io", "v1alpha1", "ExternalSecret") is not None
+    assert _removed.removal_of("external-secrets.io", "v1alpha1", "PushSecret") is None
+    assert _removed.removal_of("external-secrets.io", "v1alpha1", "ExternalSecret") is not None
 
 
 def test_an_excerpt_holds_no_credentials() -> None:

@@ -15,6 +15,7 @@ from argolint.values import containers, dig, excerpt, get, items
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:}]+): ?([^}]*)\}")
+_ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
 _INSUFFICIENT = re.compile(r"Insufficient ([\w./-]+)")
 _KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
 _NOT_RUNNING = ("Degraded", "Progressing", "Unknown")
@@ -205,6 +206,17 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> It
     """Ways to let the pods run, for the workload `id_` whose manifest is `obj` (None: not known)."""
     where, namespace = str(id_), id_.namespace or "default"
     pointer = pointer_of(obj, trouble)
+    absent = _ABSENT.search(trouble.text)
+    if absent:
+        kind, name = absent.group(1).lower(), absent.group(2)
+        yield Fix(
+            f'Create the {kind} "{name}" in namespace {namespace}, or name one that is there',
+            "manifest",
+            where,
+            Edit("command", f"kubectl -n {namespace} get {kind}"),
+            resource=id_,
+        )
+        return
     match trouble.cause:
         case "selector" if pointer and obj is not None:
             yield Fix(

@@ -18,7 +18,7 @@ _CHECKSUM_KEY = re.compile(
 
 _NOT_CHECKSUM = re.compile(r"^(?:pod-template-hash|controller-revision-hash)$")
 
-_CHECKSUM_VALUE = re.compile(r"^(?:[0-9a-f]{4,128}|[0-9]{6,10})$")
+_CHECKSUM_VALUE = re.compile(r"^(?:(?:sha(?:1|256|512)|md5)[:-])?(?:[0-9a-f]{4,128}|[0-9]{6,10})$")
 
 _STAMP_KEY = re.compile(
     r"(?i)^(?:roll-?me(?:[./_-].*)?|random(?:-annotation)?|(?:.*[./_-])?(?:timestamp|date|restarted-?at|deployed-?at"

@@ -32,6 +32,7 @@ pkg/controllers/secretstore/client_manager.go, docs/api/externalsecret.md, docs/
 first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers are open requests (675, 2975, 3304).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
@@ -74,6 +75,9 @@ CAUSES = (
     "quota",
     "unknown",
 )
+
+
+_NO_GENERATOR = re.compile(r'"[^"]+" not found|no matches for kind|generatorRef', re.IGNORECASE)
 
 
 def _failing(app: App) -> Iterator[Resource]:
@@ -126,7 +130,15 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         cause=found.cause,
         confidence="proven" if found.certain else "likely",
         evidence=(*found.evidence, *(load_of_store(app, fleet, resource) if found.cause == "throttled" else ())),
-        fixes=_in_template(app, resource, (*_edits(app, fleet, resource, found, version), *_advice(resource, found))),
+        fixes=_in_template(
+            app,
+            resource,
+            (
+                *_edits(app, fleet, resource, found, version),
+                *_denied_generator(resource, found),
+                *_advice(resource, found),
+            ),
+        ),
         explains=es.consequences(app, resource.id),
     )
 
@@ -165,7 +177,7 @@ def _because(resource: Resource, found: Diagnosis) -> str:
     if found.cause == "conflict" and raced(resource):
         return "a second write of the Secret crossed the first one after the sync had succeeded"
     if found.cause == "not-found" and key:
-        return f'the provider does not hold "{key}"'
+        return found.says.replace("the key", f'"{key}"')
     if found.cause == "property-missing" and key and found.detail.get("property"):
         return f'"{key}" at the provider has no property "{found.detail["property"]}"'
     if found.cause == "access-denied" and key:
@@ -348,6 +360,14 @@ def _edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version
             )
         case "conflict":
             yield from _unstick(resource, version)
+
+
+def _denied_generator(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """The generator is there and fails: to create it is no cure."""
+    if found.cause == "generator" and found.text and not _NO_GENERATOR.search(found.text):
+        edit = Edit("command", f"kubectl -n {resource.namespace} describe {es.FULL_NAME} {resource.name}")
+        title = "Let the generator's own identity do what the error names, or correct the generator's settings"
+        yield Fix(title, "manifest", "the generator", edit)
 
 
 def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:

@@ -14,6 +14,7 @@ Example:
 Sources: external-secrets pkg/controllers/pushsecret/pushsecret_controller.go, docs/api/pushsecret.md.
 """
 
+import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
@@ -26,6 +27,7 @@ from .sync_error import Diagnosis, classify, clean, warnings
 PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets"}
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")
 SHOWN = 240
+_NO_KEY = re.compile(r"secret key (\S+) does not exist")
 
 
 def _failing(app: App) -> Iterator[Resource]:
@@ -82,6 +84,10 @@ def _pointer(resource: Resource, text: str) -> str:
         return f"/spec/secretStoreRefs/{index}/name"
     if "source secret" in text or str(es.ready(resource.live).get("reason")) == "SourceDeleted":
         return "/spec/selector/secret/name"
+    missing = _NO_KEY.search(text)
+    for index, entry in enumerate(items(resource.any, "spec", "data")):
+        if missing and dig(entry, "match", "secretKey") == missing.group(1):
+            return f"/spec/data/{index}/match/secretKey"
     return ""
 
 
@@ -121,6 +127,12 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
                 edit,
             ),
         )
+    if missing := _NO_KEY.search(text):
+        edit = Edit(
+            "command", f"kubectl -n {ns} describe secret {_source(resource)}   # its keys\n{retry}   # afterwards"
+        )
+        title = f'Name a key that Secret "{_source(resource)}" holds in place of "{missing.group(1)}"'
+        return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
     if found.cause in ("store-not-ready", "auth", "network", "store-credential"):
         return advice(found.cause, {**names, "sync": retry})
     edit = Edit(

@@ -22,7 +22,7 @@ from argolint.values import dig, excerpt
 
 # util/argo/argo.go and util/db/cluster.go, from 2.x on.
 _UNREGISTERED = re.compile(
-    r"no clusters? with this name|error getting cluster|unable to find destination server|cluster \"[^\"]*\" not found",
+    r"no clusters? with this name|error getting cluster|unable to find destination server|cluster \"[^\"]*\" not found|cluster \S+ has not been configured",
     re.IGNORECASE,
 )
 

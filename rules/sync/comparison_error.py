@@ -260,6 +260,50 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str) -> 
                     "kubectl -n argocd logs deploy/argocd-repo-server --all-containers --since=1h | grep -i -e plugin -e cmp | tail",
                 ),
             )
+        case "values-ref":
+            yield Fix(
+                "Give the source of the values file that `ref`, once, at one revision for each repository",
+                "application",
+                here,
+                Edit(
+                    "yaml", f"sources:\n- repoURL: {shown_repo}\n  targetRevision: {revision or 'HEAD'}\n  ref: values"
+                ),
+            )
+        case "signature":
+            yield Fix(
+                "Sign the revision with a key that the project knows, or register the key in Argo CD and in the project",
+                "argocd-settings",
+                f"AppProject {app.ref.project}",
+                Edit("command", "argocd gpg list; git log --show-signature -1 " + (revision or "HEAD")),
+            )
+        case "submodule":
+            yield Fix(
+                "Register the repositories of the submodules, or switch submodules off in the repo-server",
+                "argocd-settings",
+                "argocd-repo-server",
+                Edit(
+                    "text",
+                    'credentials that fit the URLs in .gitmodules (argocd repo add), or argocd-cmd-params-cm reposerver.enable.git.submodule: "false"',
+                ),
+                caveat="without submodules their files are absent",
+            )
+        case "too-large":
+            yield Fix(
+                "Make the source smaller (a narrower path, directory.include), or raise the repo-server's limit",
+                "application",
+                here,
+                Edit(
+                    "text",
+                    "argocd-cmd-params-cm: reposerver.max.combined.directory.manifests.size, reposerver.helm.manifest.max.extracted.size",
+                ),
+            )
+        case "source-type":
+            yield Fix(
+                "Keep one of helm, kustomize, directory and plugin in the source",
+                "application",
+                here,
+                Edit("command", f"argocd app get {app.ref} -o yaml"),
+            )
         case "manifest":
             yield Fix("Repair the manifest", "manifest", path, Edit("command", f"yamllint {path or '.'}"))
 

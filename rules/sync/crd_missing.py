@@ -27,6 +27,7 @@ from argolint.values import excerpt
 
 from ._failures import Failed, answered_by
 from ._options import on_manifest
+from ._removed import refused
 
 _GROUP_VERSION = re.compile(r"group version (\S+?):|in version \"([^\"]+)\"")
 
@@ -34,7 +35,10 @@ _GROUP_VERSION = re.compile(r"group version (\S+?):|in version \"([^\"]+)\"")
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each kind that the cluster does not know."""
     by_kind: dict[tuple[str, str], list[Failed]] = {}
+    removed = refused(app, fleet)
     for failed in answered_by(app, "crd-missing"):
+        if failed.id and failed.id.key in removed:
+            continue
         by_kind.setdefault((failed.id.group, failed.id.kind) if failed.id else ("", ""), []).append(failed)
     for (group, kind), told in by_kind.items():
         yield _finding(app, fleet, group, kind, told)

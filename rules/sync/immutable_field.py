@@ -142,7 +142,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
     if id_ is None:
         return
     where, desired = str(id_), resource.desired if resource else None
-    how = str((_table().get((id_.group, id_.kind)) or {}).get("fix") or "replace")
+    how = str((_table().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
     kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
     namespaced = f"-n {id_.namespace} " if id_.namespace else ""
     if how == "hook":
@@ -173,6 +173,13 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
         )
         return
+    if how == "unknown":  # an operator's object may hold data that goes with it
+        yield Fix(
+            "Take the change back",
+            "manifest",
+            where,
+            Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
+        )
     yield Fix(
         "Let Argo CD replace the object by force",
         "manifest",

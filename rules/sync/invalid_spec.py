@@ -23,21 +23,29 @@ from argolint.values import excerpt, items
 
 from ._sources import pointer_of_source, source_in
 
+_NO_NAMESPACE = r"^Namespace for \S+ .* is missing"  # controller/state.go: neither manifest nor destination names one
+
 # Argo CD's own words, the narrower ones first (util/argo/argo.go).
 _CAUSES = tuple(
     (cause, re.compile(pattern, re.IGNORECASE))
     for cause, pattern in (
         (
             "project",
-            r"referencing project .* which does not exist|(is )?not (allowed in|permitted to use) project|app is not allowed",
+            r"referencing project .* which does not exist|(is )?not (allowed in|(allowed|permitted) to use) project|app is not allowed|^namespace \S+ is not permitted in project",
         ),
-        ("destination", r"do(es)? not match any of the allowed destinations"),
+        (
+            "destination",
+            _NO_NAMESPACE + r"|do(es)? not match any of the allowed destinations|destination \{.*\} is not permitted",
+        ),
         (
             "cluster",
-            r"no clusters? with this name|clusters with the same name|getting cluster|unable to find destination server|both name and server defined|destination server missing|cluster \S+ not found|destination (cluster|server)",
+            r"no clusters? with this name|clusters with the same name|getting cluster|unable to find destination server|both name and server defined|destination server missing|cluster \S+ has not been configured|cluster \S+ not found|destination (cluster|server)",
         ),
         ("repository", r"repo(sitory)? .*(is )?not permitted in project"),
-        ("source", r"spec\.source|repoURL|targetRevision is required|Manifest source|is missing\.?$|spec\.sources"),
+        (
+            "source",
+            r"spec\.source|repoURL|targetRevision is required|Manifest source|is missing\.?$|spec\.sources|multiple sources|app source type",
+        ),
     )
 )
 
@@ -57,7 +65,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     cause = classify(condition.message)
     pointer = {
-        "destination": "/spec/destination",
+        "destination": "/spec/destination" + ("/namespace" if re.match(_NO_NAMESPACE, condition.message) else ""),
         "cluster": "/spec/destination",
         "project": "/spec/project",
         "repository": pointer_of_source(app, condition.message) + "/repoURL",
@@ -81,7 +89,15 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
 
 def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
     here, project = f"Application {app.ref}", app.ref.project
-    if cause == "destination":
+    if re.match(_NO_NAMESPACE, message):
+        yield Fix(
+            "Name the namespace that objects without one go to",
+            "application",
+            here,
+            Edit("yaml", f"spec:\n  destination:\n    namespace: {app.ref.name}"),
+            caveat="choose the namespace; or write metadata.namespace into the manifest",
+        )
+    elif cause == "destination":
         for destination in items(fleet.projects.get(project), "spec", "destinations"):
             server, namespace = str(destination.get("server") or ""), str(destination.get("namespace") or "")
             if server and "*" not in server and not server.startswith("!") and server != app.cluster:

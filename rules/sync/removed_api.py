@@ -19,46 +19,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
-from argolint.knowledge import load
 from argolint.operations import consequences
 from argolint.values import excerpt
 
-from ._failures import Failed, answered_by
+from ._failures import Failed
+from ._removed import refused, removal_of, served_versions
 
 _OTHER_VERSION = re.compile(r'Version "([^"]+)" of \S+ is installed')
 _NUMBERS = re.compile(r"\d+")
 
 
-@cache
-def _table() -> tuple[Object, ...]:
-    return tuple({"product": p["product"], **v} for p in load(__package__, "removed_apis.yaml") for v in p["versions"])
-
-
-def removal_of(group: str, version: str, kind: str) -> Object | None:
-    """The entry of removed_apis.yaml: product, removed_in, replacement, perhaps bridge."""
-    return next(
-        (
-            e
-            for e in _table()
-            if (e["group"], e["version"]) == (group, version) and (not e.get("kinds") or kind in e["kinds"])
-        ),
-        None,
-    )
-
-
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each kind and version."""
-    refused = {f.id.key: f for f in answered_by(app, "removed-api") if f.id}
+    failed = refused(app, fleet)
     groups: dict[tuple[str, str, str], list[Resource]] = {}
     for resource in app.resources:
         if resource.id.version and not resource.requires_pruning:
             groups.setdefault((resource.group, resource.id.version, resource.kind), []).append(resource)
     for (group, version, kind), resources in sorted(groups.items()):
-        told = next((refused[r.key] for r in resources if r.key in refused), None)
-        served = _served(fleet, app.cluster, group, kind)
+        told = next((failed[r.key] for r in resources if r.key in failed), None)
+        served = served_versions(fleet, app.cluster, group, kind)
         synced = all(r.status == "Synced" for r in resources)  # then it is served, whatever the list says
         gone = told is not None or (bool(served) and version not in served and not synced)
         entry = removal_of(group, version, kind)
@@ -67,20 +49,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 fleet.kubernetes_version(app.cluster), entry["removed_in"]
             )
         if gone:
-            yield _not_served(app, resources, told, served or _told_versions(told), entry)
+            yield _notserved_versions(app, resources, told, served or _told_versions(told), entry)
         elif entry is not None:
             yield _leaving(app, resources, served, entry)
-
-
-def _served(fleet: Fleet, cluster: str, group: str, kind: str) -> tuple[str, ...]:
-    """Versions in which the cluster serves this kind, sorted; empty when the account may not see it or no version is served."""
-    prefix = f"{group}/" if group else ""
-    found = {
-        api.removeprefix(prefix).removesuffix(f"/{kind}")
-        for api in fleet.api_versions(cluster)
-        if api.startswith(prefix) and api.endswith(f"/{kind}")
-    }
-    return tuple(sorted(v for v in found if "/" not in v))
 
 
 def _told_versions(told: Failed | None) -> tuple[str, ...]:
@@ -99,7 +70,7 @@ def _names(resources: list[Resource]) -> str:
     return f"{resources[0].id}{more}"
 
 
-def _not_served(
+def _notserved_versions(
     app: App, resources: list[Resource], told: Failed | None, served: tuple[str, ...], entry: Object | None
 ) -> Finding:
     id_ = (told.id if told else None) or resources[0].id

@@ -15,6 +15,7 @@ Sources: gitops-engine/pkg/sync/sync_context.go, controller/sync.go of Argo CD; 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, Rule, Severity, Symptom
@@ -23,6 +24,7 @@ from argolint.values import excerpt
 
 from ._failures import Failed, classify, failures
 
+_NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
 
@@ -112,6 +114,15 @@ def _allow_empty(app: App) -> Iterator[Fix]:
 def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
     namespace = (failed.id.namespace if failed.id else "") or app.destination_namespace or "default"
     again = Edit("command", f"argocd app sync {app.ref}")
+    absent = _NO_NAMESPACE.search(failed.message)
+    if absent and absent.group(1) == app.destination_namespace:
+        yield Fix(
+            f"Let the sync create namespace {absent.group(1)}",
+            "application",
+            f"Application {app.ref}",
+            Edit("yaml", "spec:\n  syncPolicy:\n    syncOptions:\n    - CreateNamespace=true"),
+        )
+        return
     match failed.cause:
         case "quota":
             yield Fix(
