@@ -258,6 +258,26 @@ def test_renders_made_elsewhere_take_the_place_of_the_servers(gate: Gate, tmp_pa
     assert not [path for path in gate.seen if "revision=" in path]
 
 
+def test_a_fork_needs_no_token_given_a_snapshot_and_renders(gate: Gate, tmp_path: Path) -> None:
+    saved, folder = tmp_path / "saved.tar.gz", tmp_path / "rendered"
+    with ReplayServer(gate.server) as server:
+        env = {"ARGOCD_AUTH_TOKEN": server.token()}
+        ran = run_argolint(
+            "snapshot", "--deep", "-o", saved, "--server", server.address, "--plaintext", cwd=tmp_path, env=env
+        )
+        assert ran.code == 0, ran.err
+    for name in ("web", "cart"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "all.yaml").write_text((DEPLOYMENT + "---\n" + CONFIG).replace("NAME", name))
+    told = ("-o", f"json={gate.out / 'gate.json'}", "--snapshot", saved, "--rendered", folder)
+    assert run_argolint("gate", "--repo", REPO, "--head", "fork", *told, cwd=tmp_path).code == 0
+    assert (gate.told, gate.changes) == ([], {})
+    (folder / "web" / "all.yaml").write_text(DEPLOYMENT.replace("NAME", "web").replace("web:1", "web:2"))
+    assert run_argolint("gate", "--repo", REPO, "--head", "fork", *told, cwd=tmp_path).code == 1
+    assert gate.told == [("pruned-while-referenced", "web", "web-config")]
+    assert gate.changes == {"web": [("removed", "web-config"), ("changed", "web")]}
+
+
 def test_a_child_application_is_inspected_with_its_changed_spec(clone: Path) -> None:
     ignoring = {"ignoreDifferences": [{"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]}]}
     child = {

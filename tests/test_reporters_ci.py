@@ -294,6 +294,15 @@ def test_markdown_says_what_it_leaves_out() -> None:
     assert "The JSON report holds everything" in comment
 
 
+def test_markdown_counts_what_it_does_not_name() -> None:
+    many = tuple(_finding(app=_app(f"a{n}")) for n in range(1000))
+    failures = tuple(r.Failure("manifests", HOSTILE * 50, HOSTILE * 50, _app(f"a{n}")) for n in range(1000))
+    gate = r.Gate("main", "feature", 0, 1000, 0, (), "", many)
+    comment = _render(_report(failures=failures, gate=gate), "markdown")
+    assert len(comment.encode()) <= markdown.LIMIT
+    assert comment.count("- and 980 more") == 2
+
+
 def _change(name: str, *fields: r.GateField) -> r.GateChange:
     return r.GateChange(_resource(name), "changed", fields)
 

@@ -95,7 +95,7 @@ def _child(
     found: Touched | None, listed: App, before: Object | None, after: Object, fleet: Fleet, t: Transport, plan: Plan
 ) -> Touched:
     """The edit laid over the live Application, to which templates and people may have added."""
-    if found is None or found.what in ("same", "removed") or found.after is None:
+    if found is None or found.dull or found.what == "removed" or found.after is None:
         app, _ = engine.load(t, listed, fleet, plan, states=True)
         found = Touched("changed", app, app)
     assert found.after is not None
@@ -107,7 +107,7 @@ def _child(
     notes = found.notes
     if any(spec.get(name) != listed.spec.get(name) for name in ("source", "sources", "destination")):
         notes = (*notes, "Its source or destination changes: what it will render is not known before the merge.")
-    return replace(found, what="changed", after=respecified(found.after, spec, metadata, fleet), notes=notes)
+    return replace(found, after=respecified(found.after, spec, metadata, fleet), notes=notes)
 
 
 def _merged(live: Json, before: Json, after: Json) -> Json:

@@ -54,12 +54,12 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
     judged = with_children(judged, fleet, t, plan, edits, change.rendered)
-    dull = [j.ref for j in judged if j.what == "same"]
+    dull = [j.ref for j in judged if j.dull]
     if dull:
         unlisted.append(
             f"{_listed(dull)}: differs only in values that no two renders share, or that follow a Secret's masked data"
         )
-    judged = tuple(j for j in judged if j.what != "same")
+    judged = tuple(j for j in judged if not j.dull)
     return _concluded(t, judged, fleet, plan, base_name, failures, (*unlisted, *edits.notes))
 
 

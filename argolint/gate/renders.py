@@ -34,21 +34,22 @@ class Renders:
 
 
 def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet: Fleet) -> Renders:
-    """Both renders of one application; AuthError escapes."""
+    """Both renders of one application; AuthError escapes. Where head's is given, base's may lack: its states stand in."""
     app = candidate.app
     found = Renders(candidate)
+    given = manifests_of(change.rendered, app.ref) if change.rendered is not None else None
+    if change.rendered is not None and given is None:
+        return found
     plain = all((revision := revision_of(s)) == base or revision in DEFAULT_REVISIONS for s in candidate.sources)
     made = _attempt(t, candidate, "" if plain else base)
-    found = replace(found, base_error=made) if isinstance(made, str) else found
-    if isinstance(made, Failure):
-        return replace(found, failures=(made,))
-    if isinstance(made, tuple):
+    if isinstance(made, str):
+        found = replace(found, base_error=made)
+    elif not isinstance(made, Failure):
         found = replace(found, base=rendered(made, app, fleet))
-    if change.rendered is not None:
-        manifests = manifests_of(change.rendered, app.ref)
-        if manifests is None:
-            return replace(found, head=found.base, head_error=found.base_error)
-        return replace(found, head=rendered([tracked(m, app, fleet) for m in manifests], app, fleet))
+    elif given is None:
+        return replace(found, failures=(made,))
+    if given is not None:
+        return replace(found, head=rendered([tracked(m, app, fleet) for m in given], app, fleet))
     made = _attempt(t, candidate, change.head)
     if isinstance(made, Failure):
         return replace(found, failures=(made,), head=found.base)

@@ -22,13 +22,14 @@ from argolint.transport import Transport
 
 @dataclass(frozen=True)
 class Touched:
-    """One application that the change touches, before and after, and what differs."""
+    """One application that the change touches, before and after, and what differs: `dull`, only values drawn anew."""
 
-    what: Literal["added", "removed", "changed", "failed", "same"]
+    what: Literal["added", "removed", "changed", "failed"]
     before: App | None
     after: App | None
     delta: Delta = field(default_factory=Delta)
     notes: tuple[str, ...] = ()
+    dull: bool = False
 
     @property
     def ref(self) -> AppRef:
@@ -45,7 +46,7 @@ def compared(
         loaded = list(pool.map(lambda r: _loaded(t, r, fleet, plan), differing))
     failures = tuple(f for _, more in loaded for f in more)
     made = [_touched(r, app, fleet, plan) for r, (app, _) in zip(differing, loaded, strict=True)]
-    return tuple(sorted(made, key=lambda j: j.ref)), failures
+    return tuple(sorted(filter(None, made), key=lambda j: j.ref)), failures
 
 
 def _loaded(t: Transport, found: Renders, fleet: Fleet, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
@@ -55,29 +56,34 @@ def _loaded(t: Transport, found: Renders, fleet: Fleet, plan: Plan) -> tuple[App
     return engine.load(t, app, fleet, plan, states=True)
 
 
-def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched:
-    if found.head is None:
+def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | None:
+    """None where nothing differs after all."""
+    ahead, base = found.head, found.base
+    if ahead is None:
         return Touched("failed", app, failed_app(app, found.head_error), notes=("It renders at base and not at head.",))
-    if found.base is None:
-        after = rendered_app(app, found.head, fleet)
+    if base is None and not found.base_error and app.read and app.desired_known:
+        states = tuple(r.desired for r in app.resources if r.desired is not None)
+        base = replace(rendered(states, app, fleet), hooks=ahead.hooks)
+    if base is None:
+        after = rendered_app(app, ahead, fleet)
         return Touched("changed", app, after, notes=("It does not render at base, so what changes cannot be told.",))
     findings = [f for f in engine.inspect(app, fleet, plan.rules).findings if f.family == "nondeterminism"]
     drawn, pinned = _drawn(findings, app, fleet, found)
-    named = unnamed(found.head, found.base)
-    head = settled(named, found.base, drawn)
-    change = delta(found.base, head)
-    hooks = found.base.hooks != found.head.hooks
-    same = found.base.repeated == found.head.repeated and not hooks
+    named = unnamed(ahead, base)
+    head = settled(named, base, drawn)
+    change = delta(base, head)
+    hooks = base.hooks != ahead.hooks
+    same = base.repeated == ahead.repeated and not hooks
     if same and (not change or only_drawn_anew(change)):
-        return Touched("same", app, app)
-    count = _places(delta(found.base, named)) - _places(change)
+        return Touched("changed", app, app, dull=True) if _places(delta(base, named)) else None
+    count = _places(delta(base, named)) - _places(change)
     notes = (f"{count} values differ between any two renders and are left out.",) if count else ()
     if hooks:
         notes = (*notes, "Hooks change; they are run by the next sync and are no part of the comparison.")
     after = head_app(app, change, head, fleet)
     evidence = dict(after.evidence)
     if found.again is not None:
-        evidence[Want("render")] = (found.head.manifests, found.again)
+        evidence[Want("render")] = (ahead.manifests, found.again)
     elif pinned:
         evidence[Want("render")] = None  # two renders of base tell nothing about what head has pinned
     after = replace(after, evidence=evidence)

@@ -99,8 +99,7 @@ def _app_told(judged: Touched) -> report.GateApp:
             rows, key=lambda row: (row[0].kind, row[0].namespace, row[0].name, row[0].group)
         )
     )
-    what = "changed" if judged.what == "same" else judged.what
-    return report.GateApp(report.app(judged.ref), what, changes, judged.notes)
+    return report.GateApp(report.app(judged.ref), judged.what, changes, judged.notes)
 
 
 def _id(key: ResourceKey, judged: Touched) -> ResourceId:

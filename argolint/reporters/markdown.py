@@ -23,6 +23,7 @@ LIMIT = 65_000
 _RESERVE = 1_200
 _BLOCK_LINES = 40
 _VALUE = 300
+_NAMED = 20
 _SAME = 3
 """A field that changes alike in this many objects is told once."""
 _MARK = {"error": "🔴", "warning": "🟠", "info": "🔵"}
@@ -37,13 +38,15 @@ def render(report: Report, style: Style) -> str:
     room = LIMIT - _RESERVE - _size(head)
     diffs = [_app(app) for app in gate.apps] if gate else []
     reserved = min(room // 3, sum(map(_size, diffs)))
-    told, left = _fit([_finding(f) for f in findings], room - reserved)
+    whole, short = [_finding(f) for f in findings], [_short(f) for f in findings]
+    spare = max(room - reserved - sum(map(_size, short)), (room - reserved) // 3)
+    told = _longer(whole, short, spare)
     room -= sum(map(_size, told))
-    lines, unlisted = _fit([_short(f) for f in findings[len(told) :]], room - reserved)
+    lines, unlisted = _fit(short[len(told) :], room - reserved)
     room -= sum(map(_size, lines))
     shown, hidden = _fit(diffs, room)
     cuts = [
-        *([f"{left} findings are told in one line each."] if left and not unlisted else []),
+        *([f"{len(lines)} findings are told in one line each."] if lines else []),
         *([f"{unlisted} findings are left out."] if unlisted else []),
         *([f"The changes of {hidden} applications are left out."] if hidden else []),
     ]
@@ -53,6 +56,17 @@ def render(report: Report, style: Style) -> str:
         ]
     heading = ["\n### What changes\n\n"] if shown else []
     return "".join((head, "\n", *told, *lines, *heading, *shown, *cuts, "\n", _foot(report)))
+
+
+def _longer(whole: Sequence[str], short: Sequence[str], spare: int) -> list[str]:
+    """The first findings in full, as many as `spare` pays for over their one line."""
+    kept: list[str] = []
+    for block, line in zip(whole, short, strict=True):
+        spare -= _size(block) - _size(line)
+        if spare < 0:
+            break
+        kept.append(block)
+    return kept
 
 
 def _fit(blocks: Sequence[str], room: int) -> tuple[list[str], int]:
@@ -90,15 +104,22 @@ def _head(report: Report, findings: Sequence[Finding], gate: Gate | None) -> Ite
         )
     else:
         yield f"{_count(report.summary.apps, 'application')} looked at."
-    for finding in gate.gone if gate else ():
+    gone = gate.gone if gate else ()
+    for finding in gone[:_NAMED]:
         where = f"{resource_name(finding.resource)} in " if finding.resource else ""
         yield f"- ✅ fixed: {code(finding.rule)} on {text(where + app_name(finding.app))}"
+    if gone[_NAMED:]:
+        yield f"- and {len(gone) - _NAMED} more"
     if gate and gate.unlisted:
         yield from ("", *(f"- left out: {text(line)}" for line in gate.unlisted))
     if not report.complete:
-        yield from ("", "⚠️ **Incomplete**, some things could not be looked at:", *map(_failure, report.failures[:20]))
-        if report.failures[20:]:
-            yield f"- and {len(report.failures) - 20} more"
+        yield from (
+            "",
+            "⚠️ **Incomplete**, some things could not be looked at:",
+            *map(_failure, report.failures[:_NAMED]),
+        )
+        if report.failures[_NAMED:]:
+            yield f"- and {len(report.failures) - _NAMED} more"
     yield ""
 
 
@@ -108,7 +129,7 @@ def _count(number: int, noun: str) -> str:
 
 def _failure(failure: Failure) -> str:
     about = f"{code(app_name(failure.app))} " if failure.app else ""
-    hint = f" → {text(failure.hint)}" if failure.hint else ""
+    hint = f" → {text(failure.hint[:_VALUE])}" if failure.hint else ""
     return _cut(f"- {about}{text(failure.stage)}: {text(failure.error[:_VALUE])}") + hint
 
 
