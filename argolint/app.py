@@ -20,7 +20,7 @@ from argolint import diff
 from argolint.errors import UnreadableStateError
 from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom
 from argolint.rule import Want
-from argolint.values import dig, items, parse_time
+from argolint.values import dig, items, mapping, maps, number_at, parse_time, text_at
 
 State = str | Mapping[str, Json] | None
 """An object as the server sends it: a JSON string (`"null"` = absent), or decoded, or not known."""
@@ -104,8 +104,7 @@ class Operation:
     @property
     def revisions(self) -> tuple[str, ...]:
         """The revisions that the sync result names, else the requested ones."""
-        result = self.raw.get("syncResult") or {}
-        asked = dig(self.raw, "operation", "sync") or {}
+        result, asked = mapping(self.raw, "syncResult"), mapping(self.raw, "operation", "sync")
         several = result.get("revisions") or asked.get("revisions")
         one = result.get("revision") or asked.get("revision")
         return tuple(several) if several else (one,) if one else ()
@@ -113,7 +112,7 @@ class Operation:
     @property
     def results(self) -> tuple[Object, ...]:
         """syncResult.resources: group, version, kind, namespace, name, status, message, hookType, hookPhase, syncPhase."""
-        return items(self.raw, "syncResult", "resources")
+        return maps(self.raw, "syncResult", "resources")
 
     @property
     def automated(self) -> bool:
@@ -121,7 +120,7 @@ class Operation:
 
     @property
     def self_heal_attempts(self) -> int:
-        return int(dig(self.raw, "operation", "sync", "autoHealAttemptsCount") or 0)
+        return number_at(self.raw, "operation", "sync", "autoHealAttemptsCount")
 
     @property
     def waiting_to_retry(self) -> bool:
@@ -337,11 +336,11 @@ class App:
 
     @property
     def spec(self) -> Object:
-        return self.raw.get("spec") or {}
+        return mapping(self.raw, "spec")
 
     @property
     def status(self) -> Object:
-        return self.raw.get("status") or {}
+        return mapping(self.raw, "status")
 
     @property
     def name(self) -> str:
@@ -349,37 +348,36 @@ class App:
 
     @property
     def destination_namespace(self) -> str:
-        return dig(self.spec, "destination", "namespace") or ""
+        return text_at(self.spec, "destination", "namespace")
 
     @cached_property
     def sources(self) -> tuple[Object, ...]:
         """sourceHydrator's dry source, else spec.sources, else spec.source: the order of Argo CD itself."""
-        dry = dig(self.spec, "sourceHydrator", "drySource")
+        dry = mapping(self.spec, "sourceHydrator", "drySource")
         if dry:
             return (dry,)
-        several = items(self.spec, "sources")
-        return several or ((self.spec["source"],) if self.spec.get("source") else ())
+        one = mapping(self.spec, "source")
+        return maps(self.spec, "sources") or ((one,) if one else ())
 
     @property
     def sync_status(self) -> str:
-        return dig(self.status, "sync", "status") or ""
+        return text_at(self.status, "sync", "status")
 
     @cached_property
     def revisions(self) -> tuple[str, ...]:
         """The revisions that Argo CD compares with, one a source."""
-        sync = self.status.get("sync") or {}
-        return tuple(sync.get("revisions") or ((sync["revision"],) if sync.get("revision") else ()))
+        one = text_at(self.status, "sync", "revision")
+        return items(self.status, "sync", "revisions") or ((one,) if one else ())
 
     @property
     def health(self) -> Health:
-        found = self.status.get("health") or {}
-        return Health(found.get("status", ""), found.get("message", ""))
+        return _health(self.status)
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
         return tuple(
-            Condition(c.get("type", ""), c.get("message", ""), parse_time(c.get("lastTransitionTime")))
-            for c in items(self.status, "conditions")
+            Condition(text_at(c, "type"), text_at(c, "message"), parse_time(c.get("lastTransitionTime")))
+            for c in maps(self.status, "conditions")
         )
 
     @cached_property
@@ -399,15 +397,15 @@ class App:
 
     @cached_property
     def operation(self) -> Operation | None:
-        raw = self.status.get("operationState")
+        raw = mapping(self.status, "operationState")
         if not raw:
             return None
         return Operation(
-            raw.get("phase", ""),
-            raw.get("message", ""),
+            text_at(raw, "phase"),
+            text_at(raw, "message"),
             parse_time(raw.get("startedAt")),
             parse_time(raw.get("finishedAt")),
-            int(raw.get("retryCount") or 0),
+            number_at(raw, "retryCount"),
             raw,
         )
 
@@ -419,7 +417,7 @@ class App:
     @cached_property
     def sync_options(self) -> frozenset[str]:
         """Exact strings; Argo CD ignores a typo."""
-        return frozenset(items(self.spec, "syncPolicy", "syncOptions"))
+        return frozenset(o for o in items(self.spec, "syncPolicy", "syncOptions") if isinstance(o, str))
 
     @property
     def _automated(self) -> Object | None:
@@ -440,7 +438,7 @@ class App:
 
     @property
     def compare_options(self) -> frozenset[str]:
-        text = dig(self.raw, "metadata", "annotations", "argocd.argoproj.io/compare-options") or ""
+        text = text_at(self.raw, "metadata", "annotations", "argocd.argoproj.io/compare-options")
         return frozenset(option.strip() for option in text.split(",") if option.strip())
 
     @property
@@ -518,7 +516,7 @@ class App:
 
     def with_states(self, managed: Sequence[ManagedResource] | None, tree: Object | None) -> App:
         """This application with the answers of managed-resources and resource-tree, either of which may lack."""
-        raw_nodes = {_raw_key(self.cluster, raw): raw for raw in items(tree, "nodes")}
+        raw_nodes = {_raw_key(self.cluster, raw): raw for raw in maps(tree, "nodes")}
         states = {ResourceKey(self.cluster, m.group, m.kind, m.namespace, m.name): m for m in managed or ()}
         known = self.desired_known
         merged = [_merge(r, states.pop(r.key, None), raw_nodes.get(r.key), known) for r in self.resources]
@@ -545,39 +543,42 @@ class ManagedResource(msgspec.Struct, rename="camel", frozen=True):
 
 def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str, observed_at: datetime) -> App:
     """An Application of the list answer; `cluster` is the canonical URL of its destination."""
-    metadata = raw.get("metadata") or {}
-    namespace = metadata.get("namespace") or control_plane
-    ref = AppRef(namespace, metadata.get("name", ""), dig(raw, "spec", "project") or "default", server)
-    rows = tuple(_row(r) for r in items(raw, "status", "resources"))
-    status = {k: v for k, v in (raw.get("status") or {}).items() if k != "resources"}
+    namespace = text_at(raw, "metadata", "namespace") or control_plane
+    ref = AppRef(namespace, text_at(raw, "metadata", "name"), text_at(raw, "spec", "project") or "default", server)
+    rows = tuple(_row(r) for r in maps(raw, "status", "resources"))
+    status = {k: v for k, v in mapping(raw, "status").items() if k != "resources"}
     return App(ref, {**raw, "status": status}, cluster, observed_at, Listed(rows, cluster))
 
 
 def _row(raw: Object) -> Row:
-    health = raw.get("health")
     return Row(
-        sys.intern(raw.get("group") or ""),
-        sys.intern(raw.get("kind") or ""),
-        sys.intern(raw.get("namespace") or ""),
-        raw.get("name") or "",
-        sys.intern(raw.get("version") or ""),
-        sys.intern(raw.get("status") or ""),
-        Health(health.get("status", ""), health.get("message", "")) if health else _NO_HEALTH,
+        sys.intern(text_at(raw, "group")),
+        sys.intern(text_at(raw, "kind")),
+        sys.intern(text_at(raw, "namespace")),
+        text_at(raw, "name"),
+        sys.intern(text_at(raw, "version")),
+        sys.intern(text_at(raw, "status")),
+        _health(raw),
         bool(raw.get("hook")),
         bool(raw.get("requiresPruning")),
-        int(raw.get("syncWave") or 0),
+        number_at(raw, "syncWave"),
     )
+
+
+def _health(raw: Object) -> Health:
+    found = mapping(raw, "health")
+    return Health(text_at(found, "status"), text_at(found, "message")) if found else _NO_HEALTH
 
 
 def _merge(r: Resource, state: ManagedResource | None, node: Object | None, desired_known: bool) -> Resource:
     """The listed object with its states and its node; made in one go, since a fleet has hundreds of thousands of them."""
     id_, health, uid, created_at = r.id, r.health, "", None
     if node is not None:
-        uid, created_at = node.get("uid", ""), parse_time(node.get("createdAt"))
+        uid, created_at = text_at(node, "uid"), parse_time(node.get("createdAt"))
         if not id_.version:
-            id_ = replace(id_, version=node.get("version", ""))
-        if not health.status and node.get("health"):
-            health = Health(node["health"].get("status", ""), node["health"].get("message", ""))
+            id_ = replace(id_, version=text_at(node, "version"))
+        if not health.status:
+            health = _health(node)
     if state is None:
         return replace(r, id=id_, health=health, uid=uid, created_at=created_at)
     return Resource(
@@ -601,28 +602,20 @@ def _merge(r: Resource, state: ManagedResource | None, node: Object | None, desi
 
 def _raw_key(cluster: str, raw: Object) -> ResourceKey:
     return ResourceKey(
-        cluster, raw.get("group", ""), raw.get("kind", ""), raw.get("namespace", ""), raw.get("name", "")
+        cluster, text_at(raw, "group"), text_at(raw, "kind"), text_at(raw, "namespace"), text_at(raw, "name")
     )
 
 
 def _nodes(tree: Object, cluster: str) -> Iterator[Node]:
     for field_name in ("nodes", "orphanedNodes"):
-        for raw in items(tree, field_name):
-            health = raw.get("health") or {}
+        for raw in maps(tree, field_name):
             yield Node(
-                ResourceId(
-                    raw.get("group", ""),
-                    raw.get("kind", ""),
-                    raw.get("namespace", ""),
-                    raw.get("name", ""),
-                    raw.get("version", ""),
-                    cluster,
-                ),
-                raw.get("uid", ""),
-                tuple(p.get("uid", "") for p in raw.get("parentRefs") or ()),
-                Health(health.get("status", ""), health.get("message", "")),
+                ResourceId(*_raw_key(cluster, raw)[1:], text_at(raw, "version"), cluster),
+                text_at(raw, "uid"),
+                tuple(text_at(p, "uid") for p in maps(raw, "parentRefs")),
+                _health(raw),
                 parse_time(raw.get("createdAt")),
-                tuple(raw.get("images") or ()),
+                items(raw, "images"),
                 raw,
                 orphaned=field_name == "orphanedNodes",
             )

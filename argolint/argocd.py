@@ -15,7 +15,7 @@ import msgspec
 from argolint.app import Event, ManagedResource
 from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Json, Object, ResourceId
-from argolint.values import items, parse_time
+from argolint.values import items, mapping, maps, number_at, parse_time, text_at
 
 if TYPE_CHECKING:
     from argolint.transport import Answer, Transport
@@ -40,22 +40,22 @@ def userinfo(t: Transport) -> Object:
 
 def clusters(t: Transport) -> tuple[Object, ...]:
     """server, name, info{connectionState, serverVersion, apiVersions, ...} of each cluster the account may see."""
-    return items(_object(t, "/api/v1/clusters"), "items")
+    return maps(_object(t, "/api/v1/clusters"), "items")
 
 
 def projects(t: Transport) -> tuple[Object, ...]:
     """AppProject objects."""
-    return items(_object(t, "/api/v1/projects"), "items")
+    return maps(_object(t, "/api/v1/projects"), "items")
 
 
 def repositories(t: Transport) -> tuple[Object, ...]:
     """repo, type, name, project, connectionState of each repository."""
-    return items(_object(t, "/api/v1/repositories"), "items")
+    return maps(_object(t, "/api/v1/repositories"), "items")
 
 
 def application_sets(t: Transport) -> tuple[Object, ...]:
     """ApplicationSet objects."""
-    return items(_object(t, "/api/v1/applicationsets"), "items")
+    return maps(_object(t, "/api/v1/applicationsets"), "items")
 
 
 def applications(t: Transport, query: Query = ()) -> Iterator[Object]:
@@ -125,7 +125,7 @@ def events(t: Transport, ref: AppRef, resource: ResourceId | None = None, uid: s
     query = list(_app_query(ref))
     if resource is not None:
         query += [("resourceNamespace", resource.namespace), ("resourceName", resource.name), ("resourceUID", uid)]
-    found = [_event(raw) for raw in items(_object(t, f"{_app_path(ref)}/events", query), "items")]
+    found = [_event(raw) for raw in maps(_object(t, f"{_app_path(ref)}/events", query), "items")]
     return tuple(
         sorted(found, key=lambda e: (e.last.timestamp() if e.last else 0.0, e.reason, e.message), reverse=True)
     )
@@ -170,18 +170,18 @@ class _ManagedResources(msgspec.Struct):
 
 
 def _event(raw: Object) -> Event:
-    series = raw.get("series") or {}
+    series = mapping(raw, "series")
     last = (
         raw.get("lastTimestamp") or series.get("lastObservedTime") or raw.get("eventTime") or raw.get("firstTimestamp")
     )
     return Event(
-        raw.get("type", ""),
-        raw.get("reason", ""),
-        raw.get("message") or raw.get("note") or "",
-        int(raw.get("count") or series.get("count") or 1),
+        text_at(raw, "type"),
+        text_at(raw, "reason"),
+        text_at(raw, "message") or text_at(raw, "note"),
+        number_at(raw, "count") or number_at(series, "count") or 1,
         parse_time(raw.get("firstTimestamp") or raw.get("eventTime")),
         parse_time(last),
-        (raw.get("involvedObject") or {}).get("uid", ""),
+        text_at(raw, "involvedObject", "uid"),
     )
 
 

@@ -27,7 +27,7 @@ from argolint.notes import notes
 from argolint.operations import with_consequences
 from argolint.rule import Rule, Want
 from argolint.transport import Transport
-from argolint.values import dig
+from argolint.values import dig, mapping, text_at
 
 _LOG = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     settings: Object = optional("settings", argocd.settings, {})
     version: str = optional("version", argocd.version, "")
     projects: tuple[Object, ...] = optional("projects", argocd.projects, ())
-    raw_apps = _list(t, projects, failures)
+    raw_apps = _named(_list(t, projects, failures), failures)
     clusters = {str(c.get("server", "")).rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
     by_name = {str(c.get("name", "")): server for server, c in clusters.items()}
     server = str(settings.get("url") or t.server).rstrip("/")
@@ -105,7 +105,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
             app_from_list(
                 raw,
                 server=server,
-                cluster=cluster_of(raw.get("spec") or {}, by_name),
+                cluster=cluster_of(mapping(raw, "spec"), by_name),
                 control_plane=control_plane,
                 observed_at=observed_at,
             )
@@ -140,6 +140,19 @@ def _list(t: Transport, projects: Sequence[Object], failures: list[Failure]) -> 
         except ApiError as error:
             failures.append(Failure("applications", f"project {name}: {error.message}", error.hint))
     return found
+
+
+def _named(found: Iterable[Object], failures: list[Failure]) -> Iterator[Object]:
+    """The entries that are Applications; one without a name is told, and left out."""
+    nameless = 0
+    for raw in found:
+        if text_at(raw, "metadata", "name"):
+            yield raw
+        else:
+            nameless += 1
+    if nameless:
+        told = f"{nameless} entries of the application list have no name and were left out"
+        failures.append(Failure("applications", told, "something changes answers between argolint and the server"))
 
 
 def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done, total: None) -> Iterator[AppResult]:

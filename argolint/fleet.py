@@ -13,7 +13,7 @@ from functools import cached_property
 
 from argolint.app import App, Resource
 from argolint.model import AppRef, Object, ResourceKey
-from argolint.values import dig, items
+from argolint.values import dig, items, mapping, text_at
 
 IN_CLUSTER = "https://kubernetes.default.svc"
 
@@ -157,7 +157,7 @@ class Fleet:
     @property
     def overrides(self) -> Mapping[str, Object]:
         """resource.customizations by `group/Kind`, `Kind` or `*/*`."""
-        return self.settings.get("resourceOverrides") or {}
+        return mapping(self.settings, "resourceOverrides")
 
     def at_least(self, major: int, minor: int) -> bool:
         """False when the server's version is older, or unknown."""
@@ -168,7 +168,7 @@ class Fleet:
 
     @cached_property
     def _cluster_by_name(self) -> Mapping[str, str]:
-        return {cluster.get("name", ""): server for server, cluster in self.clusters.items()}
+        return {text_at(cluster, "name"): server for server, cluster in self.clusters.items()}
 
     def cluster_of(self, spec: Object) -> str:
         """The canonical URL of an Application's destination; `name:<name>` when no such cluster is registered."""
@@ -176,7 +176,7 @@ class Fleet:
 
     def api_versions(self, cluster: str) -> frozenset[str]:
         """What the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`; empty when the account may not see it."""
-        return frozenset(items(self.clusters.get(cluster), "info", "apiVersions"))
+        return frozenset(v for v in items(self.clusters.get(cluster), "info", "apiVersions") if isinstance(v, str))
 
     def kubernetes_version(self, cluster: str) -> str:
         return str(dig(self.clusters.get(cluster), "info", "serverVersion") or "")
@@ -188,10 +188,9 @@ class Fleet:
 
 def cluster_of(spec: Object, by_name: Mapping[str, str]) -> str:
     """See Fleet.cluster_of; `by_name` maps cluster names to servers."""
-    destination = spec.get("destination") or {}
-    server, name = destination.get("server") or "", destination.get("name") or ""
+    server, name = text_at(spec, "destination", "server"), text_at(spec, "destination", "name")
     if server:
-        return str(server).rstrip("/")
+        return server.rstrip("/")
     if name in by_name:
         return by_name[name]
     return IN_CLUSTER if name == "in-cluster" else f"name:{name}"

@@ -18,7 +18,7 @@ import yaml
 
 from argolint.model import Json, Object
 from argolint.scheme import as_known_type, group_of
-from argolint.values import join_pointer
+from argolint.values import items, join_pointer, mapping, maps, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ ROLLOUT = KnownTypes("argoproj.io", "Rollout", (("spec.template.spec", "core/v1/
 
 def application_rules(application: Object) -> tuple[IgnoreRule, ...]:
     """The entries of an Application's spec.ignoreDifferences, in order; malformed ones are left out."""
-    entries = (application.get("spec") or {}).get("ignoreDifferences") or ()
+    entries = items(application, "spec", "ignoreDifferences")
     return tuple(
         _rule(entry, str(entry.get("group") or ""), str(entry.get("kind") or ""), f"/spec/ignoreDifferences/{index}")
         for index, entry in enumerate(entries)
@@ -68,12 +68,12 @@ def application_rules(application: Object) -> tuple[IgnoreRule, ...]:
 
 def server_rules(settings: Object) -> tuple[IgnoreRule, ...]:
     """The ignore rules that every application gets: `ignoreDifferences` (YAML text) of settings.resourceOverrides."""
-    return tuple(_server_rules(settings.get("resourceOverrides") or {}))
+    return tuple(_server_rules(mapping(settings, "resourceOverrides")))
 
 
 def _server_rules(overrides: Mapping[str, Json]) -> Iterator[IgnoreRule]:
     for key, override in sorted(overrides.items()):
-        entry = _parsed((override or {}).get("ignoreDifferences") or "")
+        entry = _parsed(text_at(override, "ignoreDifferences"))
         rule = _rule(entry, *_group_kind(key), key) if isinstance(entry, dict) else IgnoreRule()
         if rule.json_pointers or rule.jq_paths or rule.managers:
             yield rule
@@ -81,17 +81,21 @@ def _server_rules(overrides: Mapping[str, Json]) -> Iterator[IgnoreRule]:
 
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Json:
-    return yaml.safe_load(text)
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:  # Argo CD refuses such settings as a whole; nothing is ignored by them
+        return None
 
 
 def known_types(settings: Object) -> tuple[KnownTypes, ...]:
     """The server's knownTypeFields, and Argo CD's own for Rollout unless the server names others."""
     named = tuple(
         KnownTypes(
-            *_group_kind(key), tuple((f.get("field", ""), f.get("type", "")) for f in override["knownTypeFields"])
+            *_group_kind(key),
+            tuple((text_at(f, "field"), text_at(f, "type")) for f in maps(override, "knownTypeFields")),
         )
-        for key, override in sorted((settings.get("resourceOverrides") or {}).items())
-        if override and override.get("knownTypeFields")
+        for key, override in sorted(mapping(settings, "resourceOverrides").items())
+        if maps(override, "knownTypeFields")
     )
     return named if any((k.group, k.kind) == (ROLLOUT.group, ROLLOUT.kind) for k in named) else (*named, ROLLOUT)
 
@@ -103,7 +107,7 @@ def _group_kind(key: str) -> tuple[str, str]:
 
 def _rule(entry: Object, group: str, kind: str, origin: str) -> IgnoreRule:
     def texts(field: str) -> tuple[str, ...]:
-        return tuple(text for text in entry.get(field) or () if isinstance(text, str))
+        return tuple(text for text in items(entry, field) if isinstance(text, str))
 
     return IgnoreRule(
         group,
@@ -129,10 +133,8 @@ def matches(rule: IgnoreRule, group: str, kind: str, namespace: str, name: str) 
 
 def matches_object(rule: IgnoreRule, obj: Object) -> bool:
     """`matches` for a decoded object."""
-    metadata = obj.get("metadata") or {}
-    return matches(
-        rule, group_of(obj), str(obj.get("kind")), str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
-    )
+    where = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
+    return matches(rule, group_of(obj), str(obj.get("kind")), *where)
 
 
 @lru_cache(maxsize=1024)

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from argolint import compare
+from argolint import compare, managed_fields
 from argolint.app import App, Resource
 from argolint.ignore import IgnoreRule, application_rules, locate
 from argolint.model import MISSING, Edit, Fix, Json, Object
-from argolint.values import dig, get, items, join_pointer, owner_references, split_pointer
+from argolint.values import dig, get, items, join_pointer, mapping, owner_references, split_pointer
 
 FOR_MANY = re.compile(
     r"argocd|kubectl|helm|terraform|pulumi|ansible|unknown|go-http-client|python|node-fetch|openapi-generator"
@@ -108,9 +108,9 @@ def _fields(resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]
 def _sole_manager(live: Object, pointers: Sequence[str]) -> str | None:
     """The manager that owns these fields and nothing else of the object, status aside."""
     owned: dict[str, set[str]] = {}
-    for entry in items(live, "metadata", "managedFields"):
+    for entry in managed_fields.entries(live):
         if entry.get("subresource") != "status":
-            owned.setdefault(str(entry.get("manager")), set()).update(_owned(entry.get("fieldsV1") or {}, live))
+            owned.setdefault(str(entry.get("manager")), set()).update(_owned(mapping(entry, "fieldsV1"), live))
     names = [name for name, fields in owned.items() if fields == set(pointers) and not FOR_MANY.search(name)]
     return names[0] if len(names) == 1 else None
 
@@ -119,7 +119,7 @@ def _owned(fields: Object, node: Json, at: str = "") -> Iterable[str]:
     for step, below in fields.items():
         place = None if step == "." else locate(node, step)
         if place is not None:
-            if below:
+            if below and isinstance(below, dict):
                 yield from _owned(below, node[place], at + join_pointer(place))
             else:
                 yield at + join_pointer(place)

@@ -8,7 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from argolint.model import Object, Writer
-from argolint.values import parse_time, split_pointer
+from argolint.values import mapping, maps, parse_time, split_pointer, text_at
+
+
+def entries(live: Object) -> tuple[Object, ...]:
+    """metadata.managedFields; whatever is no entry is left out."""
+    return maps(live, "metadata", "managedFields")
 
 
 def writers(live: Object, pointer: str) -> tuple[Writer, ...]:
@@ -17,9 +22,10 @@ def writers(live: Object, pointer: str) -> tuple[Writer, ...]:
     Lists are resolved by their merge keys (`k:{...}`), set values (`v:...`) or indexes (`i:...`) against `live` itself.
     """
     tokens = split_pointer(pointer)
-    entries = live.get("metadata", {}).get("managedFields") or ()
     owned = [
-        (entry, depth) for entry in entries if (depth := _depth(entry.get("fieldsV1") or {}, live, tokens)) is not None
+        (entry, depth)
+        for entry in entries(live)
+        if (depth := _depth(mapping(entry, "fieldsV1"), live, tokens)) is not None
     ]
     deepest = max((depth for _, depth in owned), default=0)
     found = [_writer(entry) for entry, depth in owned if depth == deepest]
@@ -33,7 +39,7 @@ def writer(live: Object, pointer: str) -> Writer | None:
 
 def managers(live: Object) -> tuple[Writer, ...]:
     """Every manager that wrote anything to the object, oldest first."""
-    found = [_writer(entry) for entry in live.get("metadata", {}).get("managedFields") or ()]
+    found = [_writer(entry) for entry in entries(live)]
     return tuple(sorted(found, key=lambda w: (w.time or _NEVER, w.manager)))
 
 
@@ -42,9 +48,9 @@ _NEVER = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
 
 def _writer(entry: Object) -> Writer:
     return Writer(
-        entry.get("manager", ""),
-        entry.get("operation", ""),
-        entry.get("subresource", ""),
+        text_at(entry, "manager"),
+        text_at(entry, "operation"),
+        text_at(entry, "subresource"),
         parse_time(entry.get("time")),
     )
 
@@ -61,7 +67,7 @@ def _depth(fields: Object, node: Any, tokens: tuple[str, ...]) -> int | None:
         step = next((s for s in _steps(node, token) if s in fields), None)
         if step is None:
             return None
-        fields = fields[step] or {}
+        fields = mapping(fields, step)
         node = _child(node, token)
         depth += 1
     return depth

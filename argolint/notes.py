@@ -6,20 +6,21 @@ from collections.abc import Iterator
 
 from argolint.app import App
 from argolint.model import Note
-from argolint.values import annotations_of
+from argolint.values import mapping
 
 PREFIX = "argolint.dev/ignore."
+_ANNOTATIONS = ("metadata", "annotations")
 
 
 def notes(app: App) -> Iterator[Note]:
     """The annotations of an application and its objects, live or desired; objects without one are not decoded."""
-    for name, value in sorted(annotations_of(app.raw).items()):
+    for name, value in sorted(mapping(app.raw, *_ANNOTATIONS).items()):
         if name.startswith(PREFIX):
-            yield Note(app.ref, None, name.removeprefix(PREFIX), str(value))
+            yield Note(app.ref, None, name.removeprefix(PREFIX), value if isinstance(value, str) else "")
     for resource in app.resources:
         if not any(PREFIX in s for s in (resource.desired_state, resource.live_state) if isinstance(s, str)):
             continue
-        found = {**annotations_of(resource.live), **annotations_of(resource.desired)}
+        found = {**mapping(resource.live, *_ANNOTATIONS), **mapping(resource.desired, *_ANNOTATIONS)}
         for name, value in sorted(found.items()):
             if name.startswith(PREFIX):
-                yield Note(app.ref, resource.id, name.removeprefix(PREFIX), str(value))
+                yield Note(app.ref, resource.id, name.removeprefix(PREFIX), value if isinstance(value, str) else "")

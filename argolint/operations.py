@@ -32,9 +32,8 @@ def consequences(app: App) -> Iterator[Symptom]:
 
 def awaits_sync(resource: Resource, change: Change) -> bool:
     """True when live still is what was applied last, so that only Git moved: nobody else wrote the field."""
-    text = annotations_of(resource.live).get(_LAST_APPLIED)
     try:
-        applied = json.loads(text) if text else None
+        applied = json.loads(annotations_of(resource.live).get(_LAST_APPLIED) or "null")
     except ValueError:
         return False
     return applied is not None and bool(get(applied, change.pointer) == change.live)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from argolint import managed_fields
 from argolint.ignore import locate
 from argolint.model import Json, Object
 from argolint.scheme import builtin, merge_key
@@ -51,7 +52,7 @@ def with_owner(live: Object, desired: Object, manager: str = MANAGER) -> Object:
 
 
 def _entries(live: Object) -> list[Object]:
-    return [entry for entry in (live.get("metadata") or {}).get("managedFields") or () if not entry.get("subresource")]
+    return [entry for entry in managed_fields.entries(live) if not entry.get("subresource")]
 
 
 def _is(entry: Object, manager: str) -> bool:
@@ -61,7 +62,7 @@ def _is(entry: Object, manager: str) -> bool:
 def _union(trees: Iterable[Fields]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for tree in trees:
-        for step, below in tree.items():
+        for step, below in tree.items() if isinstance(tree, Mapping) else ():
             result[step] = _union((result.get(step) or {}, below or {}))
     return result
 

@@ -53,6 +53,23 @@ def items(node: Json, *path: str) -> tuple[Json, ...]:
     return tuple(found) if isinstance(found, list) else ()
 
 
+def maps(node: Json, *path: str) -> tuple[Object, ...]:
+    """The maps in the list under these keys; what is no map is left out."""
+    return tuple(item for item in items(node, *path) if isinstance(item, dict))
+
+
+def text_at(node: Json, *path: str) -> str:
+    """The text under these keys; empty when it is missing, null or no text."""
+    found = dig(node, *path)
+    return found if isinstance(found, str) else ""
+
+
+def number_at(node: Json, *path: str) -> int:
+    """The whole number under these keys; 0 when it is missing, null or no number."""
+    found = dig(node, *path)
+    return int(found) if isinstance(found, (int, float)) else 0
+
+
 def mapping(node: Json, *path: str) -> Mapping[str, Any]:
     """The map under these keys; empty when it is missing, null or no map."""
     found = dig(node, *path)
@@ -72,13 +89,19 @@ def leaves(node: Json, pointer: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def annotations_of(obj: Object | None) -> Mapping[str, str]:
-    """metadata.annotations, never None."""
-    return mapping(obj, "metadata", "annotations")
+    """metadata.annotations that are texts, as the API server demands of all of them; never None."""
+    return _texts(mapping(obj, "metadata", "annotations"))
 
 
 def labels_of(obj: Object | None) -> Mapping[str, str]:
-    """metadata.labels, never None."""
-    return mapping(obj, "metadata", "labels")
+    """metadata.labels that are texts; never None."""
+    return _texts(mapping(obj, "metadata", "labels"))
+
+
+def _texts(found: Mapping[str, Any]) -> Mapping[str, str]:
+    if all(type(value) is str for value in found.values()):
+        return found
+    return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
 def containers(obj: Object | None) -> Iterator[tuple[str, Object]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Object, Resource
-from argolint.values import dig, items, parse_time
+from argolint.values import dig, mapping, maps, parse_time
 
 
 @dataclass(frozen=True)
@@ -34,18 +34,17 @@ def waiting_since(resource: Resource) -> datetime | None:
 def _times(live: Object | None) -> Iterator[datetime | None]:
     yield parse_time(dig(live, "metadata", "creationTimestamp"))
     yield parse_time(dig(live, "metadata", "deletionTimestamp"))
-    for entry in items(live, "metadata", "managedFields"):
+    for entry in maps(live, "metadata", "managedFields"):
         if entry.get("subresource") != "status":
             yield parse_time(entry.get("time"))
-    for condition in items(live, "status", "conditions"):
-        if isinstance(condition, dict):
-            yield parse_time(condition.get("lastTransitionTime"))
-            yield parse_time(condition.get("lastUpdateTime"))
+    for condition in maps(live, "status", "conditions"):
+        yield parse_time(condition.get("lastTransitionTime"))
+        yield parse_time(condition.get("lastUpdateTime"))
 
 
 def allowed(resource: Resource, patience: timedelta) -> timedelta:
     """How long it may be Progressing: the option, or the object's own deadlines where they are longer."""
-    spec = (resource.live or resource.desired or {}).get("spec") or {}
+    spec = mapping(resource.live or resource.desired, "spec")
     own = sum(
         value
         for field in ("progressDeadlineSeconds", "minReadySeconds")

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
-from argolint.values import dig
+from argolint.values import dig, mapping, number_at
 
 
 def reads(app: App, fleet: Fleet) -> bool:
@@ -30,8 +30,8 @@ def reads(app: App, fleet: Fleet) -> bool:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a budget."""
     for budget in app.of_kind("PodDisruptionBudget", "policy"):
-        status = dig(budget.live, "status") or {}
-        expected, demanded = int(status.get("expectedPods") or 0), int(status.get("desiredHealthy") or 0)
+        status = mapping(budget.live, "status")
+        expected, demanded = number_at(status, "expectedPods"), number_at(status, "desiredHealthy")
         if expected > 0 and demanded >= expected and not status.get("disruptionsAllowed"):
             yield _finding(app, budget, expected, demanded)
 

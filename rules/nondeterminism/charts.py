@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from argolint import App, Object, Resource
-from argolint.values import dig, labels_of, leaves, split_pointer
+from argolint.values import dig, labels_of, leaves, mapping, split_pointer
 
 from .catalogue import (
     Chart,
@@ -246,7 +246,7 @@ def _release(app: App, index: int, name: str, labels: Mapping[str, str]) -> Rele
     version = labels.get(name, "")
     if not version and source.get("chart") and name == root:
         version = _resolved(app, index)
-    helm = source.get("helm") or {}
+    helm = mapping(source, "helm")
     kustomize = _by_kustomize(app, index)
     prefix, assumed = ("", False) if kustomize else _prefix(root, name, labels, exact=bool(source.get("chart")))
     made = Release(

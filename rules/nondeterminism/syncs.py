@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Change, Object, Resource, Writer
-from argolint.values import annotations_of, dig, items, labels_of, parse_time
+from argolint.values import annotations_of, dig, items, labels_of, mapping, parse_time, text_at
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,12 @@ def synced(app: App) -> Synced:
     operation = app.operation
     if operation is None or not operation.revisions or not app.revisions:
         return Synced(False, False)
-    result = operation.raw.get("syncResult") or {}
-    compared = dig(app.status, "sync", "comparedTo") or {}
+    result, compared = mapping(operation.raw, "syncResult"), mapping(app.status, "sync", "comparedTo")
     same_sources = _sources(result) == _sources(compared) or not _sources(result) or not _sources(compared)
     local = bool(dig(operation.raw, "operation", "sync", "manifests"))
     same = operation.revisions == app.revisions and same_sources and not local
     applied = frozenset(
-        (r.get("group", ""), r.get("kind", ""), r.get("namespace", ""), r.get("name", ""))
+        (text_at(r, "group"), text_at(r, "kind"), text_at(r, "namespace"), text_at(r, "name"))
         for r in operation.results
         if r.get("status") == "Synced"
     )

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
-from argolint.values import excerpt, items
+from argolint.values import excerpt, maps
 
 from ._sources import pointer_of_source, source_in
 
@@ -98,7 +98,7 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
             caveat="choose the namespace; or write metadata.namespace into the manifest",
         )
     elif cause == "destination":
-        for destination in items(fleet.projects.get(project), "spec", "destinations"):
+        for destination in maps(fleet.projects.get(project), "spec", "destinations"):
             server, namespace = str(destination.get("server") or ""), str(destination.get("namespace") or "")
             if server and "*" not in server and not server.startswith("!") and server != app.cluster:
                 yield Fix(
