@@ -397,3 +397,64 @@ def test_a_folder_that_is_no_checkout_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--checkout .* is no Git checkout"):
         open_checkouts([str(tmp_path)], "--checkout")
     assert issubclass(HelmError, ArgolintError)
+
+
+# The gate
+
+
+def _running(path: str, kinds: Iterable[str], clone: Path) -> FixtureTransport:
+    """What runs is what main holds."""
+    revision = git(clone, "rev-parse", "main").strip()
+    return one_app(
+        {"path": path}, resources=[{"desired": _state(k), "live": _state(k)} for k in kinds], revision=revision
+    )[2]
+
+
+def _gate(t: FixtureTransport, binary: str, clone: Path, tmp_path: Path) -> tuple[Ran, dict[str, Any], list[str]]:
+    with ReplayServer(t) as server:
+        login = ("--server", server.address, "--plaintext", "--auth-token", server.token(timedelta(hours=1)))
+        wanted = ("--repo", REPO, "--base", "main", "--head", "change", "--checkout", clone, "--helm-render")
+        env = {"PATH": _path(binary, tmp_path)}
+        ran = run_argolint("gate", *login, *wanted, "-o", "json=report.json", cwd=tmp_path, env=env)
+        assert ran.code in (0, 1), ran.err
+        return ran, json.loads((tmp_path / "report.json").read_text()), server.seen
+
+
+def _branch(clone: Path, files: Mapping[str, str | None]) -> None:
+    git(clone, "checkout", "--quiet", "-b", "change")
+    commit(clone, files)
+    git(clone, "checkout", "--quiet", "main")
+
+
+def test_the_gate_renders_both_sides_here_and_names_what_the_change_starts_to_draw(
+    binary: str, clone: Path, tmp_path: Path
+) -> None:
+    commit(clone, {"charts/drawn/values.yaml": "auth: {password: fixed}\nreplicas: 1\nnote: ''\n"})
+    _branch(clone, {"charts/drawn/values.yaml": "auth: {password: ''}\nreplicas: 1\nnote: ''\n"})
+    _, report, seen = _gate(_running("charts/drawn", KINDS, clone), binary, clone, tmp_path)
+    told = [(f["rule"], f["confidence"], f["pointer"]) for f in report["findings"] if f["family"] == "nondeterminism"]
+    assert told == [("nondeterministic-secret", "proven", "/data/password")]
+    assert [path for path in seen if "/manifests" in path] == []
+
+
+def test_what_base_draws_already_is_not_the_authors(binary: str, clone: Path, tmp_path: Path) -> None:
+    _branch(clone, {"charts/drawn/values.yaml": "auth: {password: ''}\nreplicas: 2\nnote: ''\n"})
+    _, report, _ = _gate(_running("charts/drawn", KINDS, clone), binary, clone, tmp_path)
+    assert [f["message"] for f in report["findings"] if f["family"] == "nondeterminism"] == []
+    (app,) = report["gate"]["apps"]
+    changed = [(c["resource"]["kind"], [f["pointer"] for f in c["fields"]]) for c in app["changes"]]
+    assert changed == [("Deployment", ["/spec/replicas"])]
+
+
+def test_a_chart_that_breaks_at_head_alone_is_the_changes_failure(binary: str, clone: Path, tmp_path: Path) -> None:
+    _branch(clone, {"charts/kept/templates/fail.yaml": '{{ fail "a database is required" }}\n'})
+    ran, report, _ = _gate(_running("charts/kept", ["Secret"], clone), binary, clone, tmp_path)
+    assert ran.code == 1
+    assert [f["rule"] for f in report["findings"]] == ["comparison-error"]
+    assert "a database is required" in json.dumps(report["findings"])
+
+
+def test_helm_render_of_the_gate_needs_the_clone(tmp_path: Path) -> None:
+    ran = run_argolint("gate", "--repo", REPO, "--head", "change", "--helm-render", cwd=tmp_path)
+    assert ran.code == 2
+    assert "--helm-render renders from --checkout" in ran.err
