@@ -90,22 +90,22 @@ class Checkout:
         return frozenset(line[3:] for line in told.split("\0") if line)
 
 
-def open_checkouts(given: Sequence[str]) -> tuple[Checkout, ...]:
-    """Each `DIR` or `URL=DIR`. UsageError when one is no work tree, or does not tell which repository it is."""
+def open_checkouts(given: Sequence[str], option: str = "--write") -> tuple[Checkout, ...]:
+    """Each `DIR` or `URL=DIR` of an option. UsageError when one is no work tree, or does not tell which repository it is."""
     found: dict[Path, Checkout] = {}
     for text in given:
         url, folder = ("", text) if Path(text).is_dir() else text.rpartition("=")[::2]
         if not Path(folder).is_dir():
-            raise UsageError(f"--write {text}: there is no folder {folder!r}", "name a Git checkout: DIR or URL=DIR")
+            raise UsageError(f"{option} {text}: there is no folder {folder!r}", "name a Git checkout: DIR or URL=DIR")
         try:
             root = Path(_git(Path(folder), "rev-parse", "--show-toplevel").rstrip("\n")).resolve()
         except UsageError as error:
             raise UsageError(
-                f"--write {text} is no Git checkout: {error.message}", "clone the repository first"
+                f"{option} {text} is no Git checkout: {error.message}", "clone the repository first"
             ) from None
         urls = [url] if url else _git(root, "config", "--get-regexp", r"^remote\..*\.url$", fails=1).split()[1::2]
         if not urls:
-            raise UsageError(f"--write {text}: the checkout has no remote", f"say whose it is: --write URL={folder}")
+            raise UsageError(f"{option} {text}: the checkout has no remote", f"say whose it is: {option} URL={folder}")
         before = found[root].urls if root in found else frozenset()
         found[root] = Checkout(root, before | set(urls))
     return tuple(found.values())

@@ -15,19 +15,24 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argolint import argocd
 from argolint.app import App, Resource, app_from_list
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UnreadableStateError
-from argolint.fix import unreplayed, verify
+from argolint.exported import ExportError
+from argolint.fix import Render, unreplayed, verify
 from argolint.fleet import Fleet, cluster_of
+from argolint.helm import HelmError
 from argolint.model import AppRef, Fact, Failure, Finding, Note, Object, Severity, Source, Symptom
 from argolint.notes import notes
 from argolint.operations import with_consequences
 from argolint.rule import Rule, Want
 from argolint.transport import Transport
 from argolint.values import dig, mapping, text_at
+
+if TYPE_CHECKING:
+    from argolint.local_render import LocalRenders
 
 _LOG = logging.getLogger(__name__)
 
@@ -43,7 +48,10 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to run: what to look at and what the server may be asked for."""
+    """How to run: what to look at and what the server may be asked for.
+
+    `local` renders Helm applications here: the server is then not asked for those that it covers.
+    """
 
     rules: tuple[Chosen, ...]
     wanted: Callable[[App, Fleet], bool] = lambda app, fleet: True
@@ -52,6 +60,7 @@ class Plan:
     renders: bool = False
     manifests: bool = False
     shard: tuple[int, int] = (1, 1)
+    local: LocalRenders | None = None
 
 
 @dataclass(frozen=True)
@@ -200,7 +209,7 @@ def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     """Read what one application needs, then inspect it. Only AuthError escapes."""
     app = replace(app, resources=tuple(app.resources))  # the rules look at each of them many times
     app, failures = load(t, app, fleet, plan, states=plan.deep or needs_states(app, fleet, plan.rules))
-    result = inspect(app, fleet, plan.rules)
+    result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
     return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))))
 
 
@@ -257,17 +266,20 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
                     wanted.update(dict.fromkeys(chosen.rule.wants(app, fleet, chosen.options), chosen.rule.id))
                 except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
                     failures.append(_crash(chosen.rule, app.ref, "wants", error))
-        new = [w for w in sorted(wanted, key=repr) if w not in app.evidence and _allowed(w, t, plan)]
+        new = [w for w in sorted(wanted, key=repr) if w not in app.evidence and _allowed(w, t, app, plan)]
         if not new:
             break
         found: dict[Want, Any] = {}
         for want in new:
             try:
-                found[want] = _fetch(t, app, fleet, want)
+                found[want] = _fetch(t, app, fleet, want, plan)
             except AuthError:
                 raise
             except NotRecorded:
                 found[want] = None  # the finding that it would have sharpened says what the snapshot lacks
+            except (HelmError, ExportError) as error:
+                found[want] = None
+                failures.append(Failure("helm-render", error.message, error.hint, app.ref, wanted[want]))
             except ArgolintError as error:
                 found[want] = None
                 if not (
@@ -280,18 +292,29 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
     return app
 
 
-def _allowed(want: Want, t: Transport, plan: Plan) -> bool:
+def _allowed(want: Want, t: Transport, app: App, plan: Plan) -> bool:
     """Renders cost the server, and fresh ones can change what it deploys: only when the user said so.
 
     Recorded fresh renders are read as they lie there: somebody already said so. Plain manifests are asked for alike
     everywhere, so that a server and its snapshot give one report.
     """
     if want.kind == "render":
-        return plan.renders or t.offline
+        return plan.renders or t.offline or _is_local(app, plan)
     return want.kind != "manifests" or plan.manifests
 
 
-def _fetch(t: Transport, app: App, fleet: Fleet, want: Want) -> Any:
+def _is_local(app: App, plan: Plan) -> bool:
+    return plan.local is not None and plan.local.covers(app)
+
+
+def _renderer(app: App, fleet: Fleet, plan: Plan) -> Render | None:
+    local = plan.local
+    if local is None or not local.covers(app):
+        return None
+    return lambda rendered, values: local.twice(rendered, fleet, values)
+
+
+def _fetch(t: Transport, app: App, fleet: Fleet, want: Want, plan: Plan) -> Any:
     match want.kind:
         case "events":
             return argocd.events(t, app.ref, want.resource, want.uid)
@@ -304,6 +327,9 @@ def _fetch(t: Transport, app: App, fleet: Fleet, want: Want) -> Any:
         case "manifests":
             return argocd.manifests(t, app.ref)
         case "render":
+            made = plan.local.twice(app, fleet) if plan.local and plan.local.covers(app) else None
+            if made is not None or not (plan.renders or t.offline):
+                return made
             with _ONE_RENDER:
                 return tuple(argocd.manifests(t, app.ref, fresh=turn) for turn in (1, 2))
         case "sync-windows":
@@ -320,8 +346,8 @@ def _peer(t: Transport, fleet: Fleet, want: Want) -> Resource | None:
     return other.with_states(states, None).resource(want.resource.key)
 
 
-def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> AppResult:
-    """Findings and facts of one application. Pure: no I/O, no clock."""
+def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | None = None) -> AppResult:
+    """Findings and facts of one application. Pure: no I/O, no clock, but for `render`, which proves Helm values."""
     findings: list[Finding] = []
     facts: list[tuple[str, Fact]] = []
     failures: list[Failure] = []
@@ -337,7 +363,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> AppResult:
             failures.append(_crash(rule, app.ref, "check", error))
     by_id = {c.rule.id: c for c in rules}
     kept = settle(findings, {id_: c.rule.rank for id_, c in by_id.items()})
-    proven = tuple(_proven(finding, app, fleet, by_id[finding.rule], failures) for finding in kept)
+    proven = tuple(_proven(finding, app, fleet, by_id[finding.rule], failures, render) for finding in kept)
     found: tuple[Note, ...] = ()
     try:
         found = tuple(notes(app))
@@ -346,12 +372,14 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> AppResult:
     return AppResult(app.ref, len(app.resources), proven, tuple(facts), tuple(failures), found)
 
 
-def _proven(finding: Finding, app: App, fleet: Fleet, chosen: Chosen, failures: list[Failure]) -> Finding:
+def _proven(
+    finding: Finding, app: App, fleet: Fleet, chosen: Chosen, failures: list[Failure], render: Render | None
+) -> Finding:
     """The finding with its fixes replayed; one that does not work is not offered."""
     check, options = chosen.rule.check, chosen.options
     try:
         again = (lambda after: check(after, fleet, options)) if check else None
-        fixes = [verify(fix, finding, app, fleet, again) for fix in finding.fixes]
+        fixes = [verify(fix, finding, app, fleet, again, render) for fix in finding.fixes]
     except Exception as error:  # a rule's crash on the state after its fix is a Failure that names it
         failures.append(_crash(chosen.rule, app.ref, "verify", error))
         return finding

@@ -2,25 +2,30 @@
 
 Three moments count: now (live as it is), after a sync, and after the field's other writer has written its value again. A
 manifest or Application edit is verified when the differences that the finding claims are gone in them, nothing new differs,
-and the rule itself is silent about the result.
+and the rule itself is silent about the result. Helm values are verified where the chart can be rendered here: two renders
+with them no longer differ in what the finding names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from argolint import compare, diff
 from argolint.app import App, Resource
 from argolint.compare import Comparison, Rules, Strategy
+from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
 from argolint.ignore import IgnoreRule, matches_object, without
 from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey
-from argolint.values import get, split_pointer
+from argolint.rule import Want
+from argolint.values import dig, get, split_pointer
 
 Check = Callable[[App], Iterable[Finding]]
 """The finding's own rule, over another state of the application."""
+Render = Callable[[App, Object], tuple[Sequence[Object], Sequence[Object]] | None]
+"""Two renders with these Helm values over the application's own; None when it is none that can be rendered here."""
 
 RENDERED_FROM = ("/spec/source", "/spec/sources", "/spec/sourceHydrator", "/spec/destination", "/spec/project")
 
@@ -33,13 +38,19 @@ class _Contradicted(Exception):
     """Why a fix does not work."""
 
 
-def verify(fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | None = None) -> Fix:
+def verify(
+    fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | None = None, render: Render | None = None
+) -> Fix:
     """The fix with its verdict: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
 
-    `app` is the application whose manifest or Application object the fix edits, with its states.
+    `app` is the application whose manifest or Application object the fix edits, with its states. Helm values are proven with
+    `render`: what two renders drew differently must then come out equal.
     """
     try:
-        _replay(fix, finding, app, fleet, check)
+        if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
+            _render_again(fix, finding, app, render)
+        else:
+            _replay(fix, finding, app, fleet, check)
     except _CannotReplay as reason:
         return replace(fix, verified=None, unverified=str(reason))
     except _Contradicted as fault:
@@ -51,6 +62,75 @@ def unreplayed(fix: Fix) -> Fix:
     """A fleet finding's fix: no one application's states could prove it, and it says so."""
     why = _NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
     return replace(fix, verified=None, unverified=why)
+
+
+_Place = tuple[ResourceKey, str]
+
+
+def _render_again(fix: Fix, finding: Finding, app: App, render: Render) -> None:
+    """Returns when the values end the differences that the finding names. Raises _CannotReplay or _Contradicted."""
+    import yaml  # needed only where Helm values are rendered
+
+    named = {(claim.resource, claim.detail) for claim in finding.explains if claim.kind == "change" and claim.resource}
+    if finding.at.resource is not None:
+        named.add((finding.at.resource.key, finding.at.pointer))
+    named |= {(r.resource.key, r.pointer) for r in finding.related if r.app == app.ref and r.resource is not None}
+    before = _drawn_anew(app.evidence.get(Want("render")) or ((), ()), app)
+    drawn = {place for place in before if _is_named(place, named)}
+    if not drawn:
+        raise _CannotReplay("two renders do not differ in what the finding names even without these values")
+    try:
+        values = yaml.safe_load(fix.edit.content)
+        pair = render(app, values) if isinstance(values, Mapping) else None
+    except yaml.YAMLError as error:
+        raise _Contradicted(f"the values are no YAML: {error}") from error
+    except ArgolintError as error:
+        raise _CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
+    if pair is None:
+        raise _CannotReplay("what is rendered from this fragment is not known here")
+    after = _drawn_anew(pair, app)
+    if new := sorted(after - before):
+        raise _Contradicted(f"two renders with these values newly differ in {_told(new[0])}")
+    if left := sorted(place for place in after if _is_named(place, named)):
+        if drawn <= set(left):
+            raise _Contradicted(f"two renders with these values still differ in {_told(left[0])}")
+        raise _CannotReplay(f"it ends a part: two renders with these values still differ in {_told(left[0])}")
+
+
+def _drawn_anew(pair: tuple[Sequence[Object], Sequence[Object]], app: App) -> set[_Place]:
+    """Where two renders differ. An object that only one of them holds differs in its name."""
+    one, two = ({_key(m, app): m for m in side} for side in pair)
+    apart = {(key, "/metadata/name") for key in one.keys() ^ two.keys()}
+    return apart | {
+        (key, pointer)
+        for key in one.keys() & two.keys()
+        if one[key] != two[key]
+        for pointer, _, _ in diff.differences(one[key], two[key])
+    }
+
+
+def _key(manifest: Object, app: App) -> ResourceKey:
+    """The identity under which the application lists it: without a namespace of its own it may get the destination's."""
+    group = str(manifest.get("apiVersion") or "").rpartition("/")[0]
+    own = str(dig(manifest, "metadata", "namespace") or "")
+    name = str(dig(manifest, "metadata", "name") or "")
+    key = ResourceKey(app.cluster, group, str(manifest.get("kind") or ""), own, name)
+    placed = key._replace(namespace=app.destination_namespace)
+    return placed if not own and app.resource(placed) is not None else key
+
+
+def _is_named(place: _Place, named: Iterable[_Place]) -> bool:
+    """A name that is drawn anew belongs to whatever object of the kind the finding names by its name."""
+    key, pointer = place
+    return any(
+        (key == other and _under(pointer, claim)) or (pointer == claim == "/metadata/name" and key[:3] == other[:3])
+        for other, claim in named
+    )
+
+
+def _told(place: _Place) -> str:
+    key, pointer = place
+    return f"{pointer} of {key.kind} {key.name}"
 
 
 @dataclass(frozen=True, slots=True)

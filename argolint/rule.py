@@ -25,7 +25,7 @@ class Want:
     live          the live object, from the cluster, by its owner app  -> dict
     peer          an object that another application manages (`app`)   -> Resource
     manifests     the plain rendered manifests, hooks included         -> tuple[dict, ...]   opt-in
-    render        two fresh renders (noCache)                          -> tuple[tuple[dict, ...], tuple[dict, ...]]   free in a snapshot, else opt-in
+    render        two fresh renders (noCache)                          -> tuple[tuple[dict, ...], tuple[dict, ...]]   free in a snapshot and from a checkout, else opt-in
     sync-windows  assigned and active windows                          -> dict
     revision      author, date and message of `revision`               -> dict
     """

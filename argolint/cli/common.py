@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,12 +17,14 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from argolint import __version__, argocd, config, lint, report, reporters, suppress
+from argolint import __version__, argocd, config, helm, lint, report, reporters, suppress
 from argolint.app import App
+from argolint.checkout import open_checkouts
 from argolint.connection import connection_options
 from argolint.engine import Chosen, Plan
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
+from argolint.local_render import LocalRenders
 from argolint.model import SEVERITIES, AppRef
 from argolint.narrow import label_selector
 from argolint.report import Report
@@ -98,6 +101,19 @@ run_options = options(
         is_flag=True,
         help="Let the server render each chart twice, one at a time, and compare. This replaces the server's cache: "
         "an application with self-heal may deploy what comes out.",
+    ),
+    click.option(
+        "--helm-render",
+        is_flag=True,
+        help="Render Helm applications here, twice, with the helm on PATH and from --checkout: proves what each render "
+        "draws anew, and the Helm values that end it, at no cost for the server.",
+    ),
+    click.option(
+        "--checkout",
+        "checkouts",
+        multiple=True,
+        metavar="[URL=]DIR",
+        help="With --helm-render: a clone of an application's repository (repeatable); URL when its remote is another one.",
     ),
     click.option(
         "-j", "--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Requests in flight."
@@ -225,6 +241,8 @@ NO_SELECTION: Mapping[str, Any] = {
     "deep": False,
     "manifests": False,
     "render_twice": False,
+    "helm_render": False,
+    "checkouts": (),
     "shard": None,
 }
 NO_FAILING: Mapping[str, Any] = {"fail_on": None, "allow_incomplete": False}
@@ -292,6 +310,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), loaded: config.
         renders=given["render_twice"],
         manifests=given["manifests"],
         shard=parse_shard(given["shard"]),
+        local=local_renders(given),
     )
     return Run(
         plan,
@@ -302,6 +321,21 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), loaded: config.
         given["allow_incomplete"],
         selection,
     )
+
+
+def local_renders(given: Mapping[str, Any]) -> LocalRenders | None:
+    """What --helm-render asks for. Its folder lives as long as the command."""
+    if not given["helm_render"]:
+        if given["checkouts"]:
+            raise UsageError("--checkout belongs to --helm-render", "add --helm-render, or leave it out")
+        return None
+    if not given["checkouts"]:
+        raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
+    binary = helm.find()
+    checkouts = open_checkouts(given["checkouts"], "--checkout")
+    scratch = tempfile.TemporaryDirectory(prefix="argolint-", ignore_cleanup_errors=True)
+    click.get_current_context().call_on_close(scratch.cleanup)
+    return LocalRenders(binary, checkouts, Path(scratch.name).resolve())
 
 
 def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:

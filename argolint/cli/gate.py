@@ -41,6 +41,11 @@ from argolint.model import Object
         help="Head's manifests, rendered elsewhere: DIR/NAMESPACE/NAME/ or DIR/NAME/ per application.",
     ),
     click.option(
+        "--helm-render",
+        is_flag=True,
+        help="Render the Helm applications of --checkout here, base and head, with the helm on PATH: the server is not asked.",
+    ),
+    click.option(
         "--render-twice",
         is_flag=True,
         help="Render head once more, past the cache: finds what each render draws anew (Argo CD 3.0 and later).",
@@ -69,7 +74,13 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
     if bool(files) == bool(given["repo"] and given["head"]):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
     git = Git(given["checkout"]) if given["checkout"] else None
-    given = {**common.NO_SELECTION, **given}
+    if given["helm_render"] and (given["rendered"] or not (git and given["repo"])):
+        raise UsageError(
+            "--helm-render renders from --checkout, in place of --rendered",
+            "pass --repo URL, --head REV and --checkout DIR",
+        )
+    checkouts = (f"{given['repo']}={given['checkout']}",) if given["helm_render"] else ()
+    given = {**common.NO_SELECTION, **given, "checkouts": checkouts}
     loaded, accepted = _trusted(given, git, default="HEAD" if files else None)
     twice = given.pop("render_twice")
     run = common.prepare(
@@ -83,7 +94,9 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
             return 0
     else:
         base, folder = given["base"] or "", given["rendered"]
-        change = gate.Change(given["repo"], given["head"], base, git, folder, given["everything"], twice)
+        change = gate.Change(
+            given["repo"], given["head"], base, git, folder, given["everything"], twice, local=run.plan.local
+        )
     clock = common.Clock()
     t = common.open_transport(given, run.wishes.loaded.config)
     verdict = gate.judge(t, change, run.plan)

@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 
 from argolint import argocd
 from argolint.errors import ApiError, ArgolintError, AuthError
+from argolint.exported import ExportError
 from argolint.fleet import Fleet
 from argolint.gate.manifests import Rendered, manifests_of, rendered, tracked
 from argolint.gate.touched import DEFAULT_REVISIONS, Candidate, Change, revision_of
+from argolint.helm import HelmError, NotHereError
 from argolint.model import Failure, Object
+from argolint.secret_pair import masked_pair
 from argolint.transport import Transport
 from argolint.values import dig
 
@@ -36,6 +39,8 @@ class Renders:
 def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet: Fleet) -> Renders:
     """Both renders of one application; AuthError escapes. Where head's is given, base's may lack: its states stand in."""
     app = candidate.app
+    if change.local is not None and change.local.covers(app) and (made_here := _here(change, candidate, base, fleet)):
+        return made_here
     found = Renders(candidate)
     given = manifests_of(change.rendered, app.ref) if change.rendered is not None else None
     if change.rendered is not None and given is None:
@@ -57,6 +62,40 @@ def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet:
         return replace(found, head_error=made)
     again = _attempt(t, candidate, change.head, fresh=1) if change.twice else None
     return replace(found, head=rendered(made, app, fleet), again=again if isinstance(again, tuple) else None)
+
+
+def _here(change: Change, candidate: Candidate, base: str, fleet: Fleet) -> Renders | None:
+    """Both renders made from the clone, head's twice since that costs the server nothing; None when it is no Helm chart."""
+    app, local = candidate.app, change.local
+    assert local is not None
+
+    def made(revision: str) -> tuple[Object, ...] | str | None:
+        try:
+            return local.render(app, fleet, dict.fromkeys(candidate.positions, revision) if revision else {})
+        except NotHereError:
+            raise
+        except HelmError as error:
+            return error.message
+
+    try:
+        before, after, again = made(base), made(change.head), None
+        if isinstance(after, tuple):
+            local.tick()
+            again = made(change.head)
+    except (NotHereError, ExportError) as error:
+        return Renders(candidate, failures=(Failure("helm-render", error.message, error.hint, app.ref),))
+    if before is None or after is None:
+        return None
+    found = Renders(candidate)
+    if isinstance(before, tuple):
+        plain, _ = masked_pair([tracked(m, app, fleet) for m in before], ())
+        found = replace(found, base=rendered(plain, app, fleet))
+    else:
+        found = replace(found, base_error=before)
+    if isinstance(after, str) or not isinstance(again, tuple):
+        return replace(found, head_error=str(after if isinstance(after, str) else again))
+    one, two = masked_pair(*([tracked(m, app, fleet) for m in side] for side in (after, again)))
+    return replace(found, head=rendered(one, app, fleet), again=two)
 
 
 _BROKEN = (400, 404, 500)

@@ -74,7 +74,7 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
     change = delta(base, head)
     hooks = base.hooks != ahead.hooks
     same = base.repeated == ahead.repeated and not hooks
-    if same and (not change or only_drawn_anew(change)):
+    if same and (not change or only_drawn_anew(change)) and not _starts_to_draw(found, app, fleet):
         return Touched("changed", app, app, dull=True) if _places(delta(base, named)) else None
     count = _places(delta(base, named)) - _places(change)
     notes = (f"{count} values differ between any two renders and are left out.",) if count else ()
@@ -88,6 +88,18 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
         evidence[Want("render")] = None  # two renders of base tell nothing about what head has pinned
     after = replace(after, evidence=evidence)
     return Touched("changed", app, after, change, notes)
+
+
+def _starts_to_draw(found: Renders, app: App, fleet: Fleet) -> bool:
+    """True when two renders of head differ where two of what runs do not; False where either pair is not at hand."""
+    before = app.evidence.get(Want("render"))
+    if not before or not found.again or found.head is None:
+        return False
+    known, new = (
+        {(key, p) for key, e in delta(*(rendered(m, app, fleet) for m in pair)).changed.items() for p in e.pointers}
+        for pair in (before, (found.head.manifests, found.again))
+    )
+    return bool(new - known)
 
 
 def _places(change: Delta) -> int:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -17,6 +17,9 @@ from argolint.fleet import Fleet
 from argolint.gate.git import Git
 from argolint.model import Object
 from argolint.values import annotations_of, dig, items, same_repository
+
+if TYPE_CHECKING:
+    from argolint.local_render import LocalRenders
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
 DEFAULT_REVISIONS = ("", "HEAD")
@@ -30,6 +33,7 @@ class Change:
     repo        empty: nothing is rendered, and only `applications`, manifests of Applications as they will be, are judged
     git         a clone, to tell from the changed files what is touched
     rendered    a folder of manifests per application, in place of the server's render of head
+    local       renders the Helm applications of the clone here, base and head, in place of the server
     everything  every application of the repository, whatever the changed files say
     twice       render head once more, past the cache, to see what each render draws anew; its commit is deployed nowhere yet,
                 so nothing adopts what that puts into the cache
@@ -43,6 +47,7 @@ class Change:
     everything: bool = False
     twice: bool = False
     applications: tuple[Object, ...] = ()
+    local: LocalRenders | None = None
 
 
 @dataclass(frozen=True)

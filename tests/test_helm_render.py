@@ -1,0 +1,460 @@
+"""--helm-render with a real helm and real Git: what is run, what is refused, what two renders prove."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint import engine, helm
+from argolint.app import App
+from argolint.checkout import open_checkouts
+from argolint.errors import ArgolintError, UsageError
+from argolint.exported import ExportError
+from argolint.fix import verify
+from argolint.fleet import Fleet
+from argolint.helm import HelmError, Template
+from argolint.local_render import LocalRenders
+from argolint.model import Edit, Finding, Fix, Location, ResourceId
+from argolint.replay import ReplayServer
+from argolint.rule import Want
+from argolint.testing import FixtureTransport
+from tests.conftest import ROOT, Ran, run_argolint
+from tests.gitops import REPO, commit, git
+
+CHARTS = ROOT / "tests" / "charts"
+SECRET = ResourceId("", "Secret", "shop", "web-session", "v1")
+CHECKSUM = "/spec/template/metadata/annotations/checksum~1session"
+
+
+@pytest.fixture(scope="session")
+def binary() -> str:
+    """A real helm: ARGOLINT_TEST_HELM, else the one on PATH."""
+    found = os.environ.get("ARGOLINT_TEST_HELM") or shutil.which("helm")
+    if not found:
+        pytest.skip("no helm: put one on PATH or name it in ARGOLINT_TEST_HELM")
+    return found
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A repository with the charts of tests/charts, and values outside of them."""
+    place = tmp_path / "clone"
+    shutil.copytree(CHARTS, place / "charts")
+    (place / "env").mkdir()
+    (place / "env" / "prod.yaml").write_text("replicas: 3\n")
+    git(place, "init", "--quiet")
+    git(place, "remote", "add", "origin", REPO)
+    commit(place, {"README": "shop"})
+    return place
+
+
+@pytest.fixture
+def local(binary: str, clone: Path, tmp_path: Path) -> LocalRenders:
+    (tmp_path / "scratch").mkdir()
+    return LocalRenders(binary, open_checkouts([str(clone)], "--checkout"), tmp_path / "scratch")
+
+
+def one_app(
+    source: Mapping[str, Any], *more: Mapping[str, Any], resources: list[Any] | None = None, revision: str = "main"
+) -> tuple[App, Fleet, FixtureTransport]:
+    sources = [{"repoURL": REPO, "targetRevision": "main", **s} for s in (source, *more)]
+    spec = {"destination": {"server": "https://kubernetes.default.svc", "namespace": "shop"}}
+    where = {"sources": sources} if more else {"source": sources[0]}
+    sync = {"revisions": ["main"] * len(sources)} if more else {"revision": revision}
+    app = {"name": "web", "spec": {**spec, **where}, "status": {"sync": sync, "sourceType": "Helm"}}
+    info = {"serverVersion": "1.31", "apiVersions": ["v1", "apps/v1"]}
+    clusters = [{"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": info}]
+    t = FixtureTransport({"apps": [{**app, "resources": resources or []}], "server": {"clusters": clusters}})
+    fleet, _ = engine.load_fleet(t)
+    return fleet.apps[0], fleet, t
+
+
+def deployment_of(local: LocalRenders, source: Mapping[str, Any], *more: Mapping[str, Any]) -> Mapping[str, Any]:
+    app, fleet, _ = one_app({"path": "charts/drawn", **source}, *more)
+    made = local.render(app, fleet)
+    assert made is not None
+    return next(m for m in made if m["kind"] == "Deployment")
+
+
+def test_the_command_is_argo_cds() -> None:
+    template = Template(
+        Path("/c"),
+        Path("/"),
+        "web",
+        "shop",
+        "v1.31.2-gke.100",
+        ("v1", "apps/v1"),
+        set=(("a", "1,2"), ("b", "{1,2}")),
+        set_string=(("c", "3"),),
+        set_file=(("d", Path("/f")),),
+        values=(Path("/v.yaml"),),
+        skip_tests=True,
+    )
+    assert helm.arguments(template) == (
+        *("template", ".", "--name-template", "web", "--namespace", "shop", "--kube-version", "1.31.2"),
+        *("--set", r"a=1\,2", "--set", "b={1,2}", "--set-string", "c=3", "--set-file", "d=/f", "--values", "/v.yaml"),
+        *("--api-versions", "v1", "--api-versions", "apps/v1", "--include-crds", "--skip-tests"),
+    )
+    skipping = replace(template, skip_crds=True, skip_schema_validation=True, skip_tests=False)
+    assert helm.arguments(skipping)[-1:] == ("--skip-schema-validation",)
+    assert "--include-crds" not in helm.arguments(skipping)
+
+
+def test_values_files_inline_values_and_parameters_count_in_argo_cds_order(local: LocalRenders) -> None:
+    files = {"valueFiles": ["values.yaml", "../../env/prod.yaml"]}
+    assert deployment_of(local, {"helm": files})["spec"]["replicas"] == 3
+    assert deployment_of(local, {"helm": {**files, "valuesObject": {"replicas": 4}}})["spec"]["replicas"] == 4
+    assert deployment_of(local, {"helm": {**files, "values": "replicas: 5"}})["spec"]["replicas"] == 5
+    parameters = [{"name": "replicas", "value": "6"}, {"name": "note", "value": "of $ARGOCD_APP_NAME, $$5"}]
+    made = deployment_of(local, {"helm": {**files, "values": "replicas: 5", "parameters": parameters}})
+    assert made["spec"]["replicas"] == 6
+    assert made["metadata"]["annotations"]["note"] == "of web, $5"
+
+
+def test_values_come_from_the_checkout_of_another_source(local: LocalRenders) -> None:
+    made = deployment_of(local, {"helm": {"valueFiles": ["$values/env/prod.yaml"]}}, {"ref": "values"})
+    assert made["spec"]["replicas"] == 3
+
+
+def test_a_file_parameter_is_read_and_release_name_used(local: LocalRenders) -> None:
+    parameters = [{"name": "note", "path": "../../README"}]
+    made = deployment_of(local, {"helm": {"releaseName": "other", "fileParameters": parameters}})
+    assert made["metadata"]["name"] == "other"
+    assert made["metadata"]["annotations"]["note"] == "shop"
+
+
+def test_a_source_file_beside_the_chart_overrides_the_source(local: LocalRenders, clone: Path) -> None:
+    commit(clone, {"charts/drawn/.argocd-source-web.yaml": "helm: {parameters: [{name: replicas, value: '9'}]}\n"})
+    assert deployment_of(local, {})["spec"]["replicas"] == 9
+
+
+def test_a_missing_values_file_is_an_error_unless_it_may_be_missing(local: LocalRenders) -> None:
+    with pytest.raises(HelmError, match=r"values file none\.yaml is not there"):
+        deployment_of(local, {"helm": {"valueFiles": ["none.yaml"]}})
+    made = deployment_of(local, {"helm": {"valueFiles": ["none.yaml"], "ignoreMissingValueFiles": True}})
+    assert made["spec"]["replicas"] == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ({"helm": {"valueFiles": ["../../../outside.yaml"]}}, "leads out of the repository"),
+        ({"helm": {"valueFiles": ["https://example.com/v.yaml"]}}, "is remote, and nothing is downloaded"),
+        ({"helm": {"valueFiles": ["$elsewhere/v.yaml"]}}, "is in no checkout"),
+        ({"helm": {"fileParameters": [{"name": "note", "path": "../../../../etc/hostname"}]}}, "leads out of"),
+        ({"path": "../charts"}, "leads out of the repository"),
+        ({"targetRevision": "gone", "path": "charts/none"}, "there is no folder charts/none"),
+    ],
+)
+def test_what_leads_elsewhere_is_refused(local: LocalRenders, source: Mapping[str, Any], why: str) -> None:
+    with pytest.raises(HelmError, match=why):
+        deployment_of(local, source)
+
+
+def test_a_link_out_of_the_repository_is_refused(local: LocalRenders, clone: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    (clone / "charts" / "drawn" / "templates" / "x.yaml").symlink_to("../../../../secret.txt")
+    commit(clone, {"README": "link"})
+    with pytest.raises(ExportError, match=r"charts/drawn/templates/x\.yaml is a symlink that leads out"):
+        deployment_of(local, {})
+
+
+def test_a_link_inside_the_repository_is_followed(local: LocalRenders, clone: Path) -> None:
+    (clone / "charts" / "drawn" / "more.yaml").symlink_to("../../env/prod.yaml")
+    commit(clone, {"README": "link"})
+    assert deployment_of(local, {"helm": {"valueFiles": ["more.yaml"]}})["spec"]["replicas"] == 3
+
+
+def test_the_commit_is_rendered_and_not_the_work_tree(local: LocalRenders, clone: Path) -> None:
+    (clone / "charts" / "drawn" / "values.yaml").write_text("replicas: 77\n")
+    assert deployment_of(local, {})["spec"]["replicas"] == 1
+
+
+def test_a_revision_that_the_checkout_lacks_is_told(local: LocalRenders) -> None:
+    app, fleet, _ = one_app({"path": "charts/drawn"})
+    with pytest.raises(HelmError, match="lacks revision 0123456"):
+        local.render(app, fleet, {1: "0123456789"})
+
+
+def test_remote_dependencies_must_be_vendored(local: LocalRenders, clone: Path) -> None:
+    dependency = "dependencies: [{name: redis, version: 1.0.0, repository: 'https://charts.example.com'}]\n"
+    chart = (clone / "charts/kept/Chart.yaml").read_text()
+    commit(clone, {"charts/kept/Chart.yaml": chart + dependency})
+    with pytest.raises(HelmError, match="nothing is downloaded: redis") as refused:
+        deployment_of(local, {"path": "charts/kept"})
+    assert "helm dependency build" in refused.value.hint
+
+
+def test_a_local_dependency_is_packed(local: LocalRenders, clone: Path) -> None:
+    dependency = "dependencies: [{name: drawn, version: 1.0.0, repository: 'file://../drawn'}]\n"
+    chart = (clone / "charts/kept/Chart.yaml").read_text()
+    commit(clone, {"charts/kept/Chart.yaml": chart + dependency})
+    assert deployment_of(local, {"path": "charts/kept"})["metadata"]["name"] == "web"
+
+
+def test_a_local_dependency_out_of_the_repository_is_refused(local: LocalRenders, clone: Path) -> None:
+    shutil.copytree(CHARTS / "drawn", local.scratch / "drawn")
+    dependency = "dependencies: [{name: drawn, version: 1.0.0, repository: 'file://../../../drawn'}]\n"
+    chart = (clone / "charts/kept/Chart.yaml").read_text()
+    commit(clone, {"charts/kept/Chart.yaml": chart + dependency})
+    with pytest.raises(HelmError, match="dependency drawn leads out of the repository"):
+        deployment_of(local, {"path": "charts/kept"})
+
+
+def test_helm_gets_nothing_of_the_callers_environment(
+    local: LocalRenders, clone: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A plugin in the caller's HELM_PLUGINS and a broken KUBECONFIG would be seen, and a token in the environment printed."""
+    spy = tmp_path / "spy"
+    spy.write_text('#!/bin/sh\n/usr/bin/env >"$HOME/../seen"\necho "kind: Seen"\n')
+    spy.chmod(0o755)
+    monkeypatch.setenv("ARGOCD_AUTH_TOKEN", "secret")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example.com")
+    app, fleet, _ = one_app({"path": "charts/kept"})
+    assert replace(local, binary=str(spy)).render(app, fleet) == ({"kind": "Seen"},)
+    names = {line.partition("=")[0] for line in (local.scratch / "seen").read_text().splitlines()}
+    assert not names & {"ARGOCD_AUTH_TOKEN", "HTTPS_PROXY", "USER"}
+    assert {"HELM_CACHE_HOME", "HELM_PLUGINS", "KUBECONFIG"} <= names
+
+
+def test_helms_own_words_tell_why_a_chart_does_not_render(local: LocalRenders, clone: Path) -> None:
+    commit(clone, {"charts/kept/templates/fail.yaml": '{{ fail "a database is required" }}\n'})
+    with pytest.raises(HelmError, match="a database is required") as failed:
+        deployment_of(local, {"path": "charts/kept"})
+    assert str(local.scratch) not in failed.value.message
+
+
+def test_text_that_is_no_yaml_and_bombs_are_told() -> None:
+    with pytest.raises(HelmError, match="no YAML"):
+        helm.manifests("a: [")
+    bomb = "kind: A\na: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(
+        f"{name}: &{name} [{','.join(['*' + before] * 10)}]\n"
+        for before, name in zip("abcdefg", "bcdefgh", strict=True)
+    )
+    with pytest.raises(HelmError, match="more than"):
+        helm.manifests(bomb)
+    assert helm.manifests("kind: A\nday: 2026-01-01\n---\n---\nkind: BList\nitems: [{kind: B}]\n") == (
+        {"kind": "A", "day": "2026-01-01"},
+        {"kind": "B"},
+    )
+
+
+def test_no_helm_is_one_clear_error(clone: Path) -> None:
+    ran = run_argolint(
+        *("check", "--snapshot", clone, "--helm-render", "--checkout", clone), env={"PATH": "/nonexistent"}
+    )
+    assert ran.code == 2
+    assert "--helm-render needs helm, and there is none on PATH" in ran.err
+
+
+# What two renders prove
+
+
+def test_two_renders_mask_secrets_as_a_pair(local: LocalRenders) -> None:
+    app, fleet, _ = one_app({"path": "charts/drawn"})
+    pair = local.twice(app, fleet)
+    assert pair is not None
+    one, two = (next(m for m in side if m["kind"] == "Secret")["data"] for side in pair)
+    assert one == {"password": "++++++++", "user": "++++++++"}
+    assert two == {"password": "+++++++++", "user": "++++++++"}
+
+
+def test_a_chart_that_asks_the_cluster_renders_alike(local: LocalRenders) -> None:
+    app, fleet, _ = one_app({"path": "charts/kept"})
+    one, two = local.twice(app, fleet) or ((), ())
+    assert one == two != ()
+
+
+def _pinned(local: LocalRenders, values: str) -> Fix:
+    live = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web-session", "namespace": "shop"}}
+    app, fleet, _ = one_app({"path": "charts/drawn"}, resources=[{"desired": live, "live": live}])
+    app = replace(app, evidence={Want("render"): local.twice(app, fleet)})
+    finding = Finding("it is drawn", Location(app.ref, replace(SECRET, cluster=app.cluster), "/data"))
+    fix = Fix("Pin it", "helm-values", "values.yaml", Edit("yaml", values))
+    return verify(fix, finding, app, fleet, None, lambda rendered, more: local.twice(rendered, fleet, more))
+
+
+def test_values_that_end_the_difference_are_verified(local: LocalRenders) -> None:
+    fix = _pinned(local, "auth:\n  password: <a password>\n")
+    assert (fix.verified, fix.unverified) == (True, "")
+
+
+def test_values_that_do_not_are_contradicted(local: LocalRenders) -> None:
+    fix = _pinned(local, "auth:\n  pasword: typo\n")
+    assert fix.verified is False
+    assert fix.unverified == "two renders with these values still differ in /data/password of Secret web-session"
+
+
+def test_values_with_which_the_chart_does_not_render_prove_nothing(local: LocalRenders) -> None:
+    fix = _pinned(local, "auth: text\n")
+    assert fix.verified is None
+    assert fix.unverified.startswith("the chart does not render with these values as they stand: ")
+
+
+# The command
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Iterator[ReplayServer]:
+    _, _, t = one_app({"path": request.param}, resources=[{"desired": _state(k), "live": _state(k)} for k in KINDS])
+    with ReplayServer(t) as running:
+        yield running
+
+
+KINDS = ("Secret", "Deployment")
+
+
+def _state(kind: str) -> dict[str, Any]:
+    metadata = {"namespace": "shop", "labels": {"helm.sh/chart": "drawn-1.0.0"}}
+    if kind == "Secret":
+        data = {"password": "++++++++", "user": "++++++++"}
+        return {"apiVersion": "v1", "kind": kind, "metadata": {**metadata, "name": "web-session"}, "data": data}
+    template = {"metadata": {"annotations": {"checksum/session": "1" * 64}}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {**metadata, "name": "web"},
+        "spec": {"template": template},
+    }
+
+
+def _path(binary: str, tmp_path: Path) -> str:
+    """A PATH on which this helm is the first."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "helm").symlink_to(Path(binary).resolve())
+    return f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+
+
+def _check(server: ReplayServer, binary: str, clone: Path, tmp_path: Path) -> tuple[Ran, dict[str, Any]]:
+    login = ("--server", server.address, "--plaintext", "--auth-token", server.token(timedelta(hours=1)))
+    wanted = (
+        "--helm-render",
+        "--checkout",
+        clone,
+        "--select",
+        "nondeterministic-secret,nondeterministic-checksum",
+        "--deep",
+        "-o",
+        "json=report.json",
+    )
+    ran = run_argolint("check", *login, *wanted, cwd=tmp_path, env={"PATH": _path(binary, tmp_path)})
+    return ran, json.loads((tmp_path / "report.json").read_text())
+
+
+@pytest.mark.parametrize("server", ["charts/drawn"], indirect=True)
+def test_a_random_secret_is_proven_without_asking_the_server_for_a_render(
+    server: ReplayServer, binary: str, clone: Path, tmp_path: Path
+) -> None:
+    ran, report = _check(server, binary, clone, tmp_path)
+    (found,) = [f for f in report["findings"] if f["rule"] == "nondeterministic-secret"]
+    assert found["confidence"] == "proven"
+    assert [r["pointer"] for r in found["related"]] == [CHECKSUM]
+    assert [path for path in server.seen if "/manifests" in path] == []
+    assert report["failures"] == []
+    assert ran.code in (0, 1)
+
+
+@pytest.mark.parametrize("server", ["charts/kept"], indirect=True)
+def test_a_chart_with_lookup_is_not_accused(server: ReplayServer, binary: str, clone: Path, tmp_path: Path) -> None:
+    _, report = _check(server, binary, clone, tmp_path)
+    assert (report["findings"], report["failures"]) == ([], [])
+
+
+def test_the_pins_of_a_known_chart_are_verified(binary: str, clone: Path, tmp_path: Path) -> None:
+    metadata = {"name": "web-rabbitmq", "namespace": "shop", "labels": {"helm.sh/chart": "rabbitmq-16.0.16"}}
+    data = {"rabbitmq-password": "++++++++", "rabbitmq-erlang-cookie": "++++++++"}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+    template = {"metadata": {"annotations": {"checksum/secret": "1" * 64}}}
+    workload = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": {"template": template}}
+    states = [{"desired": state, "live": state} for state in (secret, workload)]
+    _, _, t = one_app({"path": "charts/rabbitmq"}, resources=states)
+    with ReplayServer(t) as server:
+        _, report = _check(server, binary, clone, tmp_path)
+    (found,) = report["findings"]
+    verdicts = {fix["title"]: fix["verified"] for fix in found["fixes"] if fix["target"] == "helm-values"}
+    new = "Make Secret web-rabbitmq-pinned outside the chart and name it in"
+    assert verdicts == {
+        f'{new} "auth.existingErlangSecret" and "auth.existingPasswordSecret"': True,
+        'Give "auth.erlangCookie" and "auth.password" a fixed value': True,
+    }
+
+
+def test_a_checkout_without_helm_render_is_refused(clone: Path) -> None:
+    ran = run_argolint("check", "--snapshot", clone, "--checkout", clone)
+    assert ran.code == 2
+    assert "--checkout belongs to --helm-render" in ran.err
+
+
+def test_a_folder_that_is_no_checkout_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"--checkout .* is no Git checkout"):
+        open_checkouts([str(tmp_path)], "--checkout")
+    assert issubclass(HelmError, ArgolintError)
+
+
+# The gate
+
+
+def _running(path: str, kinds: Iterable[str], clone: Path) -> FixtureTransport:
+    """What runs is what main holds."""
+    revision = git(clone, "rev-parse", "main").strip()
+    return one_app(
+        {"path": path}, resources=[{"desired": _state(k), "live": _state(k)} for k in kinds], revision=revision
+    )[2]
+
+
+def _gate(t: FixtureTransport, binary: str, clone: Path, tmp_path: Path) -> tuple[Ran, dict[str, Any], list[str]]:
+    with ReplayServer(t) as server:
+        login = ("--server", server.address, "--plaintext", "--auth-token", server.token(timedelta(hours=1)))
+        wanted = ("--repo", REPO, "--base", "main", "--head", "change", "--checkout", clone, "--helm-render")
+        env = {"PATH": _path(binary, tmp_path)}
+        ran = run_argolint("gate", *login, *wanted, "-o", "json=report.json", cwd=tmp_path, env=env)
+        assert ran.code in (0, 1), ran.err
+        return ran, json.loads((tmp_path / "report.json").read_text()), server.seen
+
+
+def _branch(clone: Path, files: Mapping[str, str | None]) -> None:
+    git(clone, "checkout", "--quiet", "-b", "change")
+    commit(clone, files)
+    git(clone, "checkout", "--quiet", "main")
+
+
+def test_the_gate_renders_both_sides_here_and_names_what_the_change_starts_to_draw(
+    binary: str, clone: Path, tmp_path: Path
+) -> None:
+    commit(clone, {"charts/drawn/values.yaml": "auth: {password: fixed}\nreplicas: 1\nnote: ''\n"})
+    _branch(clone, {"charts/drawn/values.yaml": "auth: {password: ''}\nreplicas: 1\nnote: ''\n"})
+    _, report, seen = _gate(_running("charts/drawn", KINDS, clone), binary, clone, tmp_path)
+    told = [(f["rule"], f["confidence"], f["pointer"]) for f in report["findings"] if f["family"] == "nondeterminism"]
+    assert told == [("nondeterministic-secret", "proven", "/data/password")]
+    assert [path for path in seen if "/manifests" in path] == []
+
+
+def test_what_base_draws_already_is_not_the_authors(binary: str, clone: Path, tmp_path: Path) -> None:
+    _branch(clone, {"charts/drawn/values.yaml": "auth: {password: ''}\nreplicas: 2\nnote: ''\n"})
+    _, report, _ = _gate(_running("charts/drawn", KINDS, clone), binary, clone, tmp_path)
+    assert [f["message"] for f in report["findings"] if f["family"] == "nondeterminism"] == []
+    (app,) = report["gate"]["apps"]
+    changed = [(c["resource"]["kind"], [f["pointer"] for f in c["fields"]]) for c in app["changes"]]
+    assert changed == [("Deployment", ["/spec/replicas"])]
+
+
+def test_a_chart_that_breaks_at_head_alone_is_the_changes_failure(binary: str, clone: Path, tmp_path: Path) -> None:
+    _branch(clone, {"charts/kept/templates/fail.yaml": '{{ fail "a database is required" }}\n'})
+    ran, report, _ = _gate(_running("charts/kept", ["Secret"], clone), binary, clone, tmp_path)
+    assert ran.code == 1
+    assert [f["rule"] for f in report["findings"]] == ["comparison-error"]
+    assert "a database is required" in json.dumps(report["findings"])
+
+
+def test_helm_render_of_the_gate_needs_the_clone(tmp_path: Path) -> None:
+    ran = run_argolint("gate", "--repo", REPO, "--head", "change", "--helm-render", cwd=tmp_path)
+    assert ran.code == 2
+    assert "--helm-render renders from --checkout" in ran.err
