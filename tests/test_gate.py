@@ -312,6 +312,29 @@ def child(name: str, **metadata: Any) -> str:
     return json.dumps({**whole, "metadata": {"name": name, "namespace": "argocd", **metadata}})
 
 
+def test_a_finding_that_grows_worse_is_new(clone: Path) -> None:
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {
+            "minReplicas": 4,
+            "maxReplicas": 8,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        },
+    }
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"web/hpa.yaml": json.dumps(scaler), "apps/web.yaml": child("web")})
+    gate = Gate(clone, GitServer(clone))
+    git(clone, "switch", "--create", "heal", "--quiet")
+    healing = json.loads(child("web"))
+    healing["spec"]["syncPolicy"] = {"automated": {"prune": True, "selfHeal": True}}
+    commit(clone, {"apps/web.yaml": json.dumps(healing)})
+    assert gate("--head", "heal").code == 1
+    assert [(f["rule"], f["severity"]) for f in gate.report["findings"]] == [("autoscaler-replicas", "error")]
+    assert gate.report["gate"]["fixed"] == 0
+
+
 def test_an_application_that_its_parent_lets_go_takes_its_objects_along(clone: Path) -> None:
     finalizers = {"finalizers": ["resources-finalizer.argocd.argoproj.io"]}
     git(clone, "switch", "main", "--quiet")

@@ -14,7 +14,7 @@ from argolint.fleet import Fleet
 from argolint.gate.delta import Edited
 from argolint.gate.sides import Touched
 from argolint.gate.touched import Change
-from argolint.model import MISSING, AppRef, Failure, Finding, ResourceId, ResourceKey
+from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
 from argolint.suppress import Wishes
 from argolint.values import show
 
@@ -33,9 +33,9 @@ class Verdict:
 
     @property
     def new(self) -> tuple[Finding, ...]:
-        """Findings that base has not, in the order of every report; one that draws in another application is new to it."""
-        known = {fingerprint(f): _parties(f) for f in self.base.findings}
-        return tuple(f for f in self.head.findings if not _parties(f) <= known.get(fingerprint(f), frozenset()))
+        """Findings that base has not, in the order of every report; one that draws in another application or grows worse is new."""
+        known = {fingerprint(f): f for f in self.base.findings}
+        return tuple(f for f in self.head.findings if _adds(f, known.get(fingerprint(f))))
 
     @property
     def fixed(self) -> tuple[Finding, ...]:
@@ -64,6 +64,12 @@ class Verdict:
         refs = {t.ref for t in self.apps}
         known = {fingerprint(f) for f in self.head.findings} - {fingerprint(f) for f in self.new}
         return len({mark for f in self.base.findings if _parties(f) & refs and (mark := fingerprint(f)) in known})
+
+
+def _adds(finding: Finding, before: Finding | None) -> bool:
+    if before is None or not _parties(finding) <= _parties(before):
+        return True
+    return SEVERITIES.index(finding.severity or "info") > SEVERITIES.index(before.severity or "info")
 
 
 def _parties(finding: Finding) -> frozenset[AppRef]:
