@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -39,12 +39,19 @@ _SUBMODULE = "160000"
 def export(clone: Path, commit: str, into: Path) -> None:
     """Write the commit's files below `into`, which must not exist yet. Submodules are left out.
 
-    ExportError when the commit is not there, is too large, or holds a symlink out of the repository: Argo CD refuses it too
+    ExportError when the commit is not there, is too large, cannot be written, or holds a symlink out of the repository: Argo CD refuses it too
     (util/app/path/path.go, CheckOutOfBoundsSymlinks).
     """
     entries = list(_entries(clone, commit))
     if len(entries) > MAX_FILES or sum(e.size for e in entries) > MAX_BYTES:
         raise ExportError(f"{clone} at {commit[:12]} is larger than {MAX_FILES:,} files or {MAX_BYTES:,} bytes")
+    try:
+        _write(clone, commit, entries, into)
+    except OSError as error:
+        raise ExportError(f"cannot write {error.filename}: {error.strerror}") from None
+
+
+def _write(clone: Path, commit: str, entries: Sequence[_Entry], into: Path) -> None:
     into.mkdir(parents=True)
     links: list[tuple[Path, str]] = []
     with tempfile.TemporaryFile() as names, tempfile.TemporaryFile() as contents:

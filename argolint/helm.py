@@ -161,8 +161,8 @@ def _run(binary: str, command: tuple[str, ...], folder: Path, home: Path) -> str
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-    except OSError as error:
-        raise NotHereError(f"cannot run {binary}: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in an argument
+        raise NotHereError(f"cannot run {binary}: {error}") from None
     assert process.stdout is not None
     assert process.stderr is not None
     late = threading.Event()
@@ -187,7 +187,8 @@ def _run(binary: str, command: tuple[str, ...], folder: Path, home: Path) -> str
     if len(out) > MAX_BYTES or len(said[0]) > MAX_BYTES:
         raise HelmError(f"helm {command[0]} printed more than {MAX_BYTES:,} bytes")
     if process.returncode != 0:
-        told = said[0].decode("utf-8", "replace").replace(f"{folder}/", "").strip().removeprefix("Error: ")
+        told = said[0].decode("utf-8", "replace").strip().removeprefix("Error: ")
+        told = re.sub(rf"{re.escape(str(home.parent))}/[^/\s]+/", "", told)  # a temporary folder says nothing
         raise HelmError(told.rpartition("\nError: ")[2] or f"helm {command[0]} ended with {process.returncode}")
     return out.decode("utf-8", "replace")
 

@@ -23,7 +23,7 @@ from argolint import helm
 from argolint.app import App
 from argolint.checkout import Checkout, inside
 from argolint.errors import UsageError
-from argolint.exported import export
+from argolint.exported import ExportError, export
 from argolint.fleet import Fleet
 from argolint.gate.git import Git
 from argolint.helm import HelmError, NotHereError, Template
@@ -45,7 +45,7 @@ class LocalRenders:
     binary: str
     checkouts: tuple[Checkout, ...]
     scratch: Path
-    _trees: dict[tuple[Path, str], Path] = field(default_factory=dict, repr=False, compare=False)
+    _trees: dict[tuple[Path, str], Path | ExportError] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def covers(self, app: App) -> bool:
@@ -141,10 +141,19 @@ class LocalRenders:
         with self._lock:
             key = checkout.root, commit
             if key not in self._trees:
-                place = self.scratch / f"tree-{len(self._trees)}-{commit[:12]}"
-                export(checkout.root, commit, place)
-                self._trees[key] = place
-            return self._trees[key], commit
+                self._trees[key] = self._exported(checkout.root, commit)
+            found = self._trees[key]
+        if isinstance(found, ExportError):
+            raise found
+        return found, commit
+
+    def _exported(self, clone: Path, commit: str) -> Path | ExportError:
+        place = self.scratch / f"tree-{len(self._trees)}-{commit[:12]}"
+        try:
+            export(clone, commit, place)
+        except ExportError as error:
+            return error
+        return place
 
 
 def _only_ref(source: Object) -> bool:
@@ -158,7 +167,8 @@ def template_of(
 
     HelmError for a values file that is not there, is remote, or leads out of its repository.
     """
-    options: Object = source.get("helm") or {}
+    given = source.get("helm")
+    options: Object = given if isinstance(given, Mapping) else {}
     folder = inside("", str(source.get("path") or "")) or ""
     variables = _variables(app, source, commit)
     files = list(_values_files(options, folder, root, refs, variables))
@@ -170,8 +180,11 @@ def template_of(
         (bool(p.get("forceString")), str(p.get("name") or ""), _expanded(str(p.get("value") or ""), variables))
         for p in parameters
     ]
+    release = str(options.get("releaseName") or app.ref.name)
+    if "{{" in release:
+        raise HelmError(f"release name {release!r} is a template")  # helm would evaluate it
     set_file = {
-        str(p.get("name") or ""): _place(_expanded(str(p.get("path") or ""), variables), folder, root)
+        _key(str(p.get("name") or "")): _place(_expanded(str(p.get("path") or ""), variables), folder, root)
         for p in items(options, "fileParameters")
         if isinstance(p, Mapping)
     }
@@ -179,7 +192,7 @@ def template_of(
     return Template(
         root / folder,
         root,
-        str(options.get("releaseName") or app.ref.name),
+        release,
         str(options.get("namespace") or app.destination_namespace),
         str(options.get("kubeVersion") or fleet.kubernetes_version(app.cluster)),
         tuple(str(v) for v in versions),
@@ -213,6 +226,8 @@ def _values_files(
 
 def _place(path: str, folder: str, root: Path) -> Path:
     """A file of the repository; a path that begins with `/` counts from its top."""
+    if set(",\\\0") & set(path):
+        raise HelmError(f"{path!r} would be more than one file for helm")
     if "://" in path:
         raise NotHereError(f"{path} is remote, and nothing is downloaded")
     found = inside(folder, path)
@@ -221,8 +236,15 @@ def _place(path: str, folder: str, root: Path) -> Path:
     return root / found
 
 
+def _key(name: str) -> str:
+    """A key of --set-file. With a comma or an equals sign it would name another file too."""
+    if set(",=\\") & set(name):
+        raise HelmError(f"file parameter {name!r} would be more than one key for helm")
+    return name
+
+
 def _written(values: Any, place: Path) -> Path:
-    place.write_text(values if isinstance(values, str) else yaml.safe_dump(values, sort_keys=False), encoding="utf-8")
+    place.write_text(values if isinstance(values, str) else yaml.safe_dump(values, sort_keys=False), "utf-8", "replace")
     return place
 
 

@@ -151,6 +151,10 @@ def test_a_missing_values_file_is_an_error_unless_it_may_be_missing(local: Local
         ({"helm": {"valueFiles": ["$elsewhere/v.yaml"]}}, "is in no checkout"),
         ({"helm": {"fileParameters": [{"name": "note", "path": "../../../../etc/hostname"}]}}, "leads out of"),
         ({"path": "../charts"}, "leads out of the repository"),
+        ({"helm": {"valueFiles": ["x,/etc/hostname"]}}, "would be more than one file for helm"),
+        ({"helm": {"fileParameters": [{"name": "note", "path": r"x\\,note=/etc/hostname"}]}}, "more than one file"),
+        ({"helm": {"fileParameters": [{"name": "a=/etc/hostname,note", "path": "Chart.yaml"}]}}, "more than one key"),
+        ({"helm": {"releaseName": '{{ getHostByName "example.com" }}'}}, "is a template"),
         ({"targetRevision": "gone", "path": "charts/none"}, "there is no folder charts/none"),
     ],
 )
@@ -163,8 +167,9 @@ def test_a_link_out_of_the_repository_is_refused(local: LocalRenders, clone: Pat
     (tmp_path / "secret.txt").write_text("secret")
     (clone / "charts" / "drawn" / "templates" / "x.yaml").symlink_to("../../../../secret.txt")
     commit(clone, {"README": "link"})
-    with pytest.raises(ExportError, match=r"charts/drawn/templates/x\.yaml is a symlink that leads out"):
-        deployment_of(local, {})
+    for _ in range(2):
+        with pytest.raises(ExportError, match=r"charts/drawn/templates/x\.yaml is a symlink that leads out"):
+            deployment_of(local, {})
 
 
 def test_a_link_inside_the_repository_is_followed(local: LocalRenders, clone: Path) -> None:
@@ -366,6 +371,20 @@ def test_a_random_secret_is_proven_without_asking_the_server_for_a_render(
 def test_a_chart_with_lookup_is_not_accused(server: ReplayServer, binary: str, clone: Path, tmp_path: Path) -> None:
     _, report = _check(server, binary, clone, tmp_path)
     assert (report["findings"], report["failures"]) == ([], [])
+
+
+@pytest.mark.parametrize("server", ["charts/kept"], indirect=True)
+def test_what_cannot_be_rendered_here_makes_the_run_incomplete(
+    server: ReplayServer, binary: str, clone: Path, tmp_path: Path
+) -> None:
+    chart = (clone / "charts/kept/Chart.yaml").read_text()
+    remote = "dependencies: [{name: redis, version: 1.0.0, repository: 'https://charts.example.com'}]\n"
+    commit(clone, {"charts/kept/Chart.yaml": chart + remote})
+    ran, report = _check(server, binary, clone, tmp_path)
+    assert ran.code == 3
+    (failure,) = report["failures"]
+    assert (failure["stage"], failure["app"]["name"]) == ("helm-render", "web")
+    assert failure["hint"] == "vendor them: `helm dependency build`, and commit charts/"
 
 
 def test_the_pins_of_a_known_chart_are_verified(binary: str, clone: Path, tmp_path: Path) -> None:
