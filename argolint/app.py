@@ -480,6 +480,11 @@ class App:
         """Every object of the resource tree, the orphaned ones last; empty until the application is read."""
         return tuple(_nodes(self.tree, self.cluster))
 
+    def nodes_of(self, kind: str, group: str) -> Iterator[Node]:
+        """The objects of one kind; in a tree without any, no node is made."""
+        if any(isinstance(n, dict) and n.get("kind") == kind for n in items(self.tree, "nodes")):
+            yield from (n for n in self.nodes if (n.id.group, n.id.kind) == (group, kind))
+
     @cached_property
     def _nodes_by_uid(self) -> Mapping[str, Node]:
         return {n.uid: n for n in self.nodes if n.uid}

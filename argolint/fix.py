@@ -17,10 +17,10 @@ from argolint.app import App, Resource
 from argolint.compare import Comparison, Rules, Strategy
 from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
-from argolint.ignore import IgnoreRule, matches_object, without
+from argolint.ignore import IgnoreRule, matches, matches_object, without
 from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey
 from argolint.rule import Want
-from argolint.values import dig, get, split_pointer
+from argolint.values import annotations_of, dig, get, items, split_pointer
 
 Check = Callable[[App], Iterable[Finding]]
 """The finding's own rule, over another state of the application."""
@@ -209,7 +209,7 @@ def _pairs(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> Iterator[_Pair
         after = _patched(fix, app.raw)
         ignored = tuple(compare.rules_of(raw, fleet.settings).ignore for raw in (app.raw, after))
         for resource in app.resources:
-            if resource.live and resource.desired:
+            if _touchable(app.raw, after, ignored, resource) and resource.live and resource.desired:
                 ways = [
                     _way(raw, rules, resource.desired) for raw, rules in zip((app.raw, after), ignored, strict=True)
                 ]
@@ -226,6 +226,25 @@ def _pairs(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> Iterator[_Pair
     if masked and any(str(o.get("path", "")).startswith(("/data", "/stringData")) for o in fix.edit.content):
         raise _CannotReplay("Argo CD masks the data of Secrets")
     yield _pair(resource_, finding, app, fleet)
+
+
+def _touchable(before: Object, after: Object, ignored: Sequence[tuple[IgnoreRule, ...]], resource: Resource) -> bool:
+    """A cheap look before an object is decoded: some rule speaks of it, or the Application's other options change."""
+    if _way_of_all(after) != _way_of_all(before):
+        return True
+    names = resource.group, resource.kind, resource.namespace, resource.name
+    return any(_effective(rule) and matches(rule, *names) for rules in ignored for rule in rules)
+
+
+def _effective(rule: IgnoreRule) -> bool:
+    """False for the server's own rule that ignores every `/status`."""
+    return bool(rule.jq_paths or rule.managers or set(rule.json_pointers) - {"/status"})
+
+
+def _way_of_all(raw: Object) -> tuple[object, ...]:
+    """What the Application says about comparing and syncing all of its objects, respected ignore rules aside."""
+    options = set(items(raw, "spec", "syncPolicy", "syncOptions")) - {"RespectIgnoreDifferences=true"}
+    return options, annotations_of(raw)
 
 
 def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet) -> _Pair:
@@ -246,7 +265,7 @@ def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet) -> _Pair
 def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object) -> tuple[object, ...]:
     """All that the Application says about comparing and syncing this object. To respect `/status` alone means nothing."""
     own = {replace(rule, origin="") for rule in rules if matches_object(rule, desired)}
-    effective = any(rule.jq_paths or rule.managers or set(rule.json_pointers) - {"/status"} for rule in own)
+    effective = any(_effective(rule) for rule in own)
     return (
         own,
         compare.strategy_of(raw, desired),

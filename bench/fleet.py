@@ -25,6 +25,8 @@ KINDS = (
     ("policy", "v1", "PodDisruptionBudget"),
     ("batch", "v1", "CronJob"),
 )
+DELICATE = ("HorizontalPodAutoscaler", "PodDisruptionBudget")
+"""Kinds for which an application is read although it is Synced and Healthy; half of the templates have them."""
 TEMPLATES = 20
 RESOURCES = 50
 NOW = "2026-01-01T12:00:00Z"
@@ -140,6 +142,8 @@ def _application(n: int) -> dict[str, Any]:
 def _objects(template: int) -> Iterator[tuple[str, str, str, str]]:
     for index in range(RESOURCES):
         group, version, kind = KINDS[index % len(KINDS)]
+        if kind in DELICATE and template % 2:
+            group, version, kind = KINDS[0]
         yield group, version, kind, f"part-{template}-{index}"
 
 

@@ -34,10 +34,11 @@ def reads(app: App, fleet: Fleet) -> bool:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object."""
-    for resource in app.resources:
+    told = (*entries(app), *server_entries(app, fleet))
+    for resource in app.resources if told else ():
         changes = tuple(
             change
-            for entry in (*entries(app), *server_entries(app, fleet))
+            for entry in told
             if resource in selected(app, entry)
             for change in hidden_changes(app, fleet, resource, entry)
             if _lost(app, resource, change)

@@ -29,7 +29,7 @@ _REFUSED = ("resourceversion", "metadata.uid", "precondition failed", "the objec
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object, with all such fields."""
     for resource in app.resources:
-        if not (resource.modified or any(resource.mentions(f'"{name}"', "desired") for name in _SERVER_SET)):
+        if not (resource.modified or resource.missing):
             continue
         fields = tuple(join_pointer("metadata", name) for name in _SERVER_SET if _holds(resource, name))
         status = tuple(c for c in resource.changes if c.pointer == "/status" or c.pointer.startswith("/status/"))

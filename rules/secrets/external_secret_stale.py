@@ -38,6 +38,8 @@ class Options:
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each ExternalSecret whose refresh is overdue."""
+    if not any(es.external_secrets(app)):
+        return
     version = version_of(app, fleet)
     for resource in es.external_secrets(app):
         live = resource.live

@@ -30,6 +30,8 @@ WAVE = "argocd.argoproj.io/sync-wave"
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each pair in the wrong order."""
+    if not any(es.external_secrets(app)):
+        return
     workloads = [
         (r, es.secrets_used_by(r.desired))
         for r in app.resources
