@@ -56,7 +56,10 @@ def main() -> int:
     wanted = pages()
     if "--check" in sys.argv:
         have = {p.name: p.read_text(encoding="utf-8") for p in FOLDER.glob("*.md")}
-        return int(have != wanted)
+        stale = sorted(n for n in have.keys() | wanted.keys() if have.get(n) != wanted.get(n))
+        for name in stale:
+            sys.stderr.write(f"docs/rules/{name} is not current: run `make docs`\n")
+        return int(bool(stale))
     for old in FOLDER.glob("*.md"):
         old.unlink()
     for name, text in wanted.items():

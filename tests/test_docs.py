@@ -1,0 +1,45 @@
+"""The documentation is current, and docs/add-a-rule.md works as it is written."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from argolint import testing
+from argolint.plugins import load_rules
+from tests.conftest import ROOT
+
+
+def test_the_rules_pages_are_those_of_the_docstrings() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/docs.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_rule_of_the_tutorial_finds_what_its_fixture_expects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / "add-a-rule.md").read_text(encoding="utf-8")
+    blocks = dict(re.findall(r"```(python|yaml)\n(.*?)```", text, re.DOTALL))
+    package = tmp_path / "tutorial_rules"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "scaled_to_zero.py").write_text(blocks["python"], encoding="utf-8")
+    fixture = tmp_path / "bad-zero.yaml"
+    fixture.write_text(blocks["yaml"], encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    rule = importlib.import_module("tutorial_rules.scaled_to_zero").RULE
+    assert f"rules/{rule.family}/{rule.id.replace('-', '_')}.py" in text
+    assert f"tests/rules/{rule.id}/{fixture.name}" in text
+
+    read = testing.load_fixture(fixture)
+    found = testing.check(read, [*load_rules().values(), rule])
+
+    assert read.expected
+    assert testing.mismatches(found, rule.id, read.expected) == []
