@@ -12,7 +12,7 @@ import logging
 import threading
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class AppResult:
-    """What inspecting one application gave; plain data that a shard can carry."""
+    """What inspecting one application gave; plain data that a shard can carry.
+
+    `beside` says that it was not asked for: it shares objects with one that was, and only its facts count.
+    """
 
     ref: AppRef
     resources: int = 0
@@ -73,6 +76,7 @@ class AppResult:
     facts: tuple[tuple[str, Fact], ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[Note, ...] = ()
+    beside: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,8 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     settings: Object = optional("settings", argocd.settings, {})
     version: str = optional("version", argocd.version, "")
     projects: tuple[Object, ...] = optional("projects", argocd.projects, ())
-    raw_apps = _named(_list(t, projects, failures), failures)
+    remarks: list[str] = []
+    raw_apps = _named(_list(t, projects, failures, remarks), failures)
     clusters = {str(c.get("server", "")).rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
     by_name = {str(c.get("name", "")): server for server, c in clusters.items()}
     server = str(settings.get("url") or t.server).rstrip("/")
@@ -131,17 +136,21 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
         clusters,
         optional("repositories", argocd.repositories, ()),
         optional("applicationsets", argocd.application_sets, ()),
+        tuple(remarks),
     )
     return fleet, tuple(failures)
 
 
-def _list(t: Transport, projects: Sequence[Object], failures: list[Failure]) -> Iterable[Object]:
+def _list(t: Transport, projects: Sequence[Object], failures: list[Failure], remarks: list[str]) -> Iterable[Object]:
     """The application list; project by project when it is over the server's message limit (429)."""
     try:
         return argocd.applications(t)
     except ApiError as error:
         if error.status != 429 or not projects:
             raise
+    remarks.append(
+        "The list of all applications is over the server's message limit, so it was read project by project."
+    )
     found: list[Object] = []
     for name in sorted(str(dig(p, "metadata", "name")) for p in projects):
         try:
@@ -166,17 +175,21 @@ def _named(found: Iterable[Object], failures: list[Failure]) -> Iterator[Object]
 
 def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done, total: None) -> Iterator[AppResult]:
     """One result an application of this shard, in no particular order."""
-    apps = [a for a in fleet.apps if plan.wanted(a, fleet) and _in_shard(a.ref, plan.shard)]
+    wanted = {a.ref for a in fleet.apps if plan.wanted(a, fleet)}
+    beside = _beside(wanted, fleet)
+    apps = [a for a in fleet.apps if a.ref in wanted | beside and _in_shard(a.ref, plan.shard)]
     done = 0
     ended: list[AuthError] = []
 
     def task(app: App) -> AppResult:
         if not ended:
             try:
-                return examine(t, app, fleet, plan)
+                result = examine(t, app, fleet, plan)
+                return replace(result, findings=(), notes=(), beside=True) if app.ref in beside else result
             except AuthError as error:
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept
-        return AppResult(app.ref, failures=(Failure("login", ended[0].message, ended[0].hint, app.ref),))
+        told = (Failure("login", ended[0].message, ended[0].hint, app.ref),)
+        return AppResult(app.ref, failures=told, beside=app.ref in beside)
 
     with ThreadPoolExecutor(max_workers=plan.workers, thread_name_prefix="argolint") as pool:
         pending: set[Future[AppResult]] = set()
@@ -197,6 +210,18 @@ def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done
         finally:
             for future in pending:
                 future.cancel()
+
+
+_BESIDE = 8
+"""How many claimants of one object are looked at beside those that were asked for."""
+
+
+def _beside(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:
+    """Applications that share objects with the wanted ones: only their facts count, for what is told of the wanted ones."""
+    if len(wanted) == len(fleet.apps):
+        return frozenset()
+    keys = {key for ref in wanted for key in fleet.contests.get(ref, ())}
+    return frozenset(ref for key in keys for ref in fleet.contested[key][:_BESIDE] if ref not in wanted)
 
 
 def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
@@ -432,7 +457,9 @@ def source_of(app: App) -> Source | None:
 def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
     """Bring the applications' results together: fleet-wide rules speak, and each symptom keeps its best explanation."""
     ordered = sorted(results, key=lambda r: r.ref)
-    findings = [f for r in ordered for f in r.findings]
+    wanted = [r for r in ordered if not r.beside]
+    refs = {r.ref for r in wanted}
+    findings = [f for r in wanted for f in r.findings]
     failures = [f for r in ordered for f in r.failures]
     groups: dict[tuple[str, str], list[Fact]] = defaultdict(list)
     for result in ordered:
@@ -447,6 +474,7 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
                 for stamped in (
                     _stamp(f, chosen, None, key) for f in (chosen.rule.join or _nothing)(key, facts, chosen.options)
                 )
+                if refs & _apps_of(stamped)
             ]
         except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(_crash(chosen.rule, None, "join", error))
@@ -456,8 +484,8 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
         tuple(
             sorted(failures, key=lambda f: (f.app is not None, f.app or AppRef("", ""), f.stage, f.rule or "", f.error))
         ),
-        tuple(r.ref for r in ordered),
-        sum(r.resources for r in ordered),
+        tuple(r.ref for r in wanted),
+        sum(r.resources for r in wanted),
         tuple(sorted((n for r in ordered for n in r.notes), key=lambda n: (n.app, str(n.resource), n.rule))),
     )
 

@@ -25,6 +25,7 @@ class Fleet:
     server     the Argo CD's own URL (settings.url, else where we connected)
     version    such as v3.5.1; `at_least` compares
     settings   /api/v1/settings
+    remarks    what the user should know of how the fleet was read
     """
 
     server: str
@@ -35,6 +36,7 @@ class Fleet:
     clusters: Mapping[str, Object] = field(default_factory=dict)
     repositories: tuple[Object, ...] = ()
     application_sets: tuple[Object, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @cached_property
     def by_ref(self) -> Mapping[AppRef, App]:

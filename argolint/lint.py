@@ -33,6 +33,7 @@ class Part(msgspec.Struct, frozen=True):
     results: tuple[AppResult, ...]
     failures: tuple[Failure, ...]
     stats: report.Stats = report.Stats()
+    remarks: tuple[str, ...] = ()
 
 
 def collect(
@@ -52,6 +53,7 @@ def collect(
         tuple(c.rule.id for c in plan.rules),
         tuple(results),
         failures,
+        remarks=fleet.remarks,
     )
 
 
@@ -78,6 +80,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
         shard=(1, 1),
         started_at=min(p.started_at for _, p in parts),
         results=tuple(sorted((r for _, p in parts for r in p.results), key=lambda r: r.ref)),
+        remarks=tuple(dict.fromkeys(r for _, p in parts for r in p.remarks)),
         failures=tuple(dict.fromkeys(f for _, p in parts for f in p.failures)),
         stats=report.Stats(
             sum(p.stats.requests for _, p in parts),

@@ -180,10 +180,20 @@ class Report(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     failures: tuple[Failure, ...] = ()
     stats: Stats = Stats()
+    remarks: tuple[str, ...] = ()
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
 
 
-def build(outcome: Outcome, *, server: str, version: str, started_at: str, stats: Stats, tool_version: str) -> Report:
+def build(
+    outcome: Outcome,
+    *,
+    server: str,
+    version: str,
+    started_at: str,
+    stats: Stats,
+    tool_version: str,
+    remarks: tuple[str, ...] = (),
+) -> Report:
     """The report of a run. Findings of one fingerprint are one finding: the first in order."""
     findings = tuple({f.fingerprint: f for f in reversed([finding(f) for f in outcome.findings])}.values())[::-1]
     return Report(
@@ -196,6 +206,7 @@ def build(outcome: Outcome, *, server: str, version: str, started_at: str, stats
         findings,
         tuple(_failure(f) for f in outcome.failures),
         stats,
+        remarks,
     )
 
 

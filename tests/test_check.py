@@ -14,6 +14,8 @@ import pytest
 
 from argolint import report
 from argolint.cli import COMMANDS
+from argolint.replay import Faults, ReplayServer
+from argolint.snapshot import SnapshotTransport
 from tests.conftest import PHASES, RECORDINGS, recording, run_argolint
 
 
@@ -222,3 +224,31 @@ def test_merged_shards_are_the_report_of_a_plain_run(tmp_path: Path) -> None:
     broken = run_argolint("merge", files[0], files[2])
     assert (broken.code, broken.out) == (2, "")
     assert "shard 2 of 3 is missing" in broken.err
+
+
+def test_one_application_is_told_of_its_shared_objects_as_the_whole_fleet_is() -> None:
+    """Who else claims an object, and whether the contents differ, cannot hang on which applications were asked for."""
+    phase = recording("harbourline/2-after-mutate")
+    whole = json.loads(run_argolint("check", "--snapshot", phase, "--select", "shared-resource", "-o", "json").out)
+    name = whole["findings"][0]["related"][0]["app"]["name"]
+    alone = json.loads(
+        run_argolint("check", name, "--snapshot", phase, "--select", "shared-resource", "-o", "json").out
+    )
+    assert alone["summary"]["apps"] == 1
+    assert alone["findings"] == [
+        f for f in whole["findings"] if name in {f["app"]["name"], *(r["app"]["name"] for r in f["related"])}
+    ]
+    assert alone["findings"]
+
+
+def test_a_list_over_the_message_limit_is_read_project_by_project_and_said_so() -> None:
+    phase = recording("harbourline/2-after-mutate")
+    with ReplayServer(SnapshotTransport([phase]), faults=Faults(too_big=True)) as server:
+        login = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        parts = json.loads(run_argolint("check", *login, "-o", "json").out)
+        text = run_argolint("check", *login, "-q").out
+    whole = json.loads(run_argolint("check", "--snapshot", phase, "-o", "json").out)
+    assert parts["findings"] == whole["findings"]
+    assert parts["complete"]
+    assert "over the server's message limit, so it was read project by project" in text
+    assert whole["remarks"] == []

@@ -394,6 +394,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
         started_at=part.started_at,
         stats=part.stats,
         tool_version=__version__,
+        remarks=part.remarks,
     )
 
 

@@ -32,6 +32,8 @@ def render(report: Report, style: Style) -> str:
         lines += _failure(failures, style)
     if report.failures:
         lines.append("")
+    for remark in report.remarks:
+        lines += wrapped(plain(remark), style)
     if report.gate:
         lines += _gate(report.gate, style)
     lines.append(_summary(report, style))
