@@ -20,7 +20,7 @@ from argolint.fleet import Fleet
 from argolint.ignore import IgnoreRule, matches, matches_object, without
 from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey
 from argolint.rule import Want
-from argolint.values import annotations_of, dig, get, items, split_pointer
+from argolint.values import annotations_of, dig, get, items, mapping, split_pointer
 
 Check = Callable[[App], Iterable[Finding]]
 """The finding's own rule, over another state of the application."""
@@ -357,7 +357,7 @@ def _patched(fix: Fix, document: Object) -> Any:
 
 
 def _identity(obj: Object) -> tuple[Json, ...]:
-    metadata = obj.get("metadata") or {}
+    metadata = mapping(obj, "metadata")
     return obj.get("apiVersion"), obj.get("kind"), metadata.get("namespace"), metadata.get("name")
 
 

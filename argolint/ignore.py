@@ -261,9 +261,9 @@ def trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple
     """Both objects without the fields that a trusted manager owns and that the two hold with different values."""
     managers = {m for rule in rules if rule.managers and matches_object(rule, desired) for m in rule.managers}
     left, right = live, desired
-    for entry in (live.get("metadata") or {}).get("managedFields") or () if managers else ():
-        if entry.get("manager") in managers:
-            for here, there in _disputed(entry.get("fieldsV1") or {}, live, desired):
+    for entry in maps(live, "metadata", "managedFields") if managers else ():
+        if text_at(entry, "manager") in managers:
+            for here, there in _disputed(mapping(entry, "fieldsV1"), live, desired):
                 left, right = without(left, here), without(right, there)
     return left, right
 
@@ -275,7 +275,7 @@ def _disputed(fields: Object, live: Json, desired: Json, at: tuple[str, str] = (
         if here is None or there is None:
             continue
         pointers = (at[0] + join_pointer(here), at[1] + join_pointer(there))
-        if below:
+        if below and isinstance(below, dict):
             yield from _disputed(below, live[here], desired[there], pointers)
         elif live[here] != desired[there]:
             yield pointers
@@ -289,12 +289,20 @@ def locate(node: Json, step: str) -> Any:
     if not isinstance(node, list):
         return None
     if kind == "i":
-        return int(text) if int(text) < len(node) else None
-    wanted = json.loads(text)
+        return int(text) if text.isdigit() and int(text) < len(node) else None
+    try:
+        wanted = json.loads(text)
+    except ValueError:
+        return None
     for index, item in enumerate(node):
         if kind == "v" and item == wanted:
             return index
-        if kind == "k" and isinstance(item, dict) and all(_key(item, k) == v for k, v in wanted.items()):
+        if (
+            kind == "k"
+            and isinstance(item, dict)
+            and isinstance(wanted, dict)
+            and all(_key(item, k) == v for k, v in wanted.items())
+        ):
             return index
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from collections.abc import Mapping
@@ -89,4 +90,11 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader left; there is nobody to tell
         code = 0
+    except OSError as error:  # what a command foresees it tells better; this is a full disk or a lost terminal
+        where = f" {error.filename}" if error.filename else ""
+        click.echo(f"argolint: cannot read or write{where}: {error.strerror or error}", err=True)
+        click.echo("  → check the space left, and the rights there", err=True)
+        code = 2
+        with contextlib.suppress(OSError):
+            sys.stdout.close()  # what it still holds cannot be written: not once more at exit
     sys.exit(code if isinstance(code, int) else 0)

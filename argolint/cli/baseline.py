@@ -46,8 +46,9 @@ def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
             raise UsageError(f"{file} is a baseline of {old.server}, and this is {fresh.server}", "name the right file")
         gone = {a.fingerprint for a in suppress.stale(old, [a.fingerprint for a in fresh.findings])}
         fresh = msgspec.structs.replace(old, findings=tuple(a for a in old.findings if a.fingerprint not in gone))
+        reporters.put(file, suppress.baseline_text(fresh))
         click.echo(f"{file}: {len(gone)} entries dropped, {len(fresh.findings)} kept", err=True)
     else:
+        reporters.put(file, suppress.baseline_text(fresh))
         click.echo(f"{file}: {len(fresh.findings)} findings accepted", err=True)
-    reporters.put(file, suppress.baseline_text(fresh))
     return 0

@@ -412,6 +412,11 @@ def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
             f"there is no application {missing[0]!r} on {part.server}, or the account may not see it",
             "`argocd app list` shows what it may see",
         )
+    if not part.results and run.selection != Selection(tuple(names)):
+        raise UsageError(
+            f"no application of {part.server} fits this selection, or the account may not see it",
+            "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
+        )
     return publish(conclude(part, run), run)
 
 

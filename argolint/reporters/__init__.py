@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import shutil
@@ -61,6 +62,8 @@ def parse_outputs(texts: Sequence[str]) -> tuple[Output, ...]:
         output = Output(name, Path(file) if file else None)
         if output.file is not None and not output.file.absolute().parent.is_dir():
             raise UsageError(f"-o {text}: the folder {output.file.parent} does not exist", "make it first")
+        if output.file is not None and output.file.is_dir():
+            raise UsageError(f"-o {text}: {output.file} is a directory", "name a file in it")
         if output.file in [o.file for o in found]:
             raise UsageError(f"-o {text}: two reports cannot go to one place", "name a file: -o FORMAT=FILE")
         found.append(output)
@@ -79,7 +82,7 @@ def put(file: Path | None, text: str) -> None:
     A device, a pipe or a link is written through: replacing one would put a plain file in the place of /dev/null.
     """
     if file is None:
-        sys.stdout.write(text)
+        sys.stdout.write(text.encode(sys.stdout.encoding or "utf-8", "replace").decode(sys.stdout.encoding or "utf-8"))
         sys.stdout.flush()
         return
     part = file.with_name(file.name + ".part")
@@ -90,7 +93,8 @@ def put(file: Path | None, text: str) -> None:
         part.write_text(text, encoding="utf-8")
         part.replace(file)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a read-only file system refuses even to remove what is not there
+            part.unlink(missing_ok=True)
         raise UsageError(f"cannot write {file}: {error.strerror}", "check the path and its rights") from None
 
 

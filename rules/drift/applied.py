@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare, managed_fields
 from argolint.operations import awaits_sync
-from argolint.values import dig, get, items, join_pointer, split_pointer
+from argolint.values import dig, get, items, join_pointer, maps, split_pointer
 
 from .defaults import is_custom
 
@@ -38,8 +38,8 @@ def settled(app: App) -> bool:
     if operation is not None and operation.phase == "Succeeded" and operation.revisions == app.revisions:
         synced, compared = _sources(operation.raw.get("syncResult")), _sources(dig(app.status, "sync", "comparedTo"))
         return bool(not synced or synced == (compared or synced))
-    latest = items(app.status, "history")[-1:]
-    return any(tuple(entry.get("revisions") or (entry.get("revision"),)) == app.revisions for entry in latest)
+    latest = maps(app.status, "history")[-1:]
+    return any((items(entry, "revisions") or (entry.get("revision"),)) == app.revisions for entry in latest)
 
 
 def _sources(told: object) -> Json:

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
-from argolint.values import annotations_of, dig, excerpt, items, parse_time
+from argolint.values import annotations_of, excerpt, mapping, maps, parse_time
 
 from ._age import Patience, overdue
 
@@ -52,7 +52,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 
 def _conditions(hpa: Resource) -> tuple[Object, ...]:
-    found = items(hpa.live, "status", "conditions")
+    found = maps(hpa.live, "status", "conditions")
     text = annotations_of(hpa.live).get(_V1_CONDITIONS)
     if found or not text:
         return found
@@ -77,7 +77,7 @@ def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Findin
 
 def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
     missing = _NO_REQUEST.search(message)
-    target = dig(hpa.live, "spec", "scaleTargetRef") or {}
+    target = mapping(hpa.live, "spec", "scaleTargetRef")
     workload = f"{target.get('kind', 'workload')} {hpa.namespace}/{target.get('name', '')}"
     if missing:
         yield Fix(

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
-from argolint.values import dig
+from argolint.values import dig, mapping, number_at
 
 _KINDS = ("StatefulSet", "DaemonSet")
 
@@ -38,21 +38,21 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _old(resource: Resource) -> tuple[int, int]:
     """(pods of an older revision, pods wanted), by the object's own status."""
-    status = dig(resource.live, "status") or {}
+    status = mapping(resource.live, "status")
     if resource.kind == "DaemonSet":
-        total = int(status.get("desiredNumberScheduled") or 0)
-        return total - int(status.get("updatedNumberScheduled") or 0), total
-    total = int(status.get("replicas") or 0)
+        total = number_at(status, "desiredNumberScheduled")
+        return total - number_at(status, "updatedNumberScheduled"), total
+    total = number_at(status, "replicas")
     current, update = status.get("currentRevision"), status.get("updateRevision")
     if not update or current == update:
         return 0, total
-    return total - int(status.get("updatedReplicas") or 0), total
+    return total - number_at(status, "updatedReplicas"), total
 
 
 def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
     in_git = dig(resource.desired, "spec", "updateStrategy", "type") == "OnDelete"
     namespace = f"-n {resource.namespace} " if resource.namespace else ""
-    labels = dig(resource.live, "spec", "selector", "matchLabels") or {}
+    labels = mapping(resource.live, "spec", "selector", "matchLabels")
     selector = ",".join(f"{k}={v}" for k, v in sorted(labels.items()))
     patch = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "RollingUpdate"}}]
     return Finding(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from argolint import App, Fleet, Resource
 from argolint.model import Confidence
-from argolint.values import dig, join_pointer, split_pointer
+from argolint.values import dig, join_pointer, mapping, split_pointer
 
 from . import catalogue, charts
 from .catalogue import Item
@@ -76,7 +76,7 @@ def by_knowledge(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[S
     for resource in app.of_kind("Secret", ""):
         if resource.hook or not own(app, fleet, resource) or not resource.desired_known:
             continue
-        keys = set(dig(resource.desired or {}, "data") or ()) | set(dig(resource.desired or {}, "stringData") or ())
+        keys = set(mapping(resource.desired, "data")) | set(mapping(resource.desired, "stringData"))
         for key in sorted(keys):
             pointer = "/data" + join_pointer(key)
             release, item = item_at(app, resource, pointer, known)

@@ -75,7 +75,7 @@ def checksums(app: App) -> Mapping[str, list[tuple[Resource, str]]]:
     for resource in app.resources:
         if resource.hook or resource.kind not in WORKLOADS:
             continue
-        for key, value in (dig(resource.desired or {}, "spec", "template", "metadata", "annotations") or {}).items():
+        for key, value in annotations_of(dig(resource.desired, "spec", "template")).items():
             if isinstance(value, str) and is_checksum(key, value):
                 found[key].append((resource, value))
     return found

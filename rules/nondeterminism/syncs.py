@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Change, Object, Resource, Writer
-from argolint.values import annotations_of, dig, items, labels_of, mapping, parse_time, text_at
+from argolint.values import annotations_of, dig, items, labels_of, mapping, maps, parse_time, text_at
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,7 @@ def rewritten(app: App, resource: Resource) -> bool:
 
 
 def _sources(node: Object) -> tuple[Object, ...]:
-    several = items(node, "sources")
-    one = node.get("source") or {}
+    several, one = maps(node, "sources"), mapping(node, "source")
     return several or ((one,) if one.get("repoURL") else ())
 
 
@@ -108,8 +107,8 @@ def _first_deployed(app: App) -> datetime | None:
     """When the revision that is compared now was first synced, from the history."""
     starts = [
         parse_time(h.get("deployStartedAt") or h.get("deployedAt"))
-        for h in items(app.status, "history")
-        if tuple(h.get("revisions") or (h.get("revision"),)) == app.revisions
+        for h in maps(app.status, "history")
+        if (items(h, "revisions") or (h.get("revision"),)) == app.revisions
     ]
     return min((s for s in starts if s is not None), default=None)
 
@@ -133,7 +132,7 @@ def _written(resource: Resource) -> datetime | None:
     """When Argo CD last changed the live object."""
     times = [
         parse_time(entry.get("time"))
-        for entry in items(resource.live, "metadata", "managedFields")
-        if entry.get("manager") in _SYNCERS
+        for entry in maps(resource.live, "metadata", "managedFields")
+        if text_at(entry, "manager") in _SYNCERS
     ]
     return max((t for t in times if t is not None), default=None)

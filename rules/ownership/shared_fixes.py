@@ -11,7 +11,7 @@ import yaml
 
 from argolint import Edit, Fix, Json
 from argolint.model import FixTarget
-from argolint.values import annotations_of
+from argolint.values import annotations_of, items
 
 from . import handover
 from .sharing import Party, Shared, enumerated
@@ -169,7 +169,7 @@ def _manifest(shared: Shared) -> str:
     metadata.setdefault("annotations", {})["argocd.argoproj.io/sync-wave"] = "0"
     merged = _MERGED.get(shared.id.kind)
     if merged:
-        rows = [row for content in contents.values() for row in content.get(merged) or ()]
+        rows = [row for content in contents.values() for row in items(content, merged)]
         made[merged] = [row for number, row in enumerate(rows) if row not in rows[:number]]
     head = {k: made.pop(k) for k in ("apiVersion", "kind", "metadata") if k in made}
     return str(yaml.safe_dump(head | made, sort_keys=False, width=1000, allow_unicode=True))

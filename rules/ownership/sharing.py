@@ -9,7 +9,7 @@ from typing import Any
 
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
 from argolint.diff import differences
-from argolint.values import annotations_of, dig, get
+from argolint.values import annotations_of, dig, get, mapping
 
 from ..nondeterminism.charts import Release  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .switches import switches
@@ -264,10 +264,10 @@ def _content(desired: Object | None, fleet: Fleet) -> Json:
     """The manifest without tracking data and status; of a Secret the keys alone."""
     if desired is None:
         return None
-    metadata: dict[str, Any] = dict(desired.get("metadata") or {})
-    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in _NOT_CONTENT}
+    metadata: dict[str, Any] = dict(mapping(desired, "metadata"))
+    annotations = {k: v for k, v in mapping(metadata, "annotations").items() if k not in _NOT_CONTENT}
     ours = fleet.label_key if "label" in fleet.tracking_method else ""
-    labels = {k: v for k, v in (metadata.get("labels") or {}).items() if k != ours}
+    labels = {k: v for k, v in mapping(metadata, "labels").items() if k != ours}
     for name, kept in (("annotations", annotations), ("labels", labels)):
         metadata.pop(name, None)
         if kept:

@@ -43,7 +43,7 @@ from argolint import (
     managed_fields,
 )
 from argolint.diff import differences
-from argolint.values import dig, get, items, show
+from argolint.values import dig, get, items, maps, show, text_at
 
 from ._options import on_application
 
@@ -116,8 +116,8 @@ def _told(app: App) -> int:
 def _healed(app: App) -> tuple[Resource, ...]:
     """The objects of the last partial sync, which names no namespace where it is the destination's."""
     named = {
-        (r.get("group") or "", r.get("kind") or "", r.get("namespace") or "", r.get("name") or "")
-        for r in items(dig(app.operation.raw if app.operation else None, "operation", "sync"), "resources")
+        (text_at(r, "group"), text_at(r, "kind"), text_at(r, "namespace"), text_at(r, "name"))
+        for r in maps(app.operation.raw if app.operation else None, "operation", "sync", "resources")
     }
     found = [
         r for r in app.resources if {(r.group, r.kind, r.namespace, r.name), (r.group, r.kind, "", r.name)} & named

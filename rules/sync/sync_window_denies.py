@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom, Want
 from argolint.operations import awaits_sync
-from argolint.values import items, parse_duration
+from argolint.values import items, maps, parse_duration, text_at
 
 from ._cron import Cron, parse
 
@@ -68,8 +68,10 @@ def _waits(app: App) -> bool:
 
 def _zones(fleet: Fleet, app: App) -> dict[tuple[str, str, str], str]:
     """Time zones by (kind, schedule, duration): the answer about the application leaves them out."""
-    windows = items(fleet.projects.get(app.ref.project), "spec", "syncWindows")
-    return {(w.get("kind", ""), w.get("schedule", ""), w.get("duration", "")): w.get("timeZone") or "" for w in windows}
+    windows = maps(fleet.projects.get(app.ref.project), "spec", "syncWindows")
+    return {
+        (text_at(w, "kind"), text_at(w, "schedule"), text_at(w, "duration")): text_at(w, "timeZone") for w in windows
+    }
 
 
 def _window(raw: Object, zones: dict[tuple[str, str, str], str]) -> _Window | None:
