@@ -231,6 +231,8 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | 
         reason = str(body.get("message") or body.get("error") or "") if isinstance(body, dict) else ""
     except msgspec.MsgspecError:
         reason = answer.body[:200].decode("utf-8", "replace").strip()
+    if answer.status == 401 and reason == _NO_SESSION:
+        return AuthError(f"{t.server} asks for a token, and none was sent that it can read", _LOGIN)
     if answer.status == 401:
         return AuthError(f"{t.server} does not accept the token: {reason or 'no reason given'}", _LOGIN)
     hint = ""
@@ -248,5 +250,8 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | 
         hint = "the answer is over the server's message limit (ARGOCD_GRPC_MAX_SIZE_MB); pass --project to read less"
     return ApiError(f"{path}: {answer.status} {reason}".rstrip(), hint, status=answer.status, reason=reason)
 
+
+_NO_SESSION = "no session information"
+"""The server's words for a request without a token, or with one that is no JWT (server/server.go)."""
 
 _LOGIN = "log in anew with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one"

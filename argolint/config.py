@@ -83,7 +83,7 @@ class Loaded:
 
 def load(file: Path | None) -> Loaded:
     """The named file, else `.argolint.yaml` here if there is one, else the defaults."""
-    if file is None and not DEFAULT_FILE.is_file():
+    if file is None and not DEFAULT_FILE.exists():
         return Loaded(Config())
     path = file or DEFAULT_FILE
     try:

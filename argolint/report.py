@@ -287,7 +287,7 @@ def finding(f: model.Finding) -> Finding:
         severity=f.severity or "warning",
         confidence=f.confidence,
         app=app(f.at.app),
-        message=f.message,
+        message=" ".join(f.message.splitlines()),  # a value from Git may hold line breaks; a message is one line
         docs=DOCS + f.rule,
         fingerprint=fingerprint(f),
         cause=f.cause,

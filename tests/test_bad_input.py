@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from argolint import config, engine, lint, suppress
+from argolint import config, engine, lint, suppress, testing
 from argolint.cli.demo import RECORDING
 from argolint.plugins import load_rules
 from argolint.snapshot import SnapshotTransport
@@ -106,3 +106,15 @@ def test_a_selection_that_fits_nothing_is_no_clean_run() -> None:
     ran = run_argolint("check", "--snapshot", RECORDING, "--project", "no-such-project")
     assert (ran.code, ran.out) == (2, "")
     assert "no application of" in ran.err
+
+
+def test_a_message_is_one_line_whatever_a_revision_holds() -> None:
+    app = {"name": "web", "spec": {"source": {"targetRevision": "main\n::error::x"}}}
+    twin = {**app, "name": "web-2"}
+    found = testing.check(
+        testing.Fixture(Path("inline"), {"about": "a revision with a line break", "apps": [app, twin]}),
+        list(load_rules().values()),
+    )
+    told = [f.message for f in found.findings if "::error::x" in f.message]
+    assert told
+    assert all(len(message.splitlines()) == 1 for message in told)

@@ -21,6 +21,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from shlex import quote
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom
 from argolint.ignore import application_rules
@@ -173,7 +174,7 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str) -> 
                 f"Correct {base}/path, or push the directory {path!r} at {revision or 'HEAD'!r}",
                 "application",
                 here,
-                Edit("command", f"git ls-tree -d -r --name-only {revision or 'HEAD'}"),
+                Edit("command", f"git ls-tree -d -r --name-only {quote(revision or 'HEAD')}"),
             )
         case "credentials" | "repository":
             yield Fix(
@@ -274,7 +275,7 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str) -> 
                 "Sign the revision with a key that the project knows, or register the key in Argo CD and in the project",
                 "argocd-settings",
                 f"AppProject {app.ref.project}",
-                Edit("command", "argocd gpg list; git log --show-signature -1 " + (revision or "HEAD")),
+                Edit("command", "argocd gpg list; git log --show-signature -1 " + quote(revision or "HEAD")),
             )
         case "submodule":
             yield Fix(
