@@ -204,7 +204,7 @@ def test_a_server_that_gives_no_list_stops_the_run_with_two_lines(
 @pytest.mark.parametrize(
     ("args", "token", "said"),
     [
-        (("--server", "{server}", "--plaintext"), "", "no session information"),
+        (("--server", "{server}", "--plaintext"), "", "asks for a token"),
         (("--server", "{server}", "--plaintext"), "a.b.c", "invalid session"),
         (("--server", "{server}", "--plaintext"), "a.b\n.c", "holds a line break"),
         (("--server", "{server}"), "a.b.c", "does not speak TLS"),
