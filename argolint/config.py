@@ -168,8 +168,31 @@ def _explained(text: str, document: strict_yaml.Document, path: Path) -> UsageEr
             f"{path}:{document.line((*steps, name))}: unknown key {name!r}{_nearest(name, known)}",
             f"known keys here: {', '.join(known)}",
         )
+    steps = _concrete(document.data, steps, message)
     key = ".".join(str(s) for s in steps) or "the file"
-    return UsageError(f"{path}:{document.line(steps)}: {key}: {message}", "`argolint schema config` prints the schema")
+    hint = "`argolint schema config` prints the schema"
+    if "enum value" in message and steps:
+        choices = _CHOICES["fail-on" if steps[-1] == "fail-on" else "severity"]
+        hint = f"one of {', '.join(choices)}"
+    return UsageError(f"{path}:{document.line(steps)}: {key}: {message}", hint)
+
+
+_CHOICES = {"fail-on": ("error", "warning", "info", "never"), "severity": ("error", "warning", "info")}
+
+
+def _concrete(data: Any, steps: strict_yaml.Path, message: str) -> strict_yaml.Path:
+    """msgspec writes `...` for a map's key: find the one whose value the message quotes, else the first that has the place."""
+    if "..." not in steps:
+        return steps
+    at = steps.index("...")
+    node = data
+    for step in steps[:at]:
+        node = node[step]
+    rest = steps[at + 1 :]
+    found = [(key, value.get(rest[0]) if rest and isinstance(value, dict) else value) for key, value in node.items()]
+    held = [(key, value) for key, value in found if value is not None]
+    quoted = [key for key, value in held if repr(value) in message]
+    return (*steps[:at], (quoted or [key for key, _ in held] or ["..."])[0], *rest)
 
 
 def _steps(data: Any, text: str) -> strict_yaml.Path:

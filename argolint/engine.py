@@ -127,6 +127,9 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
         ),
         key=lambda app: app.ref,
     )
+    if not apps:
+        what = "the server shows this account no application at all"
+        failures.append(Failure("applications", what, "`argolint explain --setup` prints the rights that it needs"))
     fleet = Fleet(
         server,
         version,

@@ -63,6 +63,10 @@ def test_a_good_file_is_read_whole() -> None:
         ("fail-on: error\nfail-on: info", "x.yaml:2: key 'fail-on' stands twice (first on line 1)"),
         ("rules:\n\tx: y", "x.yaml:2: found character '\\t' that cannot start any token | indent with spaces"),
         ("- a\n- b", "x.yaml:1: the file: Expected `object`, got `array`"),
+        (
+            "rules:\n  live-edit: {severity: info}\n  job-ttl: {severity: bad}",
+            "x.yaml:3: rules.job-ttl.severity: Invalid enum value 'bad' | one of error, warning, info",
+        ),
         ("server: [", "x.yaml:1: expected the node content"),
     ],
 )

@@ -252,3 +252,11 @@ def test_shards_of_different_runs_are_refused() -> None:
         lint.merge([("a", part)])
     with pytest.raises(Exception, match="shard 2 of 2 is missing"):
         lint.merge([("a", part), ("b", part)])
+
+
+def test_a_server_that_shows_no_application_is_not_called_clean() -> None:
+    report = check(Fixture(Path("inline"), {"about": "an account without rights", "apps": []}), [])
+    assert [(f.stage, f.error) for f in report.failures] == [
+        ("applications", "the server shows this account no application at all")
+    ]
+    assert not report.complete
