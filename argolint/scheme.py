@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from argolint.model import Json, Object
@@ -121,6 +122,12 @@ _DECIMAL_POWER = {suffix: power for power, suffix in _DECIMAL.items()}
 
 
 def quantity(value: Json) -> Json:
+    """See `_quantity`; a container is none."""
+    return value if isinstance(value, dict | list) else _quantity(value)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _quantity(value: Json) -> Json:
     """A resource quantity in canonical form (`1000m` is `1`, `0.5Gi` is `512Mi`); anything else comes back unchanged.
 
     Source: k8s.io/apimachinery pkg/api/resource/quantity.go, CanonicalizeBytes.

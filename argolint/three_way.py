@@ -95,6 +95,8 @@ def _merge(original: Json, desired: Object, live: Object, seen: Json, at: Place)
         if want is None:
             if at and have is not None:
                 del result[key]
+        elif want == have:  # equal sides merge to themselves, and most of them are: do not walk them
+            result[key] = have
         elif isinstance(want, dict) and isinstance(have, dict):
             result[key] = _merge_map(was.get(key), want, have, shown.get(key), place)
         elif isinstance(want, list) and isinstance(have, list):
@@ -126,7 +128,7 @@ def _merge_items(original: list[Json], desired: list[Json], live: list[Json], ke
     """A built-in list merged by key. Items that share a key (port 53, TCP and UDP) are paired in their order."""
     before, wanted, have = numbered(original, key), numbered(desired, key), numbered(live, key)
     mine = [
-        _merge_map(before.get(name), item, have[name], have[name], at) if name in have else item
+        _merge_map(before.get(name), item, have[name], have[name], at) if have.get(name, item) != item else item
         for name, item in wanted.items()
     ]
     others = [item for name, item in have.items() if name not in wanted and name not in before]
@@ -138,7 +140,8 @@ def numbered(items: list[Json], key: str) -> dict[tuple[str, int], Json]:
     found: dict[tuple[str, int], Json] = {}
     seen: Counter[str] = Counter()
     for item in items:
-        name = json.dumps(item.get(key), sort_keys=True) if isinstance(item, dict) else ""
+        value = item.get(key) if isinstance(item, dict) else ""
+        name = value if isinstance(value, str) else "\0" + json.dumps(value, sort_keys=True)
         found[name, seen[name]] = item
         seen[name] += 1
     return found

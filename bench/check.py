@@ -1,7 +1,7 @@
 """What a check costs, as ratios of one run on one machine: `python bench/check.py [APPS]`.
 
     deep    a check that reads every application, against decoding every answer and every state once with orjson
-    plain   a check as users run it, against the same: six of ten applications are read, since they drift or hold an autoscaler
+    plain   a check as users run it, against the same: four of ten applications are read, since they drift or hold an autoscaler
             or a disruption budget
     memory  growth of the peak from APPS to 5 x APPS, beyond the list answer and the facts kept
     start   `argolint --help` against `python -c pass`
