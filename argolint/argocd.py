@@ -245,7 +245,8 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | 
     elif answer.status in (502, 503, 504):
         hint = "the server or a proxy in front of it is restarting or overloaded; run again, with fewer --workers"
     elif answer.status == 403:
-        kind = path.removeprefix("/api/v1/").partition("/")[0]  # every read of an application needs no more than its get
+        # Every read of an application, its events and states too, needs no more than its `get`.
+        kind = path.removeprefix("/api/v1/").partition("/")[0]
         hint = f"the account lacks `{kind}, get` here; `argolint explain --setup` prints the policy lines it needs"
     elif answer.status == 429:
         hint = "the answer is over the server's message limit (ARGOCD_GRPC_MAX_SIZE_MB); pass --project to read less"
