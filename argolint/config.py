@@ -6,7 +6,7 @@ import dataclasses
 import datetime as dt
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -157,18 +157,27 @@ _UNKNOWN = re.compile(r"unknown field `(.+?)`")
 def _explained(text: str, document: strict_yaml.Document, path: Path) -> UsageError:
     """msgspec's error with the line it is about and, for an unknown key, the nearest known one."""
     found = _AT.search(text)
-    steps = _steps(document.data, found.group(1)) if found else ()
+    steps = _steps(found.group(1)) if found else ()
     message = _AT.sub("", text)
     unknown = _UNKNOWN.search(message)
     if unknown:
         name = unknown.group(1)
-        steps = _holder(document.data, steps, name)
+        steps = _concrete(document.data, steps, lambda held: isinstance(held, dict) and name in held)
         known = _known_keys(steps)
         return UsageError(
             f"{path}:{document.line((*steps, name))}: unknown key {name!r}{_nearest(name, known)}",
             f"known keys here: {', '.join(known)}",
         )
-    steps = _concrete(document.data, steps, message)
+    field = str(steps[-1]) if steps else ""
+
+    def value(held: Any) -> Any:
+        return held.get(field) if isinstance(held, dict) and field != "..." else held
+
+    quoted = [
+        lambda held: value(held) is not None and repr(value(held)) in message,
+        lambda held: value(held) is not None,
+    ]
+    steps = _concrete(document.data, steps, *quoted)
     key = ".".join(str(s) for s in steps) or "the file"
     hint = "`argolint schema config` prints the schema"
     if "enum value" in message and steps:
@@ -180,44 +189,23 @@ def _explained(text: str, document: strict_yaml.Document, path: Path) -> UsageEr
 _CHOICES = {"fail-on": ("error", "warning", "info", "never"), "severity": ("error", "warning", "info")}
 
 
-def _concrete(data: Any, steps: strict_yaml.Path, message: str) -> strict_yaml.Path:
-    """msgspec writes `...` for a map's key: find the one whose value the message quotes, else the first that has the place."""
+def _concrete(data: Any, steps: strict_yaml.Path, *fits: Callable[[Any], bool]) -> strict_yaml.Path:
+    """msgspec writes `...` for a map's key: the first key whose value fits, by the first test that one fits."""
     if "..." not in steps:
         return steps
     at = steps.index("...")
     node = data
     for step in steps[:at]:
         node = node[step]
-    rest = steps[at + 1 :]
-    found = [(key, value.get(rest[0]) if rest and isinstance(value, dict) else value) for key, value in node.items()]
-    held = [(key, value) for key, value in found if value is not None]
-    quoted = [key for key, value in held if repr(value) in message]
-    return (*steps[:at], (quoted or [key for key, _ in held] or ["..."])[0], *rest)
+    found = next((key for fit in fits for key, held in node.items() if fit(held)), "...")
+    return (*steps[:at], found, *steps[at + 1 :])
 
 
-def _steps(data: Any, text: str) -> strict_yaml.Path:
+def _steps(text: str) -> strict_yaml.Path:
     steps: list[str | int] = []
     for name, index in _STEP.findall(text):
         steps.append(name if name else int(index) if index else "...")
     return tuple(steps)
-
-
-def _holder(data: Any, steps: strict_yaml.Path, name: str) -> strict_yaml.Path:
-    """msgspec writes `...` for a map's key: find the one that holds the unknown name."""
-    if "..." not in steps:
-        return steps
-    at = steps.index("...")
-    node = data
-    for step in steps[:at]:
-        node = node[step]
-    return next(
-        (
-            (*steps[:at], key, *steps[at + 1 :])
-            for key, value in node.items()
-            if isinstance(value, dict) and name in value
-        ),
-        steps,
-    )
 
 
 def _known_keys(steps: strict_yaml.Path) -> list[str]:
