@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -230,6 +231,16 @@ def to_json(report: Report) -> bytes:
 def plain_data(value: Any) -> Any:
     """Findings and the like as maps and lists."""
     return msgspec.to_builtins(value)
+
+
+def read(file: Path) -> Report:
+    """A saved report; UsageError when the file cannot be read, or as `from_json`."""
+    try:
+        return from_json(file.read_bytes(), str(file))
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {file}: {error.strerror}", "write it with `argolint check -o json=FILE`"
+        ) from None
 
 
 def from_json(text: bytes, where: str) -> Report:

@@ -26,12 +26,7 @@ def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
     """Write the fingerprints of today's findings, so that `--baseline FILE` hides them and new ones stand out."""
     old = suppress.read_baseline(file) if prune else None
     if saved is not None:
-        try:
-            made = report.from_json(saved.read_bytes(), str(saved))
-        except OSError as error:
-            raise UsageError(
-                f"cannot read {saved}: {error.strerror}", "write it with `argolint check -o json=FILE`"
-            ) from None
+        made = report.read(saved)
     else:
         run = common.prepare({**common.NO_FAILING, **given, "baseline": None, "outputs": ()})
         made = common.conclude(common.collect(run, given), run)

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from argolint import report
-from argolint.errors import UsageError
 from argolint.report import Finding, Report
 from argolint.values import plain
 
@@ -21,7 +20,7 @@ from argolint.values import plain
 )
 def command(old: Path, new: Path, form: str) -> int:
     """Say which findings of NEW are new, which of OLD are gone, and how many stayed. Exit code 1 when there are new ones."""
-    before, after = _read(old), _read(new)
+    before, after = report.read(old), report.read(new)
     if before.servers and after.servers and before.servers[0].url != after.servers[0].url:
         click.echo(f"note: {old} is of {before.servers[0].url}, {new} of {after.servers[0].url}", err=True)
     was, now = _active(before), _active(after)
@@ -45,15 +44,6 @@ def command(old: Path, new: Path, form: str) -> int:
                 click.echo(f"    {plain(f.message)}")
         click.echo(f"{len(fresh)} new, {len(gone)} gone, {same} unchanged")
     return int(bool(fresh))
-
-
-def _read(file: Path) -> Report:
-    try:
-        return report.from_json(file.read_bytes(), str(file))
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {file}: {error.strerror}", "write it with `argolint check -o json=FILE`"
-        ) from None
 
 
 def _active(made: Report) -> dict[str, Finding]:

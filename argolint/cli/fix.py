@@ -107,12 +107,7 @@ def _read(
         part = lint.collect(transport, run.plan, common.progress(given), fleet)
         part = msgspec.structs.replace(part, failures=(*failures, *part.failures))
         return common.conclude(part, run), _site(checkouts, transport, fleet)
-    try:
-        made = report.from_json(saved.read_bytes(), str(saved))
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {saved}: {error.strerror}", "write it with `argolint check -o json=FILE`"
-        ) from None
+    made = report.read(saved)
     rules = {chosen.rule.id for chosen in run.plan.rules}
     selected = bool(given["select"] or given["ignore"])
     findings = tuple(
