@@ -10,7 +10,6 @@ import random
 import ssl
 import threading
 import time
-import zlib
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.cookiejar import DefaultCookiePolicy
@@ -110,7 +109,7 @@ class HttpTransport:
             raise _NoAnswerError(
                 message, "have the server's administrator look at what it answers", final=True
             ) from None
-        except (EOFError, zlib.error) as error:
+        except EOFError as error:
             self.stats.count(0)
             raise _NoAnswerError(
                 f"{self.server} answered {path} with a damaged body: {error}", _WRONG_ADDRESS
