@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, Literal, overload
 
 import msgspec
+from msgspec import structs
 
 from argolint import diff
 from argolint.errors import UnreadableStateError
@@ -29,8 +30,7 @@ BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
 """Conditions under which the desired state is unknown: the server answers `targetState: "null"` for everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(msgspec.Struct, frozen=True, gc=False):
     """status: Healthy, Suspended, Progressing, Missing, Degraded, Unknown; empty when Argo CD has no check for the kind."""
 
     status: str = ""
@@ -139,8 +139,7 @@ class Operation:
         return Awaited(found[1], found[2], found[3], found[4], int(found[5] or 0)) if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(msgspec.Struct, frozen=True):
     """One object of the resource tree; `parents` are uids."""
 
     id: ResourceId
@@ -153,8 +152,7 @@ class Node:
     orphaned: bool = False
 
 
-@dataclass(frozen=True)
-class Resource:
+class Resource(msgspec.Struct, frozen=True, dict=True):
     """One object that the Application manages.
 
     status          Synced, OutOfSync, Unknown or empty (hooks, skipped)
@@ -581,11 +579,11 @@ def _merge(r: Resource, state: ManagedResource | None, node: Object | None, desi
     if node is not None:
         uid, created_at = text_at(node, "uid"), parse_time(node.get("createdAt"))
         if not id_.version:
-            id_ = replace(id_, version=text_at(node, "version"))
+            id_ = structs.replace(id_, version=text_at(node, "version"))
         if not health.status:
             health = _health(node)
     if state is None:
-        return replace(r, id=id_, health=health, uid=uid, created_at=created_at)
+        return structs.replace(r, id=id_, health=health, uid=uid, created_at=created_at)
     return Resource(
         id_,
         r.status,

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from argolint import compare, diff
 from argolint.app import App, Resource
 from argolint.compare import Comparison, Rules, Strategy
@@ -371,7 +373,7 @@ def _after(app: App, raw: Object, touched: Mapping[ResourceKey, _Moment]) -> App
     for resource in app.resources:
         moment = touched.get(resource.key)
         if moment is not None:
-            resource = replace(  # noqa: PLW2901  the same object, later
+            resource = structs.replace(  # noqa: PLW2901  the same object, later
                 resource,
                 status="OutOfSync" if moment.comparison.modified else "Synced",
                 modified=moment.comparison.modified,

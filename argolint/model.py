@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+import msgspec
+
 Json = Any
 """A decoded JSON value; it is `Any` only at the edge where manifests are read."""
 Object = Mapping[str, Json]
@@ -20,8 +22,7 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 Confidence = Literal["possible", "likely", "proven"]
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class AppRef:
+class AppRef(msgspec.Struct, frozen=True, order=True, gc=False):
     """One Application: `namespace` is always filled, `server` is the Argo CD's own URL."""
 
     namespace: str
@@ -43,8 +44,7 @@ class ResourceKey(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class ResourceId:
+class ResourceId(msgspec.Struct, frozen=True, order=True, gc=False):
     """An object as Argo CD names it. Core group is the empty string; cluster-scoped objects have no namespace."""
 
     group: str

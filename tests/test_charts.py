@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from argolint_rules.nondeterminism import catalogue, charts
+from msgspec import structs
 
 from argolint.app import App, app_from_list
 
@@ -27,7 +28,9 @@ def _app(source: dict[str, Any], labels: dict[str, str] | None = None, name: str
     )
     state = {"metadata": {"name": name, "labels": labels or {}}}
     return replace(
-        app, resources=tuple(replace(r, desired_state=state, desired_known=True) for r in app.resources), read=True
+        app,
+        resources=tuple(structs.replace(r, desired_state=state, desired_known=True) for r in app.resources),
+        read=True,
     )
 
 

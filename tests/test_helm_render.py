@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from argolint import engine, helm
 from argolint.app import App
@@ -282,7 +283,7 @@ def _pinned(local: LocalRenders, values: str) -> Fix:
     live = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web-session", "namespace": "shop"}}
     app, fleet, _ = one_app({"path": "charts/drawn"}, resources=[{"desired": live, "live": live}])
     app = replace(app, evidence={Want("render"): local.twice(app, fleet)})
-    finding = Finding("it is drawn", Location(app.ref, replace(SECRET, cluster=app.cluster), "/data"))
+    finding = Finding("it is drawn", Location(app.ref, structs.replace(SECRET, cluster=app.cluster), "/data"))
     fix = Fix("Pin it", "helm-values", "values.yaml", Edit("yaml", values))
     return verify(fix, finding, app, fleet, None, lambda rendered, more: local.twice(rendered, fleet, more))
 

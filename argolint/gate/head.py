@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from argolint import compare
 from argolint.app import BLINDING, App, Resource
 from argolint.diff import changes, differences
@@ -65,7 +67,9 @@ def failed_app(app: App, error: str) -> App:
     status = {**app.status, "conditions": [*(app.status.get("conditions") or ()), condition]}
     status["sync"] = {**(status.get("sync") or {}), "status": "Unknown"}
     resources = tuple(
-        replace(r, status="Unknown" if r.status else "", desired_state=None, desired_known=False, modified=False)
+        structs.replace(
+            r, status="Unknown" if r.status else "", desired_state=None, desired_known=False, modified=False
+        )
         for r in app.resources
     )
     return replace(app, raw={**app.raw, "status": status}, resources=resources)
@@ -123,12 +127,12 @@ def added(key: ResourceKey, desired: Object) -> Resource:
 
 def _readded(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Resource:
     """An object that base did not want, or of which base could not say so, and that is live or was."""
-    known = replace(
+    known = structs.replace(
         resource, status="OutOfSync", requires_pruning=False, desired_state=desired, desired_known=True, modified=False
     )
     live = known.live
     if live is None:
-        return replace(known, live_state=None, live_known=False, normalized_state=None, predicted_state=None)
+        return structs.replace(known, live_state=None, live_known=False, normalized_state=None, predicted_state=None)
     return _showing(known, _after(live, desired, app, fleet).predicted, ())
 
 
@@ -146,7 +150,7 @@ def _owned(live: Object | None, app: App, fleet: Fleet) -> bool:
 
 def _dropped(resource: Resource) -> Resource:
     """An object to be pruned."""
-    return replace(
+    return structs.replace(
         resource,
         status="OutOfSync",
         requires_pruning=True,
@@ -158,9 +162,9 @@ def _dropped(resource: Resource) -> Resource:
 
 def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resource:
     desired = _with_secrets(edit.head, resource.desired)
-    changed = replace(
+    changed = structs.replace(
         resource,
-        id=replace(resource.id, version=str(desired.get("apiVersion") or "").rpartition("/")[2]),
+        id=structs.replace(resource.id, version=str(desired.get("apiVersion") or "").rpartition("/")[2]),
         sync_wave=_wave(desired),
         desired_state=desired,
     )
@@ -179,7 +183,7 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
     lasting = {c.pointer for c in (*old, *new)}
     pending = tuple(c for c in _before(live, desired, app, fleet) if c.pointer not in lasting)
     shown = _showing(changed, after.predicted, (*old, *new))
-    return replace(shown, pending=pending, status="OutOfSync" if pending else shown.status)
+    return structs.replace(shown, pending=pending, status="OutOfSync" if pending else shown.status)
 
 
 def _before(live: Object, desired: Object, app: App, fleet: Fleet) -> tuple[Change, ...]:
@@ -208,7 +212,7 @@ def _showing(resource: Resource, predicted: Object | None, shown: Iterable[Chang
     for change in sorted(shown, key=lambda c: c.pointer, reverse=True):
         normalized = with_value(normalized, split_pointer(change.pointer), change.live)
     modified = normalized != predicted
-    return replace(
+    return structs.replace(
         resource,
         status="OutOfSync" if modified else "Synced",
         modified=modified,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from argolint import App, Object, Resource, ResourceId, Symptom, Want
 from argolint.diff import differences
 from argolint.model import Confidence
@@ -87,7 +89,7 @@ def _identity(app: App, manifest: Object) -> ResourceId:
         app.cluster,
     )
     if not id_.namespace and app.resource(id_.key) is None:
-        placed = replace(id_, namespace=app.destination_namespace)
+        placed = structs.replace(id_, namespace=app.destination_namespace)
         return placed if app.resource(placed.key) is not None else id_
     return id_
 

@@ -18,8 +18,9 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any
+
+from msgspec import to_builtins
 
 from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Related, ResourceId, Rule
 from argolint.values import dig, items
@@ -41,7 +42,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         failed = es.ready(resource.live).get("status") == "False"
         modern = str(manifest.get("apiVersion")) == f"{es.GROUP}/v1"
         data = {
-            "id": asdict(resource.id),
+            "id": to_builtins(resource.id),
             "policy": policy,
             "keys": keys,
             "rename": rename,
@@ -51,7 +52,14 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         yield Fact(_key(app, resource.namespace, secret), app.ref, {**data, "secret": secret})
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
         if resource.any and not resource.extra:
-            data = {"id": asdict(resource.id), "policy": OLD, "keys": [], "rename": [], "failed": False, "v1": False}
+            data = {
+                "id": to_builtins(resource.id),
+                "policy": OLD,
+                "keys": [],
+                "rename": [],
+                "failed": False,
+                "v1": False,
+            }
             yield Fact(_key(app, resource.namespace, resource.name), app.ref, {**data, "secret": resource.name})
 
 

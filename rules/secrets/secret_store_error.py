@@ -20,9 +20,11 @@ Sources: external-secrets pkg/controllers/secretstore/common.go and client_manag
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
+
+from msgspec import to_builtins
 
 from argolint import (
     App,
@@ -92,10 +94,10 @@ def collect(app: App, fleet: Fleet, options: Options) -> Iterator[Fact]:
     for resource in _stores(app):
         finding = _inspect(app, resource, options)
         if finding is not None:
-            yield Fact(_key(resource.id), app.ref, {"finding": asdict(finding)})
+            yield Fact(_key(resource.id), app.ref, {"finding": to_builtins(finding)})
     for resource in es.external_secrets(app):
         for ref in es.store_refs(resource.any):
-            yield Fact(_key(ref.id(resource.namespace, app.cluster)), app.ref, {"dependent": asdict(resource.id)})
+            yield Fact(_key(ref.id(resource.namespace, app.cluster)), app.ref, {"dependent": to_builtins(resource.id)})
 
 
 def join(key: str, facts: Sequence[Fact], options: Options) -> Iterator[Finding]:
