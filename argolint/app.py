@@ -139,17 +139,70 @@ class Operation:
         return Awaited(found[1], found[2], found[3], found[4], int(found[5] or 0)) if found else None
 
 
-class Node(msgspec.Struct, frozen=True):
-    """One object of the resource tree; `parents` are uids."""
+class Owner(msgspec.Struct, frozen=True, gc=False):
+    """An owner reference of an object in the resource tree."""
+
+    group: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """One object of the resource tree. `info` are the lines that Argo CD shows of it, such as a pod's `Status Reason`."""
 
     id: ResourceId
     uid: str
-    parents: tuple[str, ...]
+    owners: tuple[Owner, ...]
     health: Health
     created_at: datetime | None
     images: tuple[str, ...]
-    raw: Object
+    info: Mapping[str, str]
     orphaned: bool = False
+
+
+class _Info(msgspec.Struct, frozen=True, gc=False):
+    name: str = ""
+    value: str = ""
+
+
+class _TreeNode(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    """One node of resource-tree (Argo CD's ResourceNode)."""
+
+    kind: str = ""
+    name: str = ""
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    uid: str = ""
+    parent_refs: tuple[Owner, ...] | None = None
+    health: Health | None = None
+    created_at: datetime | None = None
+    images: tuple[str, ...] | None = None
+    info: tuple[_Info, ...] | None = None
+
+
+class Tree(msgspec.Struct, rename="camel", frozen=True):
+    """The answer of resource-tree (Argo CD's ApplicationTree)."""
+
+    nodes: tuple[_TreeNode, ...] | None = None
+    orphaned_nodes: tuple[_TreeNode, ...] | None = None
+
+
+class ManagedResource(msgspec.Struct, rename="camel", frozen=True):
+    """One item of managed-resources (Argo CD's ResourceDiff). States are JSON text; `"null"` is an absent object."""
+
+    kind: str
+    name: str
+    group: str = ""
+    namespace: str = ""
+    target_state: str | None = None
+    live_state: str | None = None
+    normalized_live_state: str | None = None
+    predicted_live_state: str | None = None
+    modified: bool = False
+    hook: bool = False
 
 
 class Resource(msgspec.Struct, frozen=True, dict=True):
@@ -328,7 +381,7 @@ class App:
     cluster: str
     observed_at: datetime
     resources: Sequence[Resource] = ()
-    tree: Object = field(default_factory=dict)
+    tree: Tree = field(default_factory=Tree)
     read: bool = False
     evidence: Mapping[Want, Any] = field(default_factory=dict)
 
@@ -462,6 +515,16 @@ class App:
         return tuple(r for r in self.resources if r.modified and r.changes)
 
     @cached_property
+    def missing(self) -> tuple[Resource, ...]:
+        """The objects that are desired and known not to be live, hooks aside."""
+        return tuple(r for r in self.resources if r.missing and not r.hook)
+
+    @cached_property
+    def extra(self) -> tuple[Resource, ...]:
+        """The objects that are live and known not to be desired, hooks aside."""
+        return tuple(r for r in self.resources if r.extra and not r.hook)
+
+    @cached_property
     def _by_key(self) -> Mapping[ResourceKey, Resource]:
         return {r.key: r for r in self.resources}
 
@@ -476,11 +539,14 @@ class App:
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """Every object of the resource tree, the orphaned ones last; empty until the application is read."""
-        return tuple(_nodes(self.tree, self.cluster))
+        return (
+            *(_node(n, self.cluster, orphaned=False) for n in self.tree.nodes or ()),
+            *(_node(n, self.cluster, orphaned=True) for n in self.tree.orphaned_nodes or ()),
+        )
 
     def nodes_of(self, kind: str, group: str) -> Iterator[Node]:
         """The objects of one kind; in a tree without any, no node is made."""
-        if any(isinstance(n, dict) and n.get("kind") == kind for n in items(self.tree, "nodes")):
+        if any(n.kind == kind for n in self.tree.nodes or ()):
             yield from (n for n in self.nodes if (n.id.group, n.id.kind) == (group, kind))
 
     @cached_property
@@ -490,19 +556,33 @@ class App:
     def node(self, resource: ResourceId) -> Node | None:
         return next((n for n in self.nodes if n.id.key == resource.key), None)
 
-    def children(self, uid: str) -> Iterator[Node]:
+    @cached_property
+    def _children(self) -> Mapping[str, Sequence[Node]]:
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for owner in node.owners:
+                found.setdefault(owner.uid, []).append(node)
+        return found
+
+    def children(self, uid: str) -> Sequence[Node]:
         """Direct children in the resource tree."""
-        return (n for n in self.nodes if uid and uid in n.parents)
+        return self._children.get(uid, ()) if uid else ()
 
     def descendants(self, uid: str) -> Iterator[Node]:
-        for child in self.children(uid):
-            yield child
-            yield from self.descendants(child.uid)
+        """Everything below, parents before their children; each object once, whatever the owner references say."""
+        seen = {uid}
+        below = [*reversed(self.children(uid))]
+        while below:
+            node = below.pop()
+            if not node.uid or node.uid not in seen:
+                seen.add(node.uid)
+                yield node
+                below += reversed(self.children(node.uid))
 
     def root(self, node: Node) -> Node:
         """The topmost ancestor of a node: as a rule the object that the application manages."""
         seen = {node.uid}
-        while parent := next((self._nodes_by_uid[p] for p in node.parents if p in self._nodes_by_uid), None):
+        while parent := next((self._nodes_by_uid[o.uid] for o in node.owners if o.uid in self._nodes_by_uid), None):
             if parent.uid in seen:
                 break
             seen.add(parent.uid)
@@ -517,31 +597,20 @@ class App:
         )
         return tuple(found) if found is not None else None
 
-    def with_states(self, managed: Sequence[ManagedResource] | None, tree: Object | None) -> App:
+    def with_states(self, managed: Sequence[ManagedResource] | None, tree: Tree | None) -> App:
         """This application with the answers of managed-resources and resource-tree, either of which may lack."""
-        raw_nodes = {_raw_key(self.cluster, raw): raw for raw in maps(tree, "nodes")}
-        states = {ResourceKey(self.cluster, m.group, m.kind, m.namespace, m.name): m for m in managed or ()}
+        tree = tree or Tree()
+        nodes = {(n.group, n.kind, n.namespace, n.name): n for n in tree.nodes or ()}
+        states = {(m.group, m.kind, m.namespace, m.name): m for m in managed or ()}
         known = self.desired_known
-        merged = [_merge(r, states.pop(r.key, None), raw_nodes.get(r.key), known) for r in self.resources]
+        merged = []
+        for r in self.resources:
+            key = (r.id.group, r.id.kind, r.id.namespace, r.id.name)
+            merged.append(_merge(r, states.pop(key, None), nodes.get(key), known))
         for key, state in states.items():  # what the list does not tell (yet)
-            id_ = ResourceId(key.group, key.kind, key.namespace, key.name, "", self.cluster)
-            merged.append(_merge(Resource(id_, hook=state.hook), state, raw_nodes.get(key), known))
-        return replace(self, resources=tuple(merged), tree=tree or {}, read=True)
-
-
-class ManagedResource(msgspec.Struct, rename="camel", frozen=True):
-    """One item of managed-resources (Argo CD's ResourceDiff). States are JSON text; `"null"` is an absent object."""
-
-    kind: str
-    name: str
-    group: str = ""
-    namespace: str = ""
-    target_state: str | None = None
-    live_state: str | None = None
-    normalized_live_state: str | None = None
-    predicted_live_state: str | None = None
-    modified: bool = False
-    hook: bool = False
+            listed = Resource(ResourceId(*key, "", self.cluster), hook=state.hook)
+            merged.append(_merge(listed, state, nodes.get(key), known))
+        return replace(self, resources=tuple(merged), tree=tree, read=True)
 
 
 def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str, observed_at: datetime) -> App:
@@ -573,15 +642,15 @@ def _health(raw: Object) -> Health:
     return Health(text_at(found, "status"), text_at(found, "message")) if found else _NO_HEALTH
 
 
-def _merge(r: Resource, state: ManagedResource | None, node: Object | None, desired_known: bool) -> Resource:
+def _merge(r: Resource, state: ManagedResource | None, node: _TreeNode | None, desired_known: bool) -> Resource:
     """The listed object with its states and its node; made in one go, since a fleet has hundreds of thousands of them."""
     id_, health, uid, created_at = r.id, r.health, "", None
     if node is not None:
-        uid, created_at = text_at(node, "uid"), parse_time(node.get("createdAt"))
+        uid, created_at = node.uid, node.created_at
         if not id_.version:
-            id_ = structs.replace(id_, version=text_at(node, "version"))
+            id_ = structs.replace(id_, version=node.version)
         if not health.status:
-            health = _health(node)
+            health = node.health or _NO_HEALTH
     if state is None:
         return structs.replace(r, id=id_, health=health, uid=uid, created_at=created_at)
     return Resource(
@@ -603,25 +672,17 @@ def _merge(r: Resource, state: ManagedResource | None, node: Object | None, desi
     )
 
 
-def _raw_key(cluster: str, raw: Object) -> ResourceKey:
-    return ResourceKey(
-        cluster, text_at(raw, "group"), text_at(raw, "kind"), text_at(raw, "namespace"), text_at(raw, "name")
+def _node(raw: _TreeNode, cluster: str, *, orphaned: bool) -> Node:
+    return Node(
+        ResourceId(raw.group, raw.kind, raw.namespace, raw.name, raw.version, cluster),
+        raw.uid,
+        raw.parent_refs or (),
+        raw.health or _NO_HEALTH,
+        raw.created_at,
+        raw.images or (),
+        {line.name: line.value for line in raw.info or ()},
+        orphaned,
     )
-
-
-def _nodes(tree: Object, cluster: str) -> Iterator[Node]:
-    for field_name in ("nodes", "orphanedNodes"):
-        for raw in maps(tree, field_name):
-            yield Node(
-                ResourceId(*_raw_key(cluster, raw)[1:], text_at(raw, "version"), cluster),
-                text_at(raw, "uid"),
-                tuple(text_at(p, "uid") for p in maps(raw, "parentRefs")),
-                _health(raw),
-                parse_time(raw.get("createdAt")),
-                items(raw, "images"),
-                raw,
-                orphaned=field_name == "orphanedNodes",
-            )
 
 
 def _text(state: State) -> str:

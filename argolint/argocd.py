@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from argolint.app import Event, ManagedResource
+from argolint.app import Event, ManagedResource, Tree
 from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Json, Object, ResourceId
 from argolint.values import items, mapping, maps, number_at, parse_time, text_at
@@ -84,9 +84,11 @@ def managed_resources(t: Transport, ref: AppRef, only: ResourceId | None = None)
     return tuple(_typed(answer, _ManagedResources, t, path).items or ())
 
 
-def resource_tree(t: Transport, ref: AppRef) -> Object:
-    """nodes, orphanedNodes, hosts."""
-    return _object(t, f"{_app_path(ref)}/resource-tree", _app_query(ref))
+def resource_tree(t: Transport, ref: AppRef) -> Tree:
+    """The objects that an application manages, what they own, and what nobody owns."""
+    path = f"{_app_path(ref)}/resource-tree"
+    found: Tree = _typed(_get(t, path, _app_query(ref)), Tree, t, path)
+    return found
 
 
 def manifests(

@@ -176,9 +176,29 @@ class Fleet:
         """The canonical URL of an Application's destination; `name:<name>` when no such cluster is registered."""
         return cluster_of(spec, self._cluster_by_name)
 
+    @cached_property
+    def _api_versions(self) -> Mapping[str, frozenset[str]]:
+        return {
+            server: frozenset(v for v in items(cluster, "info", "apiVersions") if isinstance(v, str))
+            for server, cluster in self.clusters.items()
+        }
+
     def api_versions(self, cluster: str) -> frozenset[str]:
         """What the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`; empty when the account may not see it."""
-        return frozenset(v for v in items(self.clusters.get(cluster), "info", "apiVersions") if isinstance(v, str))
+        return self._api_versions.get(cluster, frozenset())
+
+    @cached_property
+    def _served(self) -> Mapping[tuple[str, str, str], tuple[str, ...]]:
+        found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+        for cluster, versions in self._api_versions.items():
+            for api in sorted(versions):
+                *group, version, kind = ("", *api.split("/"))  # `v1/ConfigMap`, `apps/v1/Deployment`
+                found[cluster, "".join(group), kind].append(version)
+        return {of: tuple(versions) for of, versions in found.items()}
+
+    def served_versions(self, cluster: str, group: str, kind: str) -> tuple[str, ...]:
+        """Versions in which the cluster serves this kind, sorted; empty when the account may not see it or none is served."""
+        return self._served.get((cluster, group, kind), ())
 
     def kubernetes_version(self, cluster: str) -> str:
         return str(dig(self.clusters.get(cluster), "info", "serverVersion") or "")

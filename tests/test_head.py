@@ -86,7 +86,7 @@ def application(*resources: tuple[Manifest | None, Manifest | None], spec: Mappi
     app = app_from_list(
         raw, server="", cluster=IN_CLUSTER, control_plane="argocd", observed_at=datetime(2026, 1, 1, tzinfo=UTC)
     )
-    return app.with_states(managed, {})
+    return app.with_states(managed, None)
 
 
 def fleet(*apps: App, **settings: Any) -> Fleet:

@@ -197,7 +197,7 @@ def made(chart: Mapping[str, Any], version: str) -> App:
     }
     app = app_from_list(raw, server="", cluster="c", control_plane="argocd", observed_at=NOW)
     states = [_managed(chart, version, id_, objects[id_["kind"], id_["name"]]) for id_ in ids]
-    return app.with_states(states, {})
+    return app.with_states(states, None)
 
 
 def _managed(chart: Mapping[str, Any], version: str, id_: Mapping[str, str], state: Any) -> ManagedResource:

@@ -85,8 +85,10 @@ def _repeats(manifest: Object) -> Iterator[Repeat]:
 
 
 def _repeated(listed: str, field: str, entries: Iterable[Json], keys: Sequence[str]) -> Iterator[Repeat]:
+    if not isinstance(entries, list | tuple) or _all_differ(entries, keys[0]):
+        return
     seen: dict[tuple[str, ...], tuple[str, Object]] = {}
-    for index, item in enumerate(entries if isinstance(entries, list | tuple) else ()):
+    for index, item in enumerate(entries):
         if not isinstance(item, dict) or keys[0] not in item:
             continue
         name = tuple(str(item.get(key, "TCP" if key == "protocol" else None)) for key in keys)
@@ -94,6 +96,14 @@ def _repeated(listed: str, field: str, entries: Iterable[Json], keys: Sequence[s
         if name in seen:
             yield Repeat(field, name[0], seen[name][0], pointer, seen[name][1] == item)
         seen[name] = (pointer, item)
+
+
+def _all_differ(entries: Sequence[Json], key: str) -> bool:
+    """A cheap look that settles nearly every list: no two entries share even their first key."""
+    try:
+        return len({entry[key] for entry in entries}) == len(entries)
+    except (TypeError, KeyError):
+        return False
 
 
 def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused: tuple[Refusal, ...]) -> Finding:

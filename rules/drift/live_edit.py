@@ -28,7 +28,7 @@ from .writers import is_sort, known
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each writer of an object."""
-    for resource in app.resources:
+    for resource in app.changed:
         edits = [edit for edit in (_edit(resource, change) for change in resource.changes) if edit is not None]
         for manager in dict.fromkeys(edit.writer.manager for edit in edits if edit.writer):
             yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))

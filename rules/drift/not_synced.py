@@ -26,15 +26,14 @@ Wait = tuple[Resource, tuple[Symptom, ...], tuple[str, ...]]
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for what would change, one for what would be made, one for what would be deleted."""
-    resources = [resource for resource in app.resources if not resource.hook]
-    changed = [_changed(app, resource) for resource in resources]
+    changed = [_changed(app, resource) for resource in app.changed if not resource.hook]
     yield from _finding(app, [wait for wait in changed if wait[1]], "still holds what was applied last")
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"
     if unfinished or not settled(app):
-        missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in resources if r.missing]
+        missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in app.missing]
         yield from _finding(app, missing, "was not created yet")
     if not (app.prune and settled(app)):
-        leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in resources if r.extra]
+        leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in app.extra]
         yield from _finding(app, leftover, "left Git and was not pruned")
 
 

@@ -25,18 +25,14 @@ from .fields import finding, listing, pointers, tracks, value, writer
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each writer of an object's fields, for each missing or extra object, for the application."""
-    for resource in app.resources:
+    for resource in app.changed:
         for manager in dict.fromkeys(_manager(change) for change in resource.changes):
             changes = tuple(change for change in resource.changes if _manager(change) == manager)
             yield _changed(app, resource, changes, fleet.label_key)
-        if resource.hook:
-            continue
-        if resource.missing:
-            yield _object(app, resource, Symptom.missing(resource.id), "missing", "is desired and not in the cluster")
-        if resource.extra:
-            yield _object(
-                app, resource, Symptom("extra", resource.key), "extra", "is in the cluster and no longer desired"
-            )
+    for resource in app.missing:
+        yield _object(app, resource, Symptom.missing(resource.id), "missing", "is desired and not in the cluster")
+    for resource in app.extra:
+        yield _object(app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired")
     if app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app) and not _shown(app):
         yield _unshown(app)
 
@@ -92,8 +88,11 @@ def _all_known(app: App) -> bool:
 
 def _shown(app: App) -> bool:
     """True when an object or a condition tells why the application is not in sync."""
-    return any(condition.is_error for condition in app.conditions) or any(
-        not resource.hook and (resource.changes or resource.missing or resource.extra) for resource in app.resources
+    return bool(
+        any(condition.is_error for condition in app.conditions)
+        or app.missing
+        or app.extra
+        or any(not resource.hook for resource in app.changed)
     )
 
 

@@ -11,7 +11,7 @@ from functools import cache
 
 from argolint import App, Edit, Event, Fix, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import load
-from argolint.values import containers, dig, excerpt, get, maps, text_at
+from argolint.values import containers, dig, excerpt, get
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:}]+): ?([^}]*)\}")
@@ -53,14 +53,12 @@ def ailing(node: Node) -> bool:
     """Not well in Argo CD's eyes, except a pod that works: the pods of Jobs are Progressing until they end."""
     if node.health.status not in _NOT_RUNNING or status_reason(node) == "Completed":
         return False
-    return status_reason(node) != "Running" or any(
-        text_at(p, "kind") in _KEEP_RUNNING for p in maps(node.raw, "parentRefs")
-    )
+    return status_reason(node) != "Running" or any(owner.kind in _KEEP_RUNNING for owner in node.owners)
 
 
 def status_reason(node: Node) -> str:
     """What kubectl shows as STATUS of a pod; empty for other kinds."""
-    return next((str(i.get("value") or "") for i in maps(node.raw, "info") if i.get("name") == "Status Reason"), "")
+    return node.info.get("Status Reason", "")
 
 
 def wanted_events(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) -> Iterator[Want]:

@@ -14,29 +14,38 @@ Sources: gitops-engine/pkg/health, resource_customizations of Argo CD (the table
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
 from argolint.knowledge import load
-from argolint.values import excerpt, get
+from argolint.values import excerpt, get, split_pointer
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object."""
-    kinds = {(entry["group"], entry["kind"]) for entry in load(__package__, "suspended.yaml")}
     for resource in app.resources:
-        found = _switch(resource) if (resource.group, resource.kind) in kinds else None
+        found = _switch(resource)
         if found is not None or resource.health.status == "Suspended":
             yield _finding(app, resource, *(found or ("", "suspended")))
 
 
+@cache
+def _switches() -> Mapping[tuple[str, str], Sequence[Object]]:
+    found: dict[tuple[str, str], list[Object]] = {}
+    for entry in load(__package__, "suspended.yaml"):
+        found.setdefault((entry["group"], entry["kind"]), []).append(entry)
+    return found
+
+
 def _switch(resource: Resource) -> tuple[str, str] | None:
     """(pointer, word) of what stops it; None when nothing does."""
-    for entry in load(__package__, "suspended.yaml"):
-        if (entry["group"], entry["kind"]) == (resource.group, resource.kind):
-            value = get(resource.live or resource.desired, entry["pointer"], None)
-            if value not in (None, False, "false", {}, []):
-                return entry["pointer"], entry["word"]
+    for entry in _switches().get((resource.group, resource.kind), ()):
+        if not resource.mentions(f'"{split_pointer(entry["pointer"])[-1]}"'):
+            continue  # no such field: nearly all objects are told so without decoding them
+        value = get(resource.live or resource.desired, entry["pointer"], None)
+        if value not in (None, False, "false", {}, []):
+            return entry["pointer"], entry["word"]
     return None
 
 

@@ -120,10 +120,8 @@ def _dropped(app: App, fleet: Fleet) -> Iterator[Resource]:
     """Objects that a sync would prune: extraneous, ours, not kept by an option."""
     if not app.desired_known or app.deleting:
         return
-    for resource in app.resources:
-        if resource.hook or not resource.extra or copied_tracking(resource, fleet):
-            continue
-        if prunes(app, resource) != "never":
+    for resource in app.extra:
+        if not copied_tracking(resource, fleet) and prunes(app, resource) != "never":
             yield resource
 
 

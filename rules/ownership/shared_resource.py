@@ -48,7 +48,7 @@ from argolint.values import show
 from ..nondeterminism.charts import releases  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .shared_fixes import fixed_names, fixes
 from .sharing import Party, Shared, claims, content_differences, enumerated, party, party_of, ref_of
-from .tracking import names_itself, owner_among, shared_warnings, tracking_of, warned_resources
+from .tracking import own_names, owner_among, shared_warnings, tracking_of, warned_resources
 
 _READ = 8
 """How many claimants of one object are read for its content; the list tells the rest."""
@@ -75,8 +75,9 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             if owner is not None:
                 owners.setdefault(resource.key, []).append(owner.ref)
                 warned.setdefault(resource.key, []).append(warning.condition.message)
+    named = own_names(app, fleet)
     for resource in app.resources if app.read else ():
-        looked = claims(app, resource) and not names_itself(app, resource, fleet)
+        looked = claims(app, resource) and not named(resource)
         tracking = tracking_of(resource.live, fleet) if looked else None
         owner = owner_among(fleet, resource.key, tracking.instance) if tracking else None
         if owner is not None and owner.ref != app.ref:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from argolint import App, Condition, Fleet, Object, Resource, ResourceKey, managed_fields
@@ -61,16 +61,15 @@ def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
     return Tracking(parts[0], TRACKING_ID, own)
 
 
-def names_itself(app: App, resource: Resource, fleet: Fleet) -> bool:
-    """A cheap look at a live object that is still text: its tracking-id names this application, as nearly all of them do.
+def own_names(app: App, fleet: Fleet) -> Callable[[Resource], bool]:
+    """A cheap look at live objects that are still text: their tracking-id names this application, as nearly all of them do.
 
     False says nothing. An instance label may stand in selectors and pod templates too, so label tracking is never told so.
     """
     if fleet.tracking_method == "label" or fleet.settings.get("installationID"):
-        return False
-    namespace = resource.namespace or app.destination_namespace
-    value = f"{instance_of(app, fleet)}:{resource.group}/{resource.kind}:{namespace}/{resource.name}"
-    return resource.mentions(f'"{TRACKING_ID}":"{value}"', "live")
+        return lambda resource: False
+    begins, namespace = f'"{TRACKING_ID}":"{instance_of(app, fleet)}:', app.destination_namespace
+    return lambda r: r.mentions(f'{begins}{r.group}/{r.kind}:{r.namespace or namespace}/{r.name}"', "live")
 
 
 def is_tracking(pointer: str, fleet: Fleet) -> bool:

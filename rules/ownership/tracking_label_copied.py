@@ -29,9 +29,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each extraneous object that Argo CD never applied."""
     if not app.desired_known:
         return
-    for resource in app.resources:
-        if resource.hook or not resource.extra:
-            continue
+    for resource in app.extra:
         tracking = tracking_of(resource.live, fleet)
         if tracking is None or not copied_tracking(resource, fleet):
             continue

@@ -51,7 +51,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _object(app, fleet, resource)
         elif resource.kind == "CustomResourceDefinition" and resource.name == CRD:
             yield _part(app, resource, "installs the API of Kubernetes External Secrets, which is archived")
-        elif resource.mentions(IMAGE) and any(IMAGE in str(c.get("image") or "") for _, c in containers(resource.any)):
+        elif resource.mentions(IMAGE, "live" if resource.desired_state is None else "desired") and any(
+            IMAGE in str(c.get("image") or "") for _, c in containers(resource.any)
+        ):
             yield _part(app, resource, "runs the controller of Kubernetes External Secrets, which is archived")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from argolint import App, Event, Fleet, Resource, ResourceKey
 from argolint.knowledge import load
-from argolint.values import dig, items, parse_time, plain
+from argolint.values import dig, parse_time, plain
 
 from . import external_secret as es
 from . import stores
@@ -290,14 +290,11 @@ def _owner_in_tree(app: App, resource: Resource, told: Diagnosis) -> Diagnosis:
     for node in app.nodes:
         if (node.id.kind, node.id.group, node.id.namespace, node.id.name) != ("Secret", "", resource.namespace, secret):
             continue
-        for parent in items(node.raw, "parentRefs"):
-            if parent.get("uid") == resource.uid:
-                continue
-            kind, name = str(parent.get("kind") or ""), str(parent.get("name") or "")
-            detail = {"owner": name, "owner_kind": kind, "owner_group": str(parent.get("group") or "")}
-            return replace(
-                told, says=f'the target Secret already belongs to {kind} "{name}"', detail={**told.detail, **detail}
-            )
+        for owner in node.owners:
+            if owner.uid != resource.uid:
+                says = f'the target Secret already belongs to {owner.kind} "{owner.name}"'
+                detail = {"owner": owner.name, "owner_kind": owner.kind, "owner_group": owner.group}
+                return replace(told, says=says, detail={**told.detail, **detail})
     return told
 
 

@@ -37,6 +37,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding an object, and one for the Application when it is itself being deleted."""
     patience = timedelta(minutes=options.minutes)
     for resource in app.resources:
+        if resource.uid and resource.health.status in ("", "Healthy"):
+            continue  # an object that is being deleted is Progressing, of whatever kind (gitops-engine/pkg/health/health.go)
         if not resource.mentions('"deletionTimestamp"', "live"):
             continue
         since = parse_time(dig(resource.live, "metadata", "deletionTimestamp"))

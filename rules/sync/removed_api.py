@@ -25,7 +25,7 @@ from argolint.operations import consequences
 from argolint.values import excerpt
 
 from ._failures import Failed
-from ._removed import refused, removal_of, served_versions
+from ._removed import refused, removal_of
 
 _OTHER_VERSION = re.compile(r'Version "([^"]+)" of \S+ is installed')
 _NUMBERS = re.compile(r"\d+")
@@ -40,7 +40,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             groups.setdefault((resource.group, resource.id.version, resource.kind), []).append(resource)
     for (group, version, kind), resources in sorted(groups.items()):
         told = next((failed[r.key] for r in resources if r.key in failed), None)
-        served = served_versions(fleet, app.cluster, group, kind)
+        served = fleet.served_versions(app.cluster, group, kind)
         synced = all(r.status == "Synced" for r in resources)  # then it is served, whatever the list says
         gone = told is not None or (bool(served) and version not in served and not synced)
         entry = removal_of(group, version, kind)

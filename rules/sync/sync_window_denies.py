@@ -140,12 +140,12 @@ def _claims(app: App) -> Iterator[Symptom]:
     if app.operation is not None and "sync window" in app.operation.message:
         yield Symptom.operation()
         yield Symptom.condition("SyncError")
-    for resource in app.resources:
-        if resource.missing:
-            yield Symptom.missing(resource.id)
-            yield Symptom.health(resource.id)
-        if resource.extra and app.prune:
-            yield Symptom.extra(resource.id)
+    for resource in app.missing:
+        yield Symptom.missing(resource.id)
+        yield Symptom.health(resource.id)
+    for resource in app.extra if app.prune else ():
+        yield Symptom.extra(resource.id)
+    for resource in app.changed:
         yield from (Symptom.change(resource.id, c.pointer) for c in resource.changes if awaits_sync(resource, c))
 
 
