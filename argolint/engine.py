@@ -21,7 +21,7 @@ from argolint import argocd
 from argolint.app import App, Resource, app_from_list
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UnreadableStateError
 from argolint.exported import ExportError
-from argolint.fix import Render, unreplayed, verify
+from argolint.fix import Render, Today, unreplayed, verify
 from argolint.fleet import Fleet, cluster_of
 from argolint.helm import HelmError
 from argolint.model import AppRef, Fact, Failure, Finding, Note, Object, Severity, Source, Symptom
@@ -391,7 +391,8 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
             failures.append(_crash(rule, app.ref, "check", error))
     by_id = {c.rule.id: c for c in rules}
     kept = settle(findings, {id_: c.rule.rank for id_, c in by_id.items()})
-    proven = tuple(_proven(finding, app, fleet, by_id[finding.rule], failures, render) for finding in kept)
+    today: Today = {}
+    proven = tuple(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today) for finding in kept)
     found: tuple[Note, ...] = ()
     try:
         found = tuple(notes(app))
@@ -401,13 +402,19 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
 
 
 def _proven(
-    finding: Finding, app: App, fleet: Fleet, chosen: Chosen, failures: list[Failure], render: Render | None
+    finding: Finding,
+    app: App,
+    fleet: Fleet,
+    chosen: Chosen,
+    failures: list[Failure],
+    render: Render | None,
+    today: Today,
 ) -> Finding:
     """The finding with its fixes replayed; one that does not work is not offered."""
     check, options = chosen.rule.check, chosen.options
     try:
         again = (lambda after: check(after, fleet, options)) if check else None
-        fixes = [verify(fix, finding, app, fleet, again, render) for fix in finding.fixes]
+        fixes = [verify(fix, finding, app, fleet, again, render, today) for fix in finding.fixes]
     except Exception as error:  # a rule's crash on the state after its fix is a Failure that names it
         failures.append(_crash(chosen.rule, app.ref, "verify", error))
         return finding

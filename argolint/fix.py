@@ -40,19 +40,30 @@ class _Contradicted(Exception):
     """Why a fix does not work."""
 
 
+Today = dict[ResourceKey, "_Today | None"]
+"""How the objects of one application compare today, filled as fixes ask for it: most objects have several fixes."""
+
+
 def verify(
-    fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | None = None, render: Render | None = None
+    fix: Fix,
+    finding: Finding,
+    app: App,
+    fleet: Fleet,
+    check: Check | None = None,
+    render: Render | None = None,
+    today: Today | None = None,
 ) -> Fix:
     """The fix with its verdict: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
 
-    `app` is the application whose manifest or Application object the fix edits, with its states. Helm values are proven with
-    `render`: what two renders drew differently must then come out equal.
+    `app` is the application whose manifest or Application object the fix edits, with its states; whoever verifies several
+    fixes of it passes the same `today`. Helm values are proven with `render`: what two renders drew differently must then
+    come out equal.
     """
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
             _render_again(fix, finding, app, render)
         else:
-            _replay(fix, finding, app, fleet, check)
+            _replay(fix, finding, app, fleet, check, {} if today is None else today)
     except _CannotReplay as reason:
         return replace(fix, verified=None, unverified=str(reason))
     except _Contradicted as fault:
@@ -136,17 +147,23 @@ def _told(place: _Place) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class _Today:
+    """The pointers that Argo CD shows of an object, and whether its controller compares server-side: inferred, no API tells."""
+
+    shown: frozenset[str]
+    server_side: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Pair:
-    """One managed object before the fix, and the pointers that Argo CD shows of it today."""
+    """One managed object before the fix."""
 
     resource: Resource
     live: Object
     desired: Object
-    shown: frozenset[str]
+    today: _Today
     claimed: tuple[str, ...]
     """The pointers whose differences the finding explains."""
-    server_side: bool
-    """The controller compares server-side: inferred, since no API tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +175,12 @@ class _Moment:
     comparison: Comparison
 
 
-def _replay(fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | None) -> None:
+def _replay(fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | None, today: Today) -> None:
     """Returns when the fix is proven. Raises _CannotReplay or _Contradicted."""
     _require_replayable(fix, finding, check)
-    raw, pairs = app.raw, _pairs(fix, finding, app, fleet)
-    if fix.target == "application":
-        raw = _patched(fix, raw)
+    raw = _patched(fix, app.raw) if fix.target == "application" else app.raw
     touched: dict[ResourceKey, _Moment] = {}
-    for pair in pairs:
+    for pair in _pairs(fix, finding, app, raw, fleet, today):
         desired = _patched(fix, pair.desired) if fix.target == "manifest" else pair.desired
         live = _patched(fix, pair.live) if fix.target == "live" else pair.live
         if _identity(desired) != _identity(pair.desired):
@@ -175,7 +190,7 @@ def _replay(fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | N
             for pointer in moment.comparison.pointers:
                 if any(_under(pointer, claim) for claim in pair.claimed):
                     raise _Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
-                if pointer not in pair.shown:
+                if pointer not in pair.today.shown:
                     raise _Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
     if any(symptom.kind != "change" for symptom in finding.explains):
         raise _CannotReplay("only a sync shows whether this ends it")
@@ -203,12 +218,11 @@ _NOT_REPLAYED = {
 }
 
 
-def _pairs(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> Iterator[_Pair]:
-    """The objects whose comparison the fix can change."""
+def _pairs(fix: Fix, finding: Finding, app: App, after: Object, fleet: Fleet, today: Today) -> Iterator[_Pair]:
+    """The objects whose comparison the fix can change; `after` is the Application object with it."""
     if fix.target == "application":
         if not app.read or not app.desired_known:
             raise _CannotReplay("the states of the application's objects are not known")
-        after = _patched(fix, app.raw)
         ignored = tuple(compare.rules_of(raw, fleet.settings).ignore for raw in (app.raw, after))
         for resource in app.resources:
             if _touchable(app.raw, after, ignored, resource) and resource.live and resource.desired:
@@ -216,7 +230,7 @@ def _pairs(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> Iterator[_Pair
                     _way(raw, rules, resource.desired) for raw, rules in zip((app.raw, after), ignored, strict=True)
                 ]
                 if ways[0] != ways[1]:
-                    yield _pair(resource, finding, app, fleet)
+                    yield _pair(resource, finding, app, fleet, today)
         return
     target = fix.resource or finding.at.resource
     resource_ = app.resource(target.key) if target else None
@@ -227,7 +241,7 @@ def _pairs(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> Iterator[_Pair
     masked = resource_.kind == "Secret" and not resource_.group
     if masked and any(str(o.get("path", "")).startswith(("/data", "/stringData")) for o in fix.edit.content):
         raise _CannotReplay("Argo CD masks the data of Secrets")
-    yield _pair(resource_, finding, app, fleet)
+    yield _pair(resource_, finding, app, fleet, today)
 
 
 def _touchable(before: Object, after: Object, ignored: Sequence[tuple[IgnoreRule, ...]], resource: Resource) -> bool:
@@ -249,19 +263,29 @@ def _way_of_all(raw: Object) -> tuple[object, ...]:
     return options, annotations_of(raw)
 
 
-def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet) -> _Pair:
+def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, today: Today) -> _Pair:
     live, desired = resource.live, resource.desired
     assert live is not None
     assert desired is not None
+    if resource.key not in today:
+        today[resource.key] = _compared(resource, live, desired, app, fleet)
+    found = today[resource.key]
+    if found is None:
+        raise _CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
+    claimed = tuple(symptom.detail for symptom in finding.explains if symptom.resource == resource.key)
+    return _Pair(resource, live, desired, found, claimed)
+
+
+def _compared(resource: Resource, live: Object, desired: Object, app: App, fleet: Fleet) -> _Today | None:
+    """None when argolint's own comparison does not come to what Argo CD shows."""
     lasting = Comparison(resource.normalized, resource.predicted, resource.modified).pointers
     shown = tuple(sorted({*lasting, *(change.pointer for change in resource.pending)}))
     rules = compare.rules_of(app.raw, fleet.settings)
     for server_side in (False, True):
         strategy = compare.strategy_of(app.raw, desired, server_side=server_side)
         if resource.normalized and compare.compare(live, desired, rules, strategy).pointers == shown:
-            claimed = tuple(symptom.detail for symptom in finding.explains if symptom.resource == resource.key)
-            return _Pair(resource, live, desired, frozenset(shown), claimed, server_side)
-    raise _CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
+            return _Today(frozenset(shown), server_side)
+    return None
 
 
 def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object) -> tuple[object, ...]:
@@ -289,7 +313,7 @@ class _Terms:
 def _terms(raw: Object, desired: Object, pair: _Pair, fleet: Fleet) -> _Terms:
     return _Terms(
         compare.rules_of(raw, fleet.settings),
-        compare.strategy_of(raw, desired, server_side=pair.server_side),
+        compare.strategy_of(raw, desired, server_side=pair.today.server_side),
         compare.syncs_server_side(raw, desired),
         compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
     )
@@ -305,7 +329,9 @@ def _moments(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: _Terms
     )
     assert synced is not None
     yield _moment(synced, desired, terms)
-    yield _moment(_rewritten(synced, pair), desired, terms)
+    later = _rewritten(synced, pair)
+    if later != synced:
+        yield _moment(later, desired, terms)
 
 
 def _moment(live: Object, desired: Object, terms: _Terms) -> _Moment:

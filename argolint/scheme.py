@@ -90,8 +90,16 @@ def canonical(obj: Object) -> Object:
 
 
 def _canonical_map(node: Mapping[str, Json]) -> dict[str, Json]:
-    found = {key: _canonical(key, value) for key, value in node.items()}
-    return {key: value for key, value in found.items() if not _omitted(key, value)}
+    found = {}
+    for key, value in node.items():
+        if type(value) is str:  # nearly all that a manifest holds
+            if value or key in _KEPT_EMPTY:
+                found[key] = _quantity(value) if key in _QUANTITIES else value
+            continue
+        made = value if key == "managedFields" else _canonical(key, value)  # the API server prints that one itself
+        if not _omitted(key, made):
+            found[key] = made
+    return found
 
 
 def _canonical(field: str, value: Json) -> Json:
