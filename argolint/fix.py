@@ -224,8 +224,9 @@ def _pairs(fix: Fix, finding: Finding, app: App, after: Object, fleet: Fleet, to
         if not app.read or not app.desired_known:
             raise _CannotReplay("the states of the application's objects are not known")
         ignored = tuple(compare.rules_of(raw, fleet.settings).ignore for raw in (app.raw, after))
+        touches = _touching(app.raw, after, ignored)
         for resource in app.resources:
-            if _touchable(app.raw, after, ignored, resource) and resource.live and resource.desired:
+            if touches(resource) and resource.live and resource.desired:
                 ways = [
                     _way(raw, rules, resource.desired) for raw, rules in zip((app.raw, after), ignored, strict=True)
                 ]
@@ -244,12 +245,12 @@ def _pairs(fix: Fix, finding: Finding, app: App, after: Object, fleet: Fleet, to
     yield _pair(resource_, finding, app, fleet, today)
 
 
-def _touchable(before: Object, after: Object, ignored: Sequence[tuple[IgnoreRule, ...]], resource: Resource) -> bool:
+def _touching(before: Object, after: Object, ignored: Sequence[tuple[IgnoreRule, ...]]) -> Callable[[Resource], bool]:
     """A cheap look before an object is decoded: some rule speaks of it, or the Application's other options change."""
     if _way_of_all(after) != _way_of_all(before):
-        return True
-    names = resource.group, resource.kind, resource.namespace, resource.name
-    return any(_effective(rule) and matches(rule, *names) for rules in ignored for rule in rules)
+        return lambda resource: True
+    effective = {rule for rules in ignored for rule in rules if _effective(rule)}
+    return lambda r: any(matches(rule, r.group, r.kind, r.namespace, r.name) for rule in effective)
 
 
 def _effective(rule: IgnoreRule) -> bool:

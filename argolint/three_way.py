@@ -40,6 +40,8 @@ def completed(desired: Json, live: Json, original: Json = None, *, listed: bool 
 
     The schema is not at hand: what live holds in the same item and `original` never named is taken for such a default.
     """
+    if desired == live:
+        return desired
     if isinstance(desired, dict) and isinstance(live, dict):
         was = original if isinstance(original, dict) else {}
         rest = {key: value for key, value in live.items() if key not in desired and key not in was} if listed else {}

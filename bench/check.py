@@ -89,9 +89,13 @@ def in_turn(tasks: dict[str, Callable[[], float]]) -> dict[str, float]:
 
 
 def run(command: list[str]) -> tuple[float, float]:
-    """Seconds and peak memory (MB) of one process; its error text when it fails."""
+    """Seconds and peak memory (MB) of one process; its error text when it fails.
+
+    Bytecode is kept, as an installed package has it, whatever the caller's environment says.
+    """
     wrapped = [sys.executable, "-c", _PEAK, *command]
-    done = subprocess.run(wrapped, capture_output=True, text=True, timeout=600, check=False)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(wrapped, capture_output=True, text=True, timeout=600, check=False, env=environment)
     if done.returncode:
         raise SystemExit(done.stderr)
     told = json.loads(done.stderr.splitlines()[-1])

@@ -64,8 +64,9 @@ class Scaler:
 
 def reads(app: App, fleet: Fleet) -> bool:
     """Applications that hold an autoscaler beside a workload."""
-    kinds = {(r.group, r.kind) for r in app.resources}
-    return any(scaler in kinds for scaler in _SCALERS) and any(kind in _SCALED for _, kind in kinds)
+    return any(any(app.of_kind(kind, group)) for group, kind in _SCALERS) and any(
+        any(app.of_kind(kind)) for kind in _SCALED
+    )
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -86,7 +87,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         scaler = _scaler_of(app, resource)
         if scaler is not None or any(is_sort(change.writer, "autoscaler") for change in changes):
             yield _fought(app, resource, changes, scaler)
-    for resource in app.resources:
+    for resource in app.resources if _scalers(app) else ():
         scaler = _scaler_of(app, resource)
         quiet = not any(_scaled(resource, change) for change in resource.changes)
         if (
@@ -158,14 +159,19 @@ def _scaled(resource: Resource, change: Change) -> bool:
     return is_sort(change.writer, "autoscaler")
 
 
+def _scalers(app: App) -> list[tuple[AppRef, Resource]]:
+    """Autoscalers that this application manages, and those of others that were asked for."""
+    mine = [(app.ref, candidate) for group, kind in _SCALERS for candidate in app.of_kind(kind, group)]
+    asked = [(want.app, found) for want, found in app.evidence.items() if want.app and isinstance(found, Resource)]
+    return [*mine, *((owner, found) for owner, found in asked if (found.group, found.kind) in _SCALERS)]
+
+
 def _scaler_of(app: App, resource: Resource) -> Scaler | None:
     """The autoscaler of this workload, of this application or of one that was asked for."""
     if resource.kind not in _SCALED and not resource.changes:
         return None
-    mine = [(app.ref, candidate) for group, kind in _SCALERS for candidate in app.of_kind(kind, group)]
-    asked = [(want.app, found) for want, found in app.evidence.items() if want.app and isinstance(found, Resource)]
-    for owner, candidate in (*mine, *asked):
-        if (candidate.group, candidate.kind) in _SCALERS and candidate.namespace == resource.namespace:
+    for owner, candidate in _scalers(app):
+        if candidate.namespace == resource.namespace:
             spec = dig(candidate.any, "spec")
             if isinstance(spec, dict) and _targets(spec, resource):
                 return _scaler(owner, candidate, spec)

@@ -47,7 +47,7 @@ from argolint.values import show
 
 from ..nondeterminism.charts import releases  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .shared_fixes import fixed_names, fixes
-from .sharing import Party, Shared, claims, content_differences, enumerated, party, party_of, ref_of
+from .sharing import Party, Shared, believed, content_differences, enumerated, party, party_of, ref_of
 from .tracking import own_names, owner_among, shared_warnings, tracking_of, warned_resources
 
 _READ = 8
@@ -76,8 +76,8 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 owners.setdefault(resource.key, []).append(owner.ref)
                 warned.setdefault(resource.key, []).append(warning.condition.message)
     named = own_names(app, fleet)
-    for resource in app.resources if app.read else ():
-        looked = claims(app, resource) and not named(resource)
+    for resource in app.resources if app.read and believed(app) else ():
+        looked = resource.claimed and not named(resource)
         tracking = tracking_of(resource.live, fleet) if looked else None
         owner = owner_among(fleet, resource.key, tracking.instance) if tracking else None
         if owner is not None and owner.ref != app.ref:

@@ -203,9 +203,14 @@ def party(
     )
 
 
+def believed(app: App) -> bool:
+    """Whether the application's list tells what its manifests hold."""
+    return app.desired_known and not app.deleting
+
+
 def claims(app: App, resource: Resource) -> bool:
     """Whether the application's manifests hold the object, as far as its list can be believed."""
-    return resource.claimed and app.desired_known and not app.deleting
+    return resource.claimed and believed(app)
 
 
 def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:

@@ -50,9 +50,8 @@ def external_secrets(app: App) -> Iterator[Resource]:
 
 def created_by_cluster(app: App) -> Iterator[Resource]:
     """Failing ExternalSecrets that a ClusterExternalSecret made: the tree shows them, their live state must be wanted."""
-    managed = {r.key for r in app.resources}
     for node in app.nodes_of("ExternalSecret", GROUP):
-        if node.id.key not in managed and node.health.status == "Degraded":
+        if node.health.status == "Degraded" and app.resource(node.id.key) is None:
             live = app.evidence.get(Want("live", node.id))
             yield Resource(
                 node.id,

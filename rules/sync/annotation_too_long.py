@@ -31,7 +31,7 @@ _SERVER_SIDE = "ServerSideApply=true"
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for all such objects of the application: one option cures them."""
     told = {f.id.key: f for f in answered_by(app, "annotation-too-long") if f.id}
-    found = [r for r in app.resources if r.key in told or _foreseen(app, r)]
+    found = [r for r in app.resources if (told and r.key in told) or _foreseen(app, r)]
     if found:
         yield _finding(app, found, [told[r.key] for r in found if r.key in told])
     elif answered_by(app, "annotation-too-long"):
