@@ -7,7 +7,7 @@ server track and ignore.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -43,23 +43,35 @@ class Fleet:
         return {app.ref: app for app in self.apps}
 
     @cached_property
-    def _owners(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
-        found: dict[ResourceKey, tuple[AppRef, ...]] = {}
-        several: dict[ResourceKey, set[AppRef]] = {}
+    def _holding(self) -> Mapping[tuple[str, str, str], Sequence[App]]:
+        """The applications that list an object of a kind (hooks aside), by cluster, group and kind."""
+        found: dict[tuple[str, str, str], list[App]] = defaultdict(list)
         for app in self.apps:
-            alone = (app.ref,)
-            for row in app.rows:
-                if not row.hook:
-                    key = ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)
-                    known = found.setdefault(key, alone)
-                    if known is not alone:
-                        several.setdefault(key, set(known)).add(app.ref)
-        found.update((key, tuple(sorted(refs))) for key, refs in several.items())
+            for group, kind in {(row.group, row.kind) for row in app.rows if not row.hook}:
+                found[app.cluster, group, kind].append(app)
         return found
+
+    @cached_property
+    def _indexed(self) -> dict[tuple[str, str, str], Mapping[ResourceKey, tuple[AppRef, ...]]]:
+        """Filled as kinds are asked for: an index of all objects would be the largest thing in memory."""
+        return {}
+
+    def _objects(self, cluster: str, group: str, kind: str) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
+        """Every object of a kind on a cluster and whose lists name it, sorted."""
+        known = self._indexed.get((cluster, group, kind))
+        if known is None:
+            found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
+            for app in self._holding.get((cluster, group, kind), ()):
+                for row in app.rows:
+                    if row.kind == kind and row.group == group and not row.hook:
+                        found[ResourceKey(cluster, group, kind, row.namespace, row.name)].add(app.ref)
+            known = {key: tuple(sorted(found[key])) for key in sorted(found)}
+            self._indexed[cluster, group, kind] = known
+        return known
 
     def owners(self, key: ResourceKey) -> tuple[AppRef, ...]:
         """The applications whose list entry names this object (hooks aside), sorted."""
-        return self._owners.get(key, ())
+        return self._objects(key.cluster, key.group, key.kind).get(key, ())
 
     @cached_property
     def contested(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
@@ -92,28 +104,28 @@ class Fleet:
                 found[ref].append(key)
         return {ref: tuple(keys) for ref, keys in found.items()}
 
-    @cached_property
-    def _on_cluster(self) -> Mapping[tuple[str, str, str], tuple[ResourceKey, ...]]:
-        found: dict[tuple[str, str, str], list[ResourceKey]] = defaultdict(list)
-        for key in self._owners:
-            found[key.cluster, key.group, key.kind].append(key)
-        return {kind: tuple(sorted(keys)) for kind, keys in found.items()}
-
     def of_kind(self, cluster: str, group: str, kind: str) -> tuple[ResourceKey, ...]:
         """Every object of this kind that some application manages on this cluster, sorted."""
-        return self._on_cluster.get((cluster, group, kind), ())
+        return tuple(self._objects(cluster, group, kind))
 
     @cached_property
-    def _inside(self) -> Mapping[tuple[str, str], tuple[ResourceKey, ...]]:
-        found: dict[tuple[str, str], list[ResourceKey]] = defaultdict(list)
-        for key in self._owners:
-            if key.namespace:
-                found[key.cluster, key.namespace].append(key)
-        return {where: tuple(sorted(keys)) for where, keys in found.items()}
+    def _inside(self) -> Mapping[tuple[str, str], Sequence[App]]:
+        """The applications that list an object (hooks aside) in a namespace, by cluster and namespace."""
+        found: dict[tuple[str, str], list[App]] = defaultdict(list)
+        for app in self.apps:
+            for namespace in {row.namespace for row in app.rows if row.namespace and not row.hook}:
+                found[app.cluster, namespace].append(app)
+        return found
 
     def in_namespace(self, cluster: str, namespace: str) -> tuple[ResourceKey, ...]:
         """Every object that some application manages in this namespace, sorted."""
-        return self._inside.get((cluster, namespace), ())
+        found = {
+            ResourceKey(cluster, row.group, row.kind, namespace, row.name)
+            for app in self._inside.get((cluster, namespace), ())
+            for row in app.rows
+            if row.namespace == namespace and not row.hook
+        }
+        return tuple(sorted(found))
 
     def resource(self, app: AppRef, key: ResourceKey) -> Resource | None:
         """An object as the list tells it (status, no states)."""
