@@ -510,6 +510,11 @@ class App:
         return found
 
     @cached_property
+    def groups(self) -> frozenset[str]:
+        """The API groups of the managed objects; core is the empty string."""
+        return frozenset(r.id.group for r in self.resources)
+
+    @cached_property
     def changed(self) -> tuple[Resource, ...]:
         """The objects that Argo CD shows as different: those with `changes`."""
         return tuple(r for r in self.resources if r.modified and r.changes)
@@ -622,14 +627,20 @@ def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str,
     return App(ref, {**raw, "status": status}, cluster, observed_at, Listed(rows, cluster))
 
 
+_TEXTS = ("group", "kind", "namespace", "name", "version", "status")
+
+
 def _row(raw: Object) -> Row:
+    group, kind, namespace, name, version, status = (
+        found if type(found := raw.get(field)) is str else "" for field in _TEXTS
+    )
     return Row(
-        sys.intern(text_at(raw, "group")),
-        sys.intern(text_at(raw, "kind")),
-        sys.intern(text_at(raw, "namespace")),
-        text_at(raw, "name"),
-        sys.intern(text_at(raw, "version")),
-        sys.intern(text_at(raw, "status")),
+        sys.intern(group),
+        sys.intern(kind),
+        sys.intern(namespace),
+        name,
+        sys.intern(version),
+        sys.intern(status),
         _health(raw),
         bool(raw.get("hook")),
         bool(raw.get("requiresPruning")),

@@ -91,6 +91,13 @@ rule_options = options(
     ),
 )
 
+workers_option = click.option(
+    "-j",
+    "--workers",
+    type=click.IntRange(1, 64),
+    help="Requests in flight [default: 8; 1 with --snapshot, where threads only slow it down].",
+)
+
 run_options = options(
     click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine."),
     click.option(
@@ -115,9 +122,7 @@ run_options = options(
         metavar="[URL=]DIR",
         help="With --helm-render: a clone of an application's repository (repeatable); URL when its remote is another one.",
     ),
-    click.option(
-        "-j", "--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Requests in flight."
-    ),
+    workers_option,
     click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
 )
 
@@ -260,7 +265,12 @@ def open_transport(given: Mapping[str, Any], wanted: config.Config) -> Transport
     flags = given["connection"]
     if not (flags.server or flags.argocd_context or os.environ.get("ARGOCD_SERVER")):
         flags = replace(flags, server=wanted.server or "", argocd_context=wanted.argocd_context or "")
-    return HttpTransport(connect(flags, os.environ, Path.home(), datetime.now(UTC)), workers=given["workers"])
+    return HttpTransport(connect(flags, os.environ, Path.home(), datetime.now(UTC)), workers=workers(given))
+
+
+def workers(given: Mapping[str, Any]) -> int:
+    """How many applications are read at a time: beside a server's answers much can be done, beside a disk's nothing."""
+    return int(given["workers"] or (1 if given.get("snapshots") else 8))
 
 
 @dataclass(frozen=True)
@@ -305,7 +315,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), loaded: config.
     plan = Plan(
         tuple(chosen),
         selection.takes,
-        workers=given["workers"],
+        workers=workers(given),
         deep=given["deep"],
         renders=given["render_twice"],
         manifests=given["manifests"],

@@ -59,9 +59,7 @@ from argolint.model import Object
     click.option("-l", "--selector", metavar="LABELS", help="Only applications with these labels (a=b,c!=d,e,!f)."),
     click.option("-N", "--app-namespace", help="Only applications of this namespace."),
     click.option("-c", "--cluster", help="Only applications of this destination (name or URL)."),
-    click.option(
-        "-j", "--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Requests in flight."
-    ),
+    common.workers_option,
 )
 @common.rule_options
 @common.fail_options

@@ -24,7 +24,7 @@ from .applied import by_argocd, last_applied
 
 def reads(app: App, fleet: Fleet) -> bool:
     """Applications that manage a Secret themselves."""
-    return any(r.kind == "Secret" and r.group == "" and not r.hook for r in app.resources)
+    return any(not r.hook for r in app.of_kind("Secret", ""))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

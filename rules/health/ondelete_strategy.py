@@ -23,7 +23,7 @@ _KINDS = ("StatefulSet", "DaemonSet")
 
 def reads(app: App, fleet: Fleet) -> bool:
     """The list tells neither the strategy nor how many pods are old."""
-    return any(r.group == "apps" and r.kind in _KINDS for r in app.resources)
+    return any(any(app.of_kind(kind, "apps")) for kind in _KINDS)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

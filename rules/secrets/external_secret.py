@@ -36,12 +36,12 @@ ONE_HOUR = timedelta(hours=1)
 
 def holds_external_secrets(app: App, fleet: Fleet) -> bool:
     """`reads` of the rules that look at healthy ExternalSecrets too."""
-    return any(r.group == GROUP for r in app.resources)
+    return GROUP in app.groups
 
 
 def holds_old_external_secrets(app: App, fleet: Fleet) -> bool:
     """`reads` of the rules about Kubernetes External Secrets."""
-    return any(r.group == KES_GROUP for r in app.resources)
+    return KES_GROUP in app.groups
 
 
 def external_secrets(app: App) -> Iterator[Resource]:

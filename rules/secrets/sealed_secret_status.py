@@ -116,7 +116,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
 
 def reads(app: App, fleet: Fleet) -> bool:
     """A stale error does not always show in the health."""
-    return any(r.group == es.SEALED_GROUP for r in app.resources)
+    return es.SEALED_GROUP in app.groups
 
 
 RULE = Rule(

@@ -34,16 +34,17 @@ _NUMBERS = re.compile(r"\d+")
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each kind and version."""
     failed = refused(app, fleet)
-    groups: dict[tuple[str, str, str], list[Resource]] = {}
-    for resource in app.resources:
-        if resource.id.version and not resource.requires_pruning:
-            groups.setdefault((resource.group, resource.id.version, resource.kind), []).append(resource)
-    for (group, version, kind), resources in sorted(groups.items()):
-        told = next((failed[r.key] for r in resources if r.key in failed), None)
+    for group, version, kind in sorted({(r.id.group, r.id.version, r.id.kind) for r in app.resources if r.id.version}):
         served = fleet.served_versions(app.cluster, group, kind)
+        entry = removal_of(group, version, kind)
+        if entry is None and (not served or version in served) and not failed:
+            continue  # nearly every kind
+        resources = [r for r in app.of_kind(kind, group) if r.id.version == version and not r.requires_pruning]
+        if not resources:
+            continue
+        told = next((failed[r.key] for r in resources if r.key in failed), None)
         synced = all(r.status == "Synced" for r in resources)  # then it is served, whatever the list says
         gone = told is not None or (bool(served) and version not in served and not synced)
-        entry = removal_of(group, version, kind)
         if not gone and entry is not None and not served and not synced:
             gone = entry["product"] == "Kubernetes" and _reached(
                 fleet.kubernetes_version(app.cluster), entry["removed_in"]
