@@ -18,7 +18,7 @@ def notes(app: App) -> Iterator[Note]:
         if name.startswith(PREFIX):
             yield Note(app.ref, None, name.removeprefix(PREFIX), value if isinstance(value, str) else "")
     for resource in app.resources:
-        if not any(PREFIX in s for s in (resource.desired_state, resource.live_state) if isinstance(s, str)):
+        if not resource.mentions(PREFIX):
             continue
         found = {**mapping(resource.live, *_ANNOTATIONS), **mapping(resource.desired, *_ANNOTATIONS)}
         for name, value in sorted(found.items()):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from argolint.model import Json, Object
@@ -89,17 +89,22 @@ def canonical(obj: Object) -> Object:
     return {**_canonical_map({key: value for key, value in obj.items() if key != "status"}), **status}
 
 
-def _canonical_map(node: Mapping[str, Json]) -> dict[str, Json]:
-    found = {}
+def _canonical_map(node: Mapping[str, Json]) -> Mapping[str, Json]:
+    """The map itself where it is canonical already, as nearly all are: nothing is copied then, and equal sides stay one."""
+    found: dict[str, Json] | None = None
     for key, value in node.items():
         if type(value) is str:  # nearly all that a manifest holds
-            if value or key in _KEPT_EMPTY:
-                found[key] = _quantity(value) if key in _QUANTITIES else value
-            continue
-        made = value if key == "managedFields" else _canonical(key, value)  # the API server prints that one itself
-        if not _omitted(key, made):
+            made: Json = _quantity(value) if key in _QUANTITIES else value
+            omitted = not value and key not in _KEPT_EMPTY
+        else:
+            made = value if key == "managedFields" else _canonical(key, value)  # the API server prints that one itself
+            omitted = _omitted(key, made)
+        if made is not value or omitted:
+            found = dict(node) if found is None else found
             found[key] = made
-    return found
+            if omitted:
+                del found[key]
+    return node if found is None else found
 
 
 def _canonical(field: str, value: Json) -> Json:
@@ -109,8 +114,14 @@ def _canonical(field: str, value: Json) -> Json:
         plain = field in _STRING_MAPS or (field == "selector" and all(isinstance(v, str) for v in value.values()))
         return value if plain else _canonical_map(value)
     if isinstance(value, list):
-        return [_canonical_map(item) if isinstance(item, dict) else item for item in value]
+        return _each(value, _canonical_map)
     return quantity(value) if field in _QUANTITIES else value
+
+
+def _each(found: list[Json], change: Callable[[Mapping[str, Json]], Mapping[str, Json]]) -> list[Json]:
+    """The list with every map of it changed; the list itself where none was."""
+    made = [change(item) if isinstance(item, dict) else item for item in found]
+    return found if all(new is old for new, old in zip(made, found, strict=True)) else made
 
 
 def _omitted(field: str, value: Json) -> bool:
@@ -320,20 +331,23 @@ def defaulted(obj: Object) -> Object:
     return _fill(obj, table) if table else obj
 
 
-def _fill(node: Mapping[str, Json], table: Mapping[str, Any]) -> dict[str, Json]:
-    found = dict(node)
+def _fill(node: Mapping[str, Json], table: Mapping[str, Any]) -> Mapping[str, Json]:
+    """The map with its defaults; the map itself where it lacks none."""
+    found: Mapping[str, Json] = node
     for field, default in table.items():
         value = found.get(field)
+        made = value
         if isinstance(default, dict) and default:
             if isinstance(value, dict):
-                found[field] = _fill(value, default)
+                made = _fill(value, default)
         elif isinstance(default, list):
             if isinstance(value, list):
-                found[field] = [_fill(item, default[0]) if isinstance(item, dict) else item for item in value]
+                made = _each(value, partial(_fill, table=default[0]))
         elif value in (None, "") or field in _STRUCTS:
             computed = default(found) if callable(default) else default
-            if computed is not None:
-                found[field] = computed
+            made = value if computed is None else computed
+        if made is not value:
+            found = {**found, field: made}
     return found
 
 

@@ -25,7 +25,7 @@ from argolint.values import excerpt, get, split_pointer
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object."""
     for resource in app.resources:
-        found = _switch(resource)
+        found = _switch(resource) if (resource.group, resource.kind) in _switches() else None
         if found is not None or resource.health.status == "Suspended":
             yield _finding(app, resource, *(found or ("", "suspended")))
 
@@ -40,7 +40,7 @@ def _switches() -> Mapping[tuple[str, str], Sequence[Object]]:
 
 def _switch(resource: Resource) -> tuple[str, str] | None:
     """(pointer, word) of what stops it; None when nothing does."""
-    for entry in _switches().get((resource.group, resource.kind), ()):
+    for entry in _switches()[resource.group, resource.kind]:
         if not resource.mentions(f'"{split_pointer(entry["pointer"])[-1]}"'):
             continue  # no such field: nearly all objects are told so without decoding them
         value = get(resource.live or resource.desired, entry["pointer"], None)
