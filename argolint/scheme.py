@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache, partial
+from operator import is_
 from typing import Any
 
 from argolint.model import Json, Object
@@ -121,7 +122,7 @@ def _canonical(field: str, value: Json) -> Json:
 def _each(found: list[Json], change: Callable[[Mapping[str, Json]], Mapping[str, Json]]) -> list[Json]:
     """The list with every map of it changed; the list itself where none was."""
     made = [change(item) if isinstance(item, dict) else item for item in found]
-    return found if all(new is old for new, old in zip(made, found, strict=True)) else made
+    return found if all(map(is_, made, found)) else made
 
 
 def _omitted(field: str, value: Json) -> bool:

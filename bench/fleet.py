@@ -27,6 +27,8 @@ KINDS = (
 )
 DELICATE = ("HorizontalPodAutoscaler", "PodDisruptionBudget")
 """Kinds for which an application is read although it is Synced and Healthy; a quarter of the templates have them."""
+CHECKED = ("Deployment", "Service", *DELICATE)
+"""Kinds that Argo CD has a health check for."""
 WORDS = 54
 """Values in each object: about 880 KB an application, as measured on real answers."""
 TEMPLATES = 20
@@ -185,6 +187,8 @@ def _states(template: int) -> tuple[str, dict[str, Any]]:
                 "namespace": f"team-{template}",
                 "name": name,
                 "uid": f"u-{template}-{index}",
+                "createdAt": "2025-12-01T00:00:00Z",
+                **({"health": {"status": "Healthy"}} if kind in CHECKED else {}),
             }
         )
     return _text({"items": items}), {"nodes": nodes}
