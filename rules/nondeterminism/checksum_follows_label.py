@@ -32,7 +32,12 @@ _LABELS = ("helm.sh/chart", "chart", "app.kubernetes.io/version")
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a chart that moved, with every workload whose checksum moved for it."""
-    both = [r for kind in _WORKLOADS for r in app.of_kind(kind) if r.modified and not r.hook and r.desired and r.live]
+    both = [
+        r
+        for kind in _WORKLOADS
+        for r in app.of_kind(kind)
+        if (r.modified or r.pending) and not r.hook and r.desired and r.live
+    ]
     for chart, (old, new) in sorted(_moves(both).items()):
         if _content_moves(app, chart):
             continue
