@@ -176,6 +176,7 @@ def test_colour_comes_only_when_it_is_wanted() -> None:
 def test_formats_and_files_are_checked_before_anything_is_read(tmp_path: Path) -> None:
     for output, told in (
         ("xml", "there is no format 'xml'"),
+        ("sarif=", "-o sarif= names no file"),
         (f"json={tmp_path}/none/x.json", "does not exist"),
     ):
         ran = run_argolint("check", "--snapshot", tmp_path / "no-snapshot", "-o", output)

@@ -56,9 +56,11 @@ def parse_outputs(texts: Sequence[str]) -> tuple[Output, ...]:
     """`text`, `json=report.json`; UsageError for an unknown format, a folder that is not there, two outputs in one place."""
     found: list[Output] = []
     for text in texts or ("text",):
-        name, _, file = text.partition("=")
+        name, named, file = text.partition("=")
         if name not in FORMATS:
             raise UsageError(f"-o {text}: there is no format {name!r}", f"formats: {', '.join(FORMATS)}")
+        if named and not file:
+            raise UsageError(f"-o {text} names no file", f"-o {name}=FILE, or -o {name} for standard output")
         output = Output(name, Path(file) if file else None)
         if output.file is not None and not output.file.absolute().parent.is_dir():
             raise UsageError(f"-o {text}: the folder {output.file.parent} does not exist", "make it first")
