@@ -6,15 +6,12 @@ answers as well, so that one fault is told once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint.app import App, Resource
-from argolint.model import Change, Finding, Symptom
-from argolint.values import annotations_of, get
-
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+from argolint.app import App
+from argolint.applied import not_yet_applied
+from argolint.model import Finding, Symptom
 
 
 def consequences(app: App) -> Iterator[Symptom]:
@@ -25,18 +22,10 @@ def consequences(app: App) -> Iterator[Symptom]:
         if resource.missing:
             yield Symptom.missing(resource.id)
             yield Symptom.health(resource.id)
+    for resource in app.changed:
         for change in resource.changes:
-            if awaits_sync(resource, change):
+            if not_yet_applied(app, resource, change):
                 yield Symptom.change(resource.id, change.pointer)
-
-
-def awaits_sync(resource: Resource, change: Change) -> bool:
-    """True when live still is what was applied last, so that only Git moved: nobody else wrote the field."""
-    try:
-        applied = json.loads(annotations_of(resource.live).get(_LAST_APPLIED) or "null")
-    except ValueError:
-        return False
-    return applied is not None and bool(get(applied, change.pointer) == change.live)
 
 
 def with_consequences(finding: Finding, app: App) -> Finding:

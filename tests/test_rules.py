@@ -41,3 +41,9 @@ def test_every_rule_has_a_bad_and_a_good_fixture_and_no_fixture_lacks_a_rule() -
     assert set(RULES) - bad == set()
     assert set(RULES) - good == set()
     assert (bad | good) - set(RULES) == set()
+
+
+def test_what_waits_for_a_failed_server_side_apply_is_told_once_with_the_failure() -> None:
+    path = FIXTURES / "sync-failed" / "bad-server-side-apply.yaml"
+    found = testing.check(testing.load_fixture(path), list(RULES.values()))
+    assert [f.rule for f in found.findings if f.resource is not None] == ["sync-failed"]

@@ -19,8 +19,8 @@ import binascii
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Json, Resource, Rule, narrowest_ignore
+from argolint.applied import by_argocd
 
-from .applied import by_argocd
 from .edits import drop
 from .fields import finding, listing, matching, pointers, writer
 from .writers import is_sort

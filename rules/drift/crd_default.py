@@ -17,8 +17,8 @@ Sources: argoproj/argo-cd#11074; docs/user-guide/diff-strategies.md.
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, Want
+from argolint.applied import rewritten_on_arrival
 
-from .applied import rewritten_on_arrival
 from .defaults import from_schema, is_custom, is_default, schema_of, wanted_crds
 from .edits import server_side_diff, write_live
 from .fields import finding, listing, matching, value

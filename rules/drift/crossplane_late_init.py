@@ -15,9 +15,9 @@ Sources: crossplane/crossplane#2773; https://docs.crossplane.io/latest/managed-r
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint.applied import by_argocd
 from argolint.values import dig
 
-from .applied import by_argocd
 from .edits import place, write_live
 from .fields import finding, listing, matching, pointers, writer
 from .writers import is_sort

@@ -16,8 +16,8 @@ Sources: argoproj/argo-cd#18213, #16355, #18142.
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint.applied import git_moved, new_in_git, rewritten_on_arrival
 
-from .applied import git_moved, new_in_git, rewritten_on_arrival
 from .defaults import is_custom
 from .edits import drop, write_live
 from .fields import finding, listing, matching, pointers, value

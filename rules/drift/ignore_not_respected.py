@@ -16,10 +16,10 @@ Sources: argoproj/argo-cd#6520; docs/user-guide/sync-options.md ("Respect ignore
 from collections.abc import Iterator, Mapping
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule
+from argolint.applied import by_argocd
 from argolint.compare import apply, has_sync_option, syncs_server_side
 from argolint.values import get
 
-from .applied import by_argocd
 from .edits import remove
 from .fields import listing, told, value, writer
 from .ignored import entries, has_entries, hidden_changes, selected, server_entries

@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.applied import by_argocd
 from argolint.ignore import IgnoreRule
 
-from .applied import by_argocd
 from .fields import told
 from .ignored import entries, has_entries, hidden_changes, paths, selected, taken_out
 from .writers import is_sort

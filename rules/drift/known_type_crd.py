@@ -17,9 +17,9 @@ Sources: argoproj/argo-cd#6154; docs/user-guide/diffing.md ("Known Kubernetes ty
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint.applied import git_moved
 from argolint.values import dig, get, join_pointer, split_pointer
 
-from .applied import git_moved
 from .defaults import is_custom
 from .edits import write_live
 from .fields import finding, listing, matching, value

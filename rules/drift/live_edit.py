@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
+from argolint.applied import confirmed, not_stored
 from argolint.managed_fields import managers
 
-from .applied import confirmed, not_stored
 from .edits import write_live
 from .fields import finding, value
 from .grammar import hollow

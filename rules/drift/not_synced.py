@@ -16,8 +16,8 @@ Sources: controller/appcontroller.go (autoSync); docs/user-guide/auto_sync.md.
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
+from argolint.applied import not_yet_applied, settled
 
-from .applied import not_yet_applied, settled
 from .fields import told
 
 Wait = tuple[Resource, tuple[Symptom, ...], tuple[str, ...]]

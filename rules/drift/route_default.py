@@ -16,8 +16,8 @@ Sources: argoproj/argo-cd#22151, argoproj/argo-helm#3538; https://gateway-api.si
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint.applied import git_moved, rewritten_on_arrival
 
-from .applied import git_moved, rewritten_on_arrival
 from .defaults import is_default
 from .edits import server_side_diff, write_live
 from .fields import finding, listing, matching

@@ -15,8 +15,8 @@ Sources: stackrox/stackrox#12124; https://docs.openshift.com/ (image pull secret
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint.applied import by_argocd
 
-from .applied import by_argocd
 from .edits import drop
 from .fields import finding, listing, matching
 from .grammar import hollow

@@ -16,10 +16,9 @@ Sources: argoproj/argo-cd#29109; https://kubernetes.io/docs/concepts/configurati
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.applied import by_argocd, last_applied
 from argolint.managed_fields import writers
 from argolint.values import dig, join_pointer
-
-from .applied import by_argocd, last_applied
 
 
 def reads(app: App, fleet: Fleet) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from argolint import App, Change, Finding, Json, Resource
+from argolint.applied import git_moved
 
-from .applied import git_moved
 from .edits import write_live
 from .fields import finding, matching, pointers, value, writer
 from .known_types import known_type_fields

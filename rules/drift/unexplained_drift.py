@@ -17,8 +17,8 @@ Sources: controller/state.go (CompareAppState), pkg/apis/application/v1alpha1/ty
 from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Location, Resource, Rule, Symptom, narrowest_ignore
+from argolint.applied import by_argocd, not_stored
 
-from .applied import by_argocd, not_stored
 from .edits import write_live
 from .fields import finding, listing, pointers, tracks, value, writer
 

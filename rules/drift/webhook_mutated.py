@@ -17,8 +17,8 @@ Sources: argoproj/argo-cd#25260; docs/user-guide/diff-strategies.md (IncludeMuta
 from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint.applied import rewritten_on_arrival
 
-from .applied import rewritten_on_arrival
 from .edits import write_live
 from .fields import finding, listing, matching, pointers, value, writer
 from .writers import is_sort, known

@@ -21,10 +21,10 @@ Sources: external-secrets config/crds/bases; issues 6398, 6797; Argo CD gitops-e
 from collections.abc import Iterator, Sequence
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint.applied import git_moved
 from argolint.knowledge import load
 from argolint.values import annotations_of, items, join_pointer, split_pointer
 
-from ..drift.applied import git_moved  # noqa: TID252 - the package is installed under another name than its folder
 from . import external_secret as es
 from .operator_version import parse, version_of
 

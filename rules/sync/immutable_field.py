@@ -34,8 +34,9 @@ from argolint import (
     Rule,
     Symptom,
 )
+from argolint.applied import not_yet_applied
 from argolint.knowledge import load
-from argolint.operations import awaits_sync, consequences
+from argolint.operations import consequences
 from argolint.values import excerpt, join_pointer, split_pointer
 
 from ._failures import Failed, answered_by
@@ -65,7 +66,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             continue
         forced = "Force=true" in sync_options(resource.desired) | app.sync_options  # deleted and made again
         if resource.key not in told and not forced:
-            due = (*resource.pending, *(c for c in resource.changes if awaits_sync(resource, c)))
+            due = (*resource.pending, *(c for c in resource.changes if not_yet_applied(app, resource, c)))
             change = next((c for c in due if _immutable(resource.id, c)), None)
             if change is not None:
                 yield _foreseen(app, resource, change, shown=change not in resource.pending)

@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom, Want
-from argolint.operations import awaits_sync
+from argolint.applied import not_yet_applied
 from argolint.values import items, maps, parse_duration, text_at
 
 from ._cron import Cron, parse
@@ -146,7 +146,9 @@ def _claims(app: App) -> Iterator[Symptom]:
     for resource in app.extra if app.prune else ():
         yield Symptom.extra(resource.id)
     for resource in app.changed:
-        yield from (Symptom.change(resource.id, c.pointer) for c in resource.changes if awaits_sync(resource, c))
+        yield from (
+            Symptom.change(resource.id, c.pointer) for c in resource.changes if not_yet_applied(app, resource, c)
+        )
 
 
 def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> Iterator[Fix]:

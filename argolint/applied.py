@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Json, Object, Resource, Writer, compare, managed_fields
-from argolint.operations import awaits_sync
+from argolint import compare, managed_fields
+from argolint.app import App, Resource
+from argolint.model import MISSING, Change, Json, Object, Writer
+from argolint.scheme import GROUPS
 from argolint.values import dig, get, items, join_pointer, maps, split_pointer
-
-from .defaults import is_custom
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
@@ -84,7 +84,7 @@ def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
         return confirmed(resource, change)
     if last_applied(resource) is None or change.secret:
         return not settled(app)
-    return awaits_sync(resource, change) or git_moved(app, resource, change)
+    return bool(applied_value(resource, change) == change.live) or git_moved(app, resource, change)
 
 
 def git_moved(app: App, resource: Resource, change: Change) -> bool:
@@ -99,7 +99,7 @@ def git_moved(app: App, resource: Resource, change: Change) -> bool:
     if applied is None:
         both = change.live is not MISSING and change.desired is not MISSING
         return both and by_argocd(change.writer) and _synced_another(app)
-    whole = next(_lists(resource, change), "") if is_custom(resource.group) else ""
+    whole = next(_lists(resource, change), "") if resource.group not in GROUPS else ""
     return bool(
         get(applied, whole) != get(resource.desired, whole) if whole else get(applied, change.pointer) != change.desired
     )
