@@ -222,6 +222,8 @@ def _typed(answer: Answer, kind: Any, t: Transport, path: str) -> Any:
         return msgspec.json.decode(answer.body, type=kind)
     except msgspec.MsgspecError as error:
         what = "HTML" if answer.body.lstrip()[:1] == b"<" else "no readable JSON"
+        if isinstance(error, msgspec.ValidationError):
+            what = "JSON of another shape than Argo CD's"
         raise ConnectError(
             f"{t.server} answered {path} with {what} ({answer.content_type or 'no content type'}): {error}", _NOT_ARGOCD
         ) from None

@@ -260,7 +260,8 @@ def _effective(rule: IgnoreRule) -> bool:
 
 def _way_of_all(raw: Object) -> tuple[object, ...]:
     """What the Application says about comparing and syncing all of its objects, respected ignore rules aside."""
-    options = set(items(raw, "spec", "syncPolicy", "syncOptions")) - {"RespectIgnoreDifferences=true"}
+    given = {o for o in items(raw, "spec", "syncPolicy", "syncOptions") if isinstance(o, str)}
+    options = given - {"RespectIgnoreDifferences=true"}
     return options, annotations_of(raw)
 
 
