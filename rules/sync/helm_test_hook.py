@@ -8,7 +8,7 @@ How to fix: leave them out with `skipTests`, and run what they check as a PostSy
 
 Example: the `tests/` folder that `helm create` makes.
 
-Sources: docs/user-guide/helm.md (Helm hooks) of Argo CD. Needs the plain render: of a snapshot, or with --manifests.
+Sources: docs/user-guide/helm.md (Helm hooks) of Argo CD. Needs the plain render: --manifests.
 """
 
 from __future__ import annotations
