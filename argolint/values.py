@@ -180,7 +180,10 @@ def plain(text: str) -> str:
 
 
 _USERINFO = re.compile(r"(\w+://)[^/@\s]+@")
-_REFUSED_VALUE = re.compile(r"Invalid value: (?:\{.*\}|map\[.*\]|\[.*\]|\"(?:[^\"\\]|\\.){40,}\")", re.DOTALL)
+# JSON, or Go's own syntax where the API server is older than 1.32: core.PodTemplateSpec{...}, []string{...}, map[...].
+_REFUSED_VALUE = re.compile(
+    r"Invalid value: (?:[\w.*&()\[\]]*\{.*\}|map\[.*\]|\[.*\]|\"(?:[^\"\\]|\\.){40,}\")", re.DOTALL
+)
 
 
 def excerpt(text: str, limit: int = 240) -> str:

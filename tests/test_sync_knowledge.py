@@ -284,6 +284,15 @@ def test_an_excerpt_holds_no_credentials() -> None:
     )
 
 
+def test_an_excerpt_leaves_out_values_in_go_syntax() -> None:
+    """API servers before 1.32 print the refused value so."""
+    value = 'core.PodTemplateSpec{Spec:core.PodSpec{Containers:[]core.Container{{Env:"hunter2"}}}}'
+    assert (
+        excerpt(f'Job.batch "a" is invalid: spec.template: Invalid value: {value}: field is immutable')
+        == 'Job.batch "a" is invalid: spec.template: Invalid value: (left out): field is immutable'
+    )
+
+
 def operation(message: str, phase: str = "Running", finished: datetime | None = None) -> Operation:
     """A bare operation."""
     return Operation(phase, message, None, finished, 0, {})
