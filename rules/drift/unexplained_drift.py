@@ -33,7 +33,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _object(app, resource, Symptom.missing(resource.id), "missing", "is desired and not in the cluster")
     for resource in app.extra:
         yield _object(app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired")
-    if app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app) and not _shown(app):
+    running = app.operation is not None and app.operation.phase == "Running"  # puts right what the list still says
+    unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app)
+    if unclear and not running and not _shown(app):
         yield _unshown(app)
 
 
