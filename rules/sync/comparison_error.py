@@ -26,7 +26,7 @@ from shlex import quote
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom
 from argolint.ignore import application_rules
 from argolint.knowledge import load
-from argolint.values import excerpt
+from argolint.values import dig, excerpt
 
 from ._sources import pointer_of_source, source_in, usual_revision
 
@@ -191,13 +191,15 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str) -> 
                 f"AppProject {app.ref.project}",
                 Edit("command", f"argocd proj add-source {app.ref.project} {shown_repo}"),
             )
-        case "live-state":
+        case "symlink":
             yield Fix(
-                "Repair the connection of the cluster",
-                "argocd-settings",
-                app.cluster,
-                Edit("command", f"argocd cluster get {app.cluster}"),
+                "Take the symbolic link that the message names out of the source, or let it stay inside",
+                "manifest",
+                path,
+                Edit("command", f"git ls-tree -r {quote(revision or 'HEAD')} | grep ^120000"),
             )
+        case "not-managed" | "conversion" | "live-state":
+            yield _cluster_fix(app, fleet, entry["name"])
         case "not-declared":
             yield Fix(
                 "Upgrade Argo CD to a version that knows the cluster's API, or compare this application without ServerSideApply until then",
@@ -307,6 +309,34 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str) -> 
             )
         case "manifest":
             yield Fix("Repair the manifest", "manifest", path, Edit("command", f"yamllint {path or '.'}"))
+
+
+def _cluster_fix(app: App, fleet: Fleet, name: str) -> Fix:
+    if name == "not-managed":
+        cluster = dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"
+        return Fix(
+            "Add the namespace to those that Argo CD manages on the cluster, or let it manage all",
+            "argocd-settings",
+            app.cluster,
+            Edit("command", f"argocd cluster set {quote(str(cluster))} --namespace '*'"),
+            caveat="Argo CD then needs rights in every namespace; --namespace once for each names them instead",
+        )
+    if name == "conversion":
+        return Fix(
+            "Repair the webhook's Service and pods, or the CRD's spec.conversion where its operator is gone",
+            "operator",
+            app.cluster,
+            Edit(
+                "command",
+                "kubectl get crd -o custom-columns=NAME:.metadata.name,WEBHOOK:.spec.conversion.webhook.clientConfig.service.name",
+            ),
+        )
+    return Fix(
+        "Repair the connection of the cluster",
+        "argocd-settings",
+        app.cluster,
+        Edit("command", f"argocd cluster get {app.cluster}"),
+    )
 
 
 RULE = Rule(
