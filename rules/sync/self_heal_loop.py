@@ -38,6 +38,7 @@ from argolint import (
     Resource,
     ResourceId,
     Rule,
+    Symptom,
     Want,
     Writer,
     managed_fields,
@@ -144,6 +145,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         related = (Related(app.ref, scaler, role="cause"),)
     elif writer is not None:
         other = writer.manager + (f" ({writer.subresource})" if writer.subresource else "")
+    elif resource.missing:
+        other = "whoever deletes it"
     elif live is MISSING:
         other = "the API server or the object's own controller, which drops it again"
     else:
@@ -165,6 +168,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         evidence=tuple(_evidence(app, resource, pointer)),
         related=related,
         fixes=tuple(_fixes(app, resource, pointer, related)),
+        explains=(Symptom.missing(resource.id), Symptom.health(resource.id)) if resource.missing else (),
     )
 
 
@@ -238,6 +242,16 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             caveat="the application that pruned it last would delete it for both",
         )
         return
+    if resource.missing:
+        yield Fix(
+            f"Find who deletes {resource.id}, and keep it from that or leave the object out of Git",
+            "live",
+            str(resource.id),
+            Edit(
+                "text",
+                f'the audit log of cluster {app.cluster}: verb "delete", objectRef.name "{resource.name}"; policies that clean up (Kyverno CleanupPolicy, kube-janitor), a time to live, an operator',
+            ),
+        )
     if pointer and get(resource.desired, pointer, None) is not None:
         yield Fix(
             f"Leave {pointer} out of Git, so that its other writer owns it",
@@ -282,4 +296,5 @@ RULE = Rule(
     wants=wants,
     reads=reads,
     options=Options,
+    rank=10,  # beside job-ttl, which says why the object goes
 )
