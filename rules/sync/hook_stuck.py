@@ -76,10 +76,12 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     if operation is None or not _long(app, operation, options.minutes):
         return
     awaited = operation.awaited
+    node = _node(app, awaited) if awaited else None
+    if node is None and operation.retry_count and not _long(app, operation, options.running_minutes):
+        return  # startedAt is that of the first attempt; nothing tells when this one began
     if awaited is None:
         yield _finding(app, operation, None, None, "")
         return
-    node = _node(app, awaited)
     told = pods.troubles_below(app, node) if node else ()
     trouble = next((t for t in told if t.failed or _older(app, t.since, options.minutes)), None)
     running = node is not None and trouble is None and _under_way(app, node)
