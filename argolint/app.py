@@ -115,6 +115,18 @@ class Operation:
         return maps(self.raw, "syncResult", "resources")
 
     @property
+    def turned_degraded(self) -> tuple[Object, ...]:
+        """Results of objects that were applied and then found Degraded, which fails a sync as well; hooks are not among them.
+
+        gitops-engine/pkg/sync/sync_context.go, Sync: `status` stays Synced, `hookPhase` is Failed, `message` tells the health.
+        """
+        return tuple(
+            r
+            for r in self.results
+            if r.get("hookPhase") == "Failed" and not r.get("hookType") and r.get("status") != "SyncFailed"
+        )
+
+    @property
     def automated(self) -> bool:
         return bool(dig(self.raw, "operation", "initiatedBy", "automated"))
 

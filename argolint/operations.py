@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint.app import App
+from argolint.app import App, Operation, Resource
 from argolint.applied import not_yet_applied
-from argolint.model import Finding, Symptom
+from argolint.model import Finding, Object, Symptom
 
 
 def consequences(app: App) -> Iterator[Symptom]:
@@ -29,12 +29,42 @@ def consequences(app: App) -> Iterator[Symptom]:
 
 
 def with_consequences(finding: Finding, app: App) -> Finding:
-    """The finding; when it explains the health of the object that the running operation waits for, with the consequences."""
-    awaited = app.operation.awaited if app.operation else None
-    if awaited is None:
+    """The finding; when it explains the health of an object that holds the operation up, with the consequences.
+
+    That is the object that the running operation waits for, and one whose health alone has failed the last one.
+    """
+    operation = app.operation
+    if operation is None or (operation.awaited is None and not failed_by_health(app)):
         return finding
     explained = {claim.resource for claim in finding.explains if claim.kind == "health" and claim.resource}
-    if not any(r.key in explained and awaited.is_(r.id) for r in app.resources):
+    if not any(r.key in explained and _holds_up(operation, r) for r in app.resources):
         return finding
     more = tuple(claim for claim in consequences(app) if claim not in finding.explains)
     return replace(finding, explains=finding.explains + more)
+
+
+def failed_by_health(app: App) -> bool:
+    """True when the last operation failed only since objects that it had applied turned Degraded, and one still is."""
+    operation = app.operation
+    if operation is None or not operation.failed or not operation.turned_degraded:
+        return False
+    refused = any(r.get("status") == "SyncFailed" for r in operation.results)
+    hooks = any(r.get("hookType") and r.get("hookPhase") in ("Failed", "Error") for r in operation.results)
+    return not (refused or hooks) and any(
+        r.health.status == "Degraded" and _holds_up(operation, r) for r in app.resources
+    )
+
+
+def _holds_up(operation: Operation, resource: Resource) -> bool:
+    if operation.awaited is not None:
+        return operation.awaited.is_(resource.id)
+    return any(_names(result, resource) for result in operation.turned_degraded)
+
+
+def _names(result: Object, resource: Resource) -> bool:
+    """A result names a cluster-scoped object with the destination's namespace."""
+    same = all(
+        (result.get(k) or "") == v
+        for k, v in (("group", resource.group), ("kind", resource.kind), ("name", resource.name))
+    )
+    return same and resource.namespace in ("", result.get("namespace") or "")

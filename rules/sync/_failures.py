@@ -41,15 +41,43 @@ def classify(message: str) -> tuple[str, str]:
 
 
 def failures(app: App) -> tuple[Failed, ...]:
-    """What failed in the last operation, one entry an object, in the server's order; empty when it did not fail."""
+    """What failed in the last operation, one entry an object, in the server's order; empty when it did not fail or is over."""
     operation = app.operation
-    if operation is None or not operation.failed:
+    if operation is None or not operation.failed or _over(app, operation):
         return ()
     found = tuple(_of_results(app, operation))
     return found or (Failed(None, operation.message, *classify(operation.message)),)
 
 
+_BEFORE_ANY_TASK = re.compile(r"(ComparisonError|InvalidSpecError): ")  # controller/sync.go, FormatAppConditions
+
+
+def _over(app: App, operation: Operation) -> bool:
+    """True when the failure is history: all is in sync now, by another revision, or Argo CD could only not compare then.
+
+    Automated sync starts nothing where all is Synced, so the failed operation stays the last one. A hook that failed is no
+    history: nothing tells that what it should have done was done.
+    """
+    if app.sync_status != "Synced" or operation.waiting_to_retry:
+        return False
+    if any(r.get("hookType") and r.get("hookPhase") in ("Failed", "Error") for r in operation.results):
+        return False
+    compares_again = bool(_BEFORE_ANY_TASK.match(operation.message)) and not any(
+        c.type in ("ComparisonError", "InvalidSpecError") for c in app.conditions
+    )
+    return compares_again or moved_on(app, operation)
+
+
+def moved_on(app: App, operation: Operation) -> bool:
+    """True when Argo CD compares with another revision than the operation applied; False when either is not resolved."""
+    asked = {str(source.get("targetRevision") or "HEAD") for source in app.sources}
+    tried, now = operation.revisions, app.revisions
+    return bool(tried and now) and tried != now and not asked & set(tried)
+
+
 def _of_results(app: App, operation: Operation) -> Iterator[Failed]:
+    for result in operation.turned_degraded:
+        yield Failed(_named(app, result), str(result.get("message") or operation.message), *UNANSWERED)
     for result in operation.results:
         hook = str(result.get("hookPhase") or "") if result.get("hookType") else ""
         if result.get("status") != "SyncFailed" and hook not in ("Failed", "Error"):

@@ -1,7 +1,7 @@
 """Automated sync gave up at this revision
 
 What it finds: an automated application whose last sync failed, with the condition SyncError: Argo CD remembers revision and
-parameters of the failed attempt and does not try them again.
+parameters of the failed attempt and does not try them again. Not told while a newer commit waits, such as for a sync window.
 
 Why it hurts: repairing the cluster (a missing CRD, a quota, a webhook) is not enough. Nothing happens until there is a new
 commit or a person syncs, and self-heal is off as long as this lasts.
@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
-from argolint.values import dig, excerpt
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Operation, Rule, Symptom
+from argolint.values import annotations_of, dig, excerpt
+
+from ._failures import moved_on
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -27,6 +29,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     operation = app.operation
     told = next((c for c in app.conditions if c.type == "SyncError"), None)
     if told is None or operation is None or not app.automated or operation.phase not in ("Failed", "Error"):
+        return
+    if _newer_commit(app, operation):
         return
     tried = f" after {operation.retry_count + 1} attempts" if operation.retry_count else ""
     revision = ", ".join(r[:12] for r in operation.revisions) or "this revision"
@@ -60,6 +64,16 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         ),
         explains=(Symptom.condition("SyncError"),),
     )
+
+
+def _newer_commit(app: App, operation: Operation) -> bool:
+    """True when another revision waits than the one that failed: it will be tried, as soon as a sync window lets it.
+
+    The condition stays meanwhile (autoSync returns early). With manifest-generate-paths a commit elsewhere in the repository
+    changes the revision and is not tried.
+    """
+    by_paths = "argocd.argoproj.io/manifest-generate-paths" in annotations_of(app.raw)
+    return moved_on(app, operation) and not by_paths
 
 
 RULE = Rule(id="retry-exhausted", family="sync", severity="error", doc=__doc__, check=check, rank=10)

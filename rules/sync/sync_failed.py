@@ -2,7 +2,8 @@
 
 What it finds: an operation that failed, or an error condition, that no more specific rule explains. The server's reason is
 sorted into a cause: `quota`, `admission` (a webhook or a policy refused), `forbidden` (RBAC or the project), `validation`
-(the API server refused the object), `timeout`, `unknown`.
+(the API server refused the object), `timeout`, `unknown`. A failure that is history, since all is in sync at another
+revision now, is not told; one that comes from an object's health is told by that object's own finding.
 
 Why it hurts: the cluster does not hold what Git says, and objects after the one that failed were not applied at all.
 
@@ -19,7 +20,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, Rule, Severity, Symptom
-from argolint.operations import consequences
+from argolint.operations import consequences, failed_by_health
 from argolint.values import excerpt
 
 from ._failures import Failed, classify, failures
@@ -31,7 +32,7 @@ _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for the operation, and one for each error condition that speaks of something else."""
     left = [f for f in failures(app) if f.rule == "sync-failed"]
-    if left:
+    if left and not failed_by_health(app):  # else the object's own finding tells why
         yield _of_operation(app, left)
     elif not failures(app):
         yield from (_of_condition(app, c) for c in app.conditions if c.type == "SyncError")
@@ -47,7 +48,12 @@ def _of_operation(app: App, left: list[Failed]) -> Finding:
     who = str(first.id) if first.id else f"application {app.ref}"
     more = f" and {len(left) - 1} more" if len(left) > 1 else ""
     hook = f" ({first.hook} hook)" if first.hook else ""
-    waits = "Argo CD tries again" if operation.waiting_to_retry else "the cluster does not hold what Git says"
+    if operation.waiting_to_retry:
+        waits = "Argo CD tries again"
+    elif app.sync_status == "Synced":
+        waits = "that sync did not end, though nothing differs from Git now"
+    else:
+        waits = "the cluster does not hold what Git says"
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     return Finding(
         message=f'The last sync failed at {who}{hook}{more}: "{excerpt(first.message)}", so {waits}.',
