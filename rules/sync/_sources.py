@@ -11,7 +11,7 @@ _NUMBERED = re.compile(r"source (\d+) of \d+")
 
 
 def pointer_of_source(app: App, message: str) -> str:
-    """The RFC 6901 pointer, in the Application, of the source that the message counts; of the only one when it counts none."""
+    """The RFC 6901 pointer, in the Application, of the source that the message counts or names; of the first when it tells none."""
     if app.spec.get("sourceHydrator"):
         return "/spec/sourceHydrator/drySource"
     if not app.spec.get("sources"):
@@ -20,13 +20,17 @@ def pointer_of_source(app: App, message: str) -> str:
 
 
 def source_in(app: App, message: str) -> Object:
-    """The source that the message counts (Argo CD counts from 1); the first when it counts none."""
+    """The source that the message counts (Argo CD counts from 1) or names by its repoURL; the first when it tells none."""
     return app.sources[_index(app, message)] if app.sources else {}
 
 
 def _index(app: App, message: str) -> int:
     found = _NUMBERED.search(message)
-    return min(max(int(found.group(1)) - 1, 0), max(len(app.sources) - 1, 0)) if found else 0
+    if found:
+        return min(max(int(found.group(1)) - 1, 0), max(len(app.sources) - 1, 0))
+    urls = [str(source.get("repoURL") or "") for source in app.sources]
+    named = [url for url in urls if url and url in message]
+    return urls.index(max(named, key=len)) if named else 0
 
 
 def usual_revision(fleet: Fleet, app: App, source: Object) -> str:
