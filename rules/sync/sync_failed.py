@@ -35,7 +35,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if left and not failed_by_health(app):  # else the object's own finding tells why
         yield _of_operation(app, left)
     elif not failures(app):
-        yield from (_of_condition(app, c) for c in app.conditions if c.type == "SyncError")
+        yield from (_of_condition(app, c) for c in app.conditions if c.type == "SyncError" and not _passing(c))
     for condition in app.conditions:
         if condition.is_error and condition.type not in _ANSWERED_ELSEWHERE:
             yield _of_condition(app, condition)
@@ -65,6 +65,11 @@ def _of_operation(app: App, left: list[Failed]) -> Finding:
         fixes=tuple(_fixes(app, first)),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_of_objects(left)),
     )
+
+
+def _passing(condition: Condition) -> bool:
+    """Argo CD's own race of two starts of one sync, which servers of 2.x wrote down (util/argo/argo.go, SetAppOperation)."""
+    return "another operation is already in progress" in condition.message
 
 
 def _of_objects(left: list[Failed]) -> Iterator[Symptom]:
