@@ -52,18 +52,25 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """At most one finding."""
     answer = app.evidence.get(Want("sync-windows"))
-    if not answer or not _waits(app):
+    if not _waits(app):
         return
     zones = _zones(fleet, app)
     windows = [w for raw in items(answer, "assignedWindows") if (w := _window(raw, zones))]
     now = app.observed_at
+    if not windows and _blocked(app):
+        yield _unread(app)
     if not windows or allowed(windows, now, manual=not app.automated):
         return
     yield _finding(app, windows, opens(windows, now, manual=not app.automated))
 
 
 def _waits(app: App) -> bool:
-    return app.sync_status == "OutOfSync" or bool(app.operation and "sync window" in app.operation.message)
+    return app.sync_status == "OutOfSync" or _blocked(app)
+
+
+def _blocked(app: App) -> bool:
+    """True when the running operation itself says so (controller/sync.go, SyncAppState)."""
+    return app.operation is not None and "sync window" in app.operation.message
 
 
 def _zones(fleet: Fleet, app: App) -> dict[tuple[str, str, str], str]:
@@ -130,6 +137,17 @@ def _finding(app: App, windows: list[_Window], at: datetime | None) -> Finding:
     )
 
 
+def _unread(app: App) -> Finding:
+    """What the operation says, where the windows cannot be had."""
+    return Finding(
+        message=f"A sync window of project {app.ref.project} holds up the running sync of application {app.ref}, and until when is not known.",
+        at=Location(app.ref),
+        evidence=("the sync windows of the application could not be read",),
+        fixes=tuple(_fixes(app, None, by_hand=False)),
+        explains=tuple(_claims(app)),
+    )
+
+
 def _hours(duration: timedelta) -> str:
     minutes = int(duration.total_seconds() // 60)
     return f"{minutes // 60} h" if minutes % 60 == 0 else f"{minutes} min"
@@ -137,7 +155,7 @@ def _hours(duration: timedelta) -> str:
 
 def _claims(app: App) -> Iterator[Symptom]:
     """What the next sync will do: objects not made yet, fields that only Git moved, objects to prune, and the refusal itself."""
-    if app.operation is not None and "sync window" in app.operation.message:
+    if _blocked(app):
         yield Symptom.operation()
         yield Symptom.condition("SyncError")
     for resource in app.missing:
