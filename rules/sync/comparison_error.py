@@ -17,6 +17,7 @@ of Argo CD.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,13 +27,14 @@ from shlex import quote
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom
 from argolint.ignore import application_rules
 from argolint.knowledge import load
-from argolint.values import dig, excerpt
+from argolint.values import dig, excerpt, items
 
 from ._sources import pointer_of_source, source_in, usual_revision
 
 _WRAPPERS = re.compile(r"^.*?(?:desc = |exit status \d+: Error: |Error: )(?=\S)", re.DOTALL)
 _DEBUG_HINT = re.compile(r"\s*Use --debug flag to render out invalid YAML")
 _CACHED = re.compile(r"Manifest generation error \(cached\): ?")
+_ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/]+/[^/]+)?/?([^\n]+?): no such file")
 _OF_SOURCE = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
 
 
@@ -75,7 +77,12 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     cause = entry["cause"]
     source = source_in(app, message)
     base = pointer_of_source(app, message)
-    pointer = bad[0] if bad and cause == "ignore-rule" else base + _OF_SOURCE[cause] if cause in _OF_SOURCE else ""
+    if bad and cause == "ignore-rule":
+        pointer = bad[0]
+    elif entry["name"] == "helm-values-file":
+        pointer = _values_file(source, base, message)
+    else:
+        pointer = base + _OF_SOURCE[cause] if cause in _OF_SOURCE else ""
     return Finding(
         message=f'Application {app.ref} cannot be compared, since {entry["fact"]}: "{excerpt(innermost(message))}", so its sync status is Unknown and nothing is synced.',
         at=Location(app.ref, None, pointer),
@@ -83,7 +90,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         evidence=tuple(_evidence(condition)),
         fixes=(*_ignore_fixes(app, bad), _refresh(app))
         if cause == "ignore-rule"
-        else (*_fixes(app, fleet, entry, source, base), _refresh(app)),
+        else (*_fixes(app, fleet, entry, source, base, pointer), _refresh(app)),
         explains=(
             condition.symptom,
             Symptom.sync(),
@@ -143,7 +150,23 @@ def _ignore_fixes(app: App, bad: tuple[str, ...]) -> Iterator[Fix]:
         )
 
 
-def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str) -> Iterator[Fix]:
+def _values_file(source: Object, base: str, message: str) -> str:
+    """The pointer of the entry of valueFiles that the message misses: its path ends so; empty when none does."""
+    absent = _ABSENT.search(innermost(message))
+    found = ((len(tail), place) for place, tail in _tails(source) if absent and f"/{absent[1]}".endswith(tail))
+    place = max(found, default=None)
+    return f"{base}/helm/valueFiles/{place[1]}" if place else ""
+
+
+def _tails(source: Object) -> Iterator[tuple[int, str]]:
+    """Where each values file lies in its repository: an absolute entry from the root, `$ref/` from another one's root."""
+    for place, entry in enumerate(items(source, "helm", "valueFiles")):
+        root = entry.startswith(("/", "$"))
+        path = entry.partition("/")[2] if root else posixpath.join(str(source.get("path") or ""), entry)
+        yield place, posixpath.normpath("/" + path.lstrip("/"))
+
+
+def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, pointer: str) -> Iterator[Fix]:
     here = f"Application {app.ref}"
     repo, path, revision = (str(source.get(k) or "") for k in ("repoURL", "path", "targetRevision"))
     shown_repo = excerpt(repo)
@@ -222,8 +245,10 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str) -> 
                 "Add the values file at this revision, or drop it from valueFiles",
                 "application",
                 here,
-                Edit("yaml", "helm:\n  ignoreMissingValueFiles: true"),
-                caveat="ignoring it renders without its values",
+                Edit("json-patch", [{"op": "remove", "path": pointer}])
+                if pointer
+                else Edit("yaml", "helm:\n  ignoreMissingValueFiles: true"),
+                caveat="renders without its values",
             )
         case "helm-dependency":
             yield Fix(
