@@ -233,6 +233,13 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, poi
                     "syncPolicy.syncOptions: drop ServerSideApply=true; annotation argocd.argoproj.io/compare-options: ServerSideDiff=false",
                 ),
             )
+        case "busy":
+            yield Fix(
+                "Wait until the host answers, or ask it less: webhooks in place of polling, credentials that raise its limit",
+                "argocd-settings",
+                shown_repo,
+                Edit("command", f"argocd repo get {shown_repo} --refresh hard"),
+            )
         case "network" | "timeout":
             yield Fix(
                 "Look at the repo-server: network, DNS, proxy, memory and its timeouts",
