@@ -34,8 +34,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.extra:
         yield _object(app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired")
     running = app.operation is not None and app.operation.phase == "Running"  # puts right what the list still says
+    stale = running or app.deleting
     unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app)
-    if unclear and not running and not _shown(app):
+    if unclear and not stale and not _shown(app):
         yield _unshown(app)
 
 

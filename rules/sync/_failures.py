@@ -9,6 +9,7 @@ from functools import cache
 
 from argolint import App, Object, Operation, ResourceId
 from argolint.knowledge import load
+from argolint.values import dig
 
 UNANSWERED = ("sync-failed", "unknown")
 
@@ -53,7 +54,8 @@ _BEFORE_ANY_TASK = re.compile(r"(ComparisonError|InvalidSpecError): ")  # contro
 
 
 def _over(app: App, operation: Operation) -> bool:
-    """True when the failure is history: all is in sync now, by another revision, or Argo CD could only not compare then.
+    """True when the failure is history: all is in sync now, by another revision, or Argo CD could only not compare then, or
+    it was but a dry run.
 
     Automated sync starts nothing where all is Synced, so the failed operation stays the last one. A hook that failed is no
     history: nothing tells that what it should have done was done.
@@ -65,7 +67,8 @@ def _over(app: App, operation: Operation) -> bool:
     compares_again = bool(_BEFORE_ANY_TASK.match(operation.message)) and not any(
         c.type in ("ComparisonError", "InvalidSpecError") for c in app.conditions
     )
-    return compares_again or moved_on(app, operation)
+    dry = dig(operation.raw, "operation", "sync", "dryRun") is True
+    return dry or compares_again or moved_on(app, operation)
 
 
 def moved_on(app: App, operation: Operation) -> bool:
