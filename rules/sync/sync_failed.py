@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, Rule, Severity, Symptom
+from argolint.model import EditKind
 from argolint.operations import consequences, failed_by_health
 from argolint.values import excerpt
 
@@ -143,19 +144,9 @@ def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
                 Edit("command", f"kubectl -n {namespace} describe resourcequota,limitrange"),
             )
         case "admission":
-            yield Fix(
-                "Change the object so that the policy admits it, or repair the webhook that does not answer",
-                "manifest",
-                str(failed.id or app.ref),
-                Edit("text", excerpt(failed.message, 600)),
-            )
+            yield _admission(app, failed)
         case "forbidden":
-            yield Fix(
-                "Grant Argo CD the right on the destination, or permit the kind in the project",
-                "argocd-settings",
-                f"AppProject {app.ref.project}, RBAC of the destination",
-                Edit("command", f"argocd proj get {app.ref.project}"),
-            )
+            yield _grant(app, failed)
         case "validation":
             yield Fix(
                 "Correct the field that the API server refuses",
@@ -169,6 +160,92 @@ def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
             )
         case _:
             yield Fix("Repair what the message names, then sync again", "live", f"Application {app.ref}", again)
+
+
+_SILENT = re.compile(r'failed calling webhook "([^"]+)"|conversion webhook for (\S+)')
+_SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
+
+
+def _admission(app: App, failed: Failed) -> Fix:
+    """A webhook that does not answer refuses everything alike; one that answers refuses this object."""
+    silent = _SILENT.search(failed.message)
+    if silent is None:
+        return Fix(
+            "Change the object so that the policy admits it",
+            "manifest",
+            str(failed.id or app.ref),
+            Edit("text", excerpt(failed.message, 600)),
+        )
+    service = _SERVICE.search(failed.message)
+    return Fix(
+        "Repair the webhook that does not answer, or delete its configuration where its operator is gone",
+        "operator",
+        f"Service {service[2]}/{service[1]}" if service else f"webhook {silent[1] or silent[2]}",
+        Edit(
+            "command",
+            f"kubectl -n {service[2]} get service,endpoints,pods"
+            if service
+            else "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
+        ),
+        caveat="without the configuration objects are admitted unchecked and unchanged",
+    )
+
+
+# What the message misses: the pattern, the title of the fix, and its edit; a command is one of the project.
+_GRANTS: tuple[tuple[str, str, EditKind, str], ...] = (
+    (
+        r"resource (?P<group>[^:\s]*):(?P<kind>\S+) is not permitted in project",
+        "Permit {kind} in project {project}, or take it out of Git",
+        "command",
+        "argocd proj allow-{scope}-resource {project} '{group}' {kind}",
+    ),
+    (
+        r"namespace (?P<namespace>\S+) is not permitted in project",
+        "Permit namespace {namespace} in project {project}, or correct the manifest's namespace",
+        "command",
+        "argocd proj add-destination {project} {cluster} {namespace}",
+    ),
+    (
+        r"service account to impersonate|matching service account",
+        "Name the service account for this destination in project {project}",
+        "command",
+        "argocd proj add-destination-service-account {project} {cluster} {namespace} <service account>",
+    ),
+    (
+        r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"',
+        "Grant {user} the right on the destination",
+        "yaml",
+        'rules:\n- apiGroups: ["{group}"]\n  resources: ["{resource}"]\n  verbs: [get, list, watch, create, patch, update, delete]',
+    ),
+    (
+        r"provide credentials|Unauthorized$",
+        "Renew the credentials that Argo CD holds for the cluster",
+        "text",
+        "argocd cluster get {cluster}",
+    ),
+)
+
+
+def _grant(app: App, failed: Failed) -> Fix:
+    words = {
+        "project": app.ref.project,
+        "cluster": app.cluster,
+        "namespace": app.destination_namespace or "'*'",
+        "scope": "namespace" if failed.id and failed.id.namespace else "cluster",
+    }
+    for pattern, title, kind, content in _GRANTS:
+        if found := re.search(pattern, failed.message):
+            words |= found.groupdict()
+            of_project = kind == "command"
+            return Fix(
+                title.format(**words),
+                "argocd-settings" if of_project else "live",
+                f"AppProject {app.ref.project}" if of_project else app.cluster,
+                Edit(kind, content.format(**words)),
+                caveat="every application of the project may then do it" if of_project else "",
+            )
+    said = Edit("text", excerpt(failed.message, 600))
+    return Fix("Grant Argo CD the right on the destination", "live", app.cluster, said)
 
 
 RULE = Rule(
