@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, Rule, Severity, Symptom
+from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Symptom
 from argolint.model import EditKind
 from argolint.operations import consequences, failed_by_health
 from argolint.values import excerpt
@@ -52,7 +52,7 @@ def _of_operation(app: App, left: list[Failed]) -> Finding:
     if operation.waiting_to_retry:
         waits = "Argo CD tries again"
     elif app.sync_status == "Synced":
-        waits = "that sync did not end, though nothing differs from Git now"
+        waits = "that sync was not completed, though nothing differs from Git now"
     else:
         waits = "the cluster does not hold what Git says"
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
@@ -87,6 +87,10 @@ def _evidence(app: App, left: list[Failed]) -> Iterator[str]:
     yield f"operation {operation.phase}: {excerpt(operation.message, 600)}"
     for failed in left[:5]:
         yield f"{failed.id or app.ref}: {excerpt(failed.message, 400)}"
+        hook = app.node(failed.id) if failed.hook and failed.id else None
+        for pod in app.descendants(hook.uid) if hook else ():
+            if pod.health.message:
+                yield f"{pod.id}: {excerpt(pod.health.message, 400)}"
     if operation.retry_count:
         yield f"retried {operation.retry_count} times"
 
@@ -135,6 +139,15 @@ def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
             Edit("yaml", "spec:\n  syncPolicy:\n    syncOptions:\n    - CreateNamespace=true"),
         )
         return
+    if failed.hook and failed.id and failed.cause == "unknown":
+        pods = f"logs job/{failed.id.name} --all-containers --tail=100"
+        yield Fix(
+            "Repair what makes the hook fail, then sync again",
+            "manifest",
+            str(failed.id),
+            Edit("command", f"kubectl -n {namespace} " + (pods if failed.id.kind == "Job" else _describe(failed.id))),
+        )
+        return
     match failed.cause:
         case "quota":
             yield Fix(
@@ -160,6 +173,10 @@ def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
             )
         case _:
             yield Fix("Repair what the message names, then sync again", "live", f"Application {app.ref}", again)
+
+
+def _describe(id_: ResourceId) -> str:
+    return f"describe {id_.kind.lower()}{'.' + id_.group if id_.group else ''} {id_.name}"
 
 
 _SILENT = re.compile(r'failed calling webhook "([^"]+)"|conversion webhook for (\S+)')
