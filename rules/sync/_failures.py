@@ -72,10 +72,10 @@ def _over(app: App, operation: Operation) -> bool:
 
 
 def moved_on(app: App, operation: Operation) -> bool:
-    """True when Argo CD compares with another revision than the operation applied; False when either is not resolved."""
+    """True when Argo CD compares with another revision than the operation applied; False when that one is not resolved."""
     asked = {str(source.get("targetRevision") or "HEAD") for source in app.sources}
-    tried, now = operation.revisions, app.revisions
-    return bool(tried and now) and tried != now and not asked & set(tried)
+    tried = {was for was, now in zip(operation.revisions, app.revisions, strict=False) if was and was != now}
+    return bool(tried) and not asked & tried
 
 
 def _of_results(app: App, operation: Operation) -> Iterator[Failed]:
