@@ -2,8 +2,9 @@
 
 What it finds: an object that left the manifests and that automated pruning deletes, while a manifest of this or of another
 Application still names it: a Secret or ConfigMap in env, envFrom or volumes, an image pull secret, a service account, the TLS secret of
-an Ingress or Gateway, a role of a binding, a storage class, a secret store. For a CustomResourceDefinition or a Namespace: while objects of that
-kind, or in that namespace, are still managed.
+an Ingress or Gateway, a role of a binding, a storage class, a secret store, the issuer of a certificate, the Gateway of a route, the
+Service behind an Ingress, route or webhook, a Secret in a custom resource. For a CustomResourceDefinition or a Namespace: while
+objects of that kind, or in that namespace, are still managed.
 
 Why it hurts: running pods go on for a while, so the change looks fine; the next pod that starts hangs in
 `CreateContainerConfigError` or `ContainerCreating`. Deleting a CRD or a Namespace deletes everything of that kind or in it at once.
@@ -40,7 +41,7 @@ from argolint import (
 from argolint.values import dig
 
 from .handover import guard, prunes, unguard
-from .references import User, made_secret, users
+from .references import User, holders, made_secret, users
 from .tracking import copied_tracking
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))
@@ -50,7 +51,7 @@ _STORES = (("external-secrets.io", "SecretStore"), ("external-secrets.io", "Clus
 _NAMED_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Secret": (*_PODS, _INGRESS, ("gateway.networking.k8s.io", "Gateway"), *_STORES),
     "ConfigMap": _PODS,
-    "ServiceAccount": (*_PODS, *_BINDINGS),
+    "ServiceAccount": (*_PODS, *_BINDINGS, *_STORES),
     "PersistentVolumeClaim": _PODS,
     "PriorityClass": _PODS,
     "Role": _BINDINGS,
@@ -58,10 +59,11 @@ _NAMED_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "StorageClass": (("", "PersistentVolumeClaim"), ("apps", "StatefulSet")),
     "IngressClass": (_INGRESS,),
     "Service": (_INGRESS,),
-    "SecretStore": (("external-secrets.io", "ExternalSecret"),),
-    "ClusterSecretStore": (("external-secrets.io", "ExternalSecret"),),
+    "SecretProviderClass": _PODS,
 }
-"""Kinds of other applications that may name an object of this kind, and are looked into."""
+"""Kinds of other applications that may name an object of this kind, and are looked into, beside those of references.yaml."""
+_FROM_ANYWHERE = ("Gateway", "Middleware", "ServiceAccount")
+"""Kinds that objects of other namespaces may name, saying the namespace."""
 _PEERS = 40
 """How many objects of other applications one application may cost."""
 
@@ -70,7 +72,8 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Objects of other applications that could name what this one drops."""
     asked: set[Want] = set()
     for resource in _dropped(app, fleet):
-        for group, kind in _NAMED_BY.get(resource.kind, ()) if prunes(app, resource) == "automatic" else ():
+        by = (*_NAMED_BY.get(resource.kind, ()), *holders(resource.kind))
+        for group, kind in by if prunes(app, resource) == "automatic" else ():
             for key in fleet.of_kind(app.cluster, group, kind):
                 for owner in fleet.owners(key) if _within_reach(key.namespace, resource.id) else ():
                     if owner != app.ref and len(asked) < _PEERS:
@@ -127,7 +130,7 @@ def _dropped(app: App, fleet: Fleet) -> Iterator[Resource]:
 
 def _within_reach(namespace: str, dropped: ResourceId) -> bool:
     """Objects name others of their own namespace, or cluster-scoped ones; cluster-scoped objects name any."""
-    return not dropped.namespace or not namespace or namespace == dropped.namespace
+    return not dropped.namespace or namespace in ("", dropped.namespace) or dropped.kind in _FROM_ANYWHERE
 
 
 def _dependents(resource: Resource, app: App, fleet: Fleet) -> Iterator[User]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from argolint import App, AppRef, Json, Object, Resource, ResourceId
-from argolint.values import dig, get, items, join_pointer
+from argolint.knowledge import load
+from argolint.values import dig, get, items, join_pointer, split_pointer
 
 _POD_SPECS = ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec")
 _RBAC = "rbac.authorization.k8s.io"
+_PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
 
 
 @dataclass(frozen=True, order=True)
@@ -39,21 +42,58 @@ def users(app: App) -> Mapping[tuple[str, str, str, str], Sequence[User]]:
     peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
     for ref, resource in (*mine, *peers):
         for named in references(resource.desired) if resource.desired else ():
-            namespace = named.namespace or (resource.namespace if named.kind in _NAMESPACED else "")
+            namespace = named.namespace or (resource.namespace if named.kind in _namespaced() else "")
             user = User(ref, resource.id, named.pointer)
             found.setdefault((named.group, named.kind, namespace, named.name), []).append(user)
     return found
 
 
-_NAMESPACED = frozenset(
-    ("Secret", "ConfigMap", "ServiceAccount", "PersistentVolumeClaim", "Role", "Service", "SecretStore")
-)
+_NAMESPACED = ("Secret", "ConfigMap", "ServiceAccount", "PersistentVolumeClaim", "Role", "Service", _PROVIDER_CLASS[1])
+
+
+@cache
+def _namespaced() -> frozenset[str]:
+    told = (
+        kind for fields in _fields().values() for f in fields for kind, scope in f.kinds.items() if scope != "cluster"
+    )
+    return frozenset((*_NAMESPACED, *told))
+
+
+@dataclass(frozen=True)
+class _Field:
+    """An entry of references.yaml: where the field stands, and what it may name, the default first."""
+
+    at: tuple[str, ...]
+    group: str
+    kinds: Mapping[str, str]
+
+
+@cache
+def _fields() -> Mapping[tuple[str, str], Sequence[_Field]]:
+    """The fields of references.yaml, by group and kind of the object that holds them."""
+    found: dict[tuple[str, str], list[_Field]] = {}
+    for entry in load(__package__, "references.yaml"):
+        for holder in entry["by"]:
+            group, _, kind = holder.partition("/")
+            fields = [_Field(split_pointer(at), entry["group"], entry["kinds"]) for at in entry["at"]]
+            found.setdefault((group, kind), []).extend(fields)
+    return found
+
+
+def holders(kind: str) -> Iterator[tuple[str, str]]:
+    """(group, kind) of the extension kinds that may name an object of this kind."""
+    return (holder for holder, fields in _fields().items() if any(kind in f.kinds for f in fields))
 
 
 def references(obj: Object) -> Iterator[Reference]:
-    """Every object that this one cannot do without: pod specs, ingresses, gateways, bindings, claims and secret stores."""
+    """Every object that this one cannot do without: pod specs, ingresses, bindings, claims and the fields of extension kinds."""
     namespace = str(dig(obj, "metadata", "namespace") or "")
-    kind = obj.get("kind")
+    group, kind = str(obj.get("apiVersion") or "").rpartition("/")[0], str(obj.get("kind"))
+    for field in _fields().get((group, kind), ()):
+        yield from _of_field(field, obj, field.at, "", namespace)
+    if "." in group and not group.endswith(".k8s.io"):
+        made = made_secret(obj)
+        yield from (r for r in _of_custom(obj.get("spec"), "/spec", namespace) if r.kind != "Secret" or r.name != made)
     for pointer in _POD_SPECS:
         spec = get(obj, pointer, None)
         if isinstance(spec, Mapping) and isinstance(spec.get("containers"), list):
@@ -90,13 +130,6 @@ def references(obj: Object) -> Iterator[Reference]:
             yield from _named("", "Secret", namespace, ref.get("name"), f"/imagePullSecrets/{i}/name")
     elif kind == "PersistentVolumeClaim":
         yield from _storage_class(obj.get("spec") or {}, "/spec")
-    elif kind == "ExternalSecret" and str(obj.get("apiVersion") or "").startswith("external-secrets.io/"):
-        store = dig(obj, "spec", "secretStoreRef") or {}
-        where = "" if store.get("kind") == "ClusterSecretStore" else namespace
-        store_kind = store.get("kind") or "SecretStore"
-        yield from _named("external-secrets.io", store_kind, where, store.get("name"), "/spec/secretStoreRef/name")
-    elif kind in ("SecretStore", "ClusterSecretStore"):
-        yield from _secret_refs(obj.get("spec"), "/spec", namespace)
     for i, claim in enumerate(items(obj, "spec", "volumeClaimTemplates")):
         yield from _storage_class(claim.get("spec") or {}, f"/spec/volumeClaimTemplates/{i}/spec")
 
@@ -131,6 +164,8 @@ def _of_pod(spec: Object, at: str, namespace: str) -> Iterator[Reference]:
         yield from _needed("ConfigMap", namespace, volume.get("configMap") or {}, "name", f"{base}/configMap")
         claim = dig(volume, "persistentVolumeClaim", "claimName")
         yield from _named("", "PersistentVolumeClaim", namespace, claim, f"{base}/persistentVolumeClaim/claimName")
+        provided = dig(volume, "csi", "volumeAttributes", "secretProviderClass")
+        yield from _named(*_PROVIDER_CLASS, namespace, provided, f"{base}/csi/volumeAttributes/secretProviderClass")
         for j, source in enumerate(items(volume, "projected", "sources")):
             for key, kind in (("secret", "Secret"), ("configMap", "ConfigMap")):
                 place = f"{base}/projected/sources/{j}/{key}"
@@ -158,16 +193,52 @@ def _storage_class(spec: Object, at: str) -> Iterator[Reference]:
     yield from _named("storage.k8s.io", "StorageClass", "", spec.get("storageClassName"), f"{at}/storageClassName")
 
 
-def _secret_refs(node: Json, at: str, namespace: str) -> Iterator[Reference]:
-    """`...SecretRef: {name, namespace}` at any depth: how secret stores name their credentials."""
-    if isinstance(node, Mapping):
+def _of_field(field: _Field, node: Json, left: Sequence[str], at: str, namespace: str) -> Iterator[Reference]:
+    """What an entry of references.yaml finds below this node."""
+    if left and left[0] == "*":
+        for index, item in enumerate(node if isinstance(node, list) else ()):
+            yield from _of_field(field, item, left[1:], f"{at}/{index}", namespace)
+    elif left:
+        if isinstance(node, Mapping) and left[0] in node:
+            yield from _of_field(field, node[left[0]], left[1:], at + join_pointer(left[0]), namespace)
+    else:
+        said: Object = node if isinstance(node, Mapping) else {"name": node}
+        kind = said.get("kind") or next(iter(field.kinds))
+        if kind in field.kinds and (said.get("group") or field.group) == field.group:
+            where = (said.get("namespace") or namespace) if field.kinds[kind] == "namespaced" else ""
+            yield from _named(field.group, kind, where, said.get("name"), at if said is not node else f"{at}/name")
+
+
+_CUSTOM = (
+    (("ecretRef", "ecretKeyRef", "ecretTargetRef", "magePullSecrets"), "Secret"),
+    (("onfigMapRef", "onfigMapKeyRef"), "ConfigMap"),
+    (("erviceAccountRef",), "ServiceAccount"),
+)
+"""How fields of custom resources end that hold `{name}`, or a list of such, as the core types do."""
+_NAMES = {"secretName": "Secret", "serviceAccountName": "ServiceAccount"}
+_OUTPUT = "privateKeySecretRef"
+"""The account key that cert-manager's issuers write themselves."""
+
+
+def _of_custom(node: Json, at: str, namespace: str) -> Iterator[Reference]:
+    """Names of Secrets, ConfigMaps and service accounts at any depth of a custom resource, where they are not optional."""
+    if isinstance(node, list):
+        for index, child in enumerate(node):
+            yield from _of_custom(child, f"{at}/{index}", namespace)
+    elif isinstance(node, Mapping):
         for key, child in node.items():
             place = at + join_pointer(key)
-            if key.endswith("ecretRef") and isinstance(child, Mapping) and isinstance(child.get("name"), str):
-                where = child.get("namespace") or namespace
-                yield Reference("", "Secret", str(where), child["name"], f"{place}/name")
-            else:
-                yield from _secret_refs(child, place, namespace)
-    elif isinstance(node, list):
-        for index, child in enumerate(node):
-            yield from _secret_refs(child, f"{at}/{index}", namespace)
+            if key in _NAMES and not node.get("optional"):
+                yield from _named("", _NAMES[key], namespace, child, place)
+            kind = next((kind for ends, kind in _CUSTOM if key.endswith(ends)), "") if key != _OUTPUT else ""
+            for pointer, ref in _either(child, place) if kind else ():
+                where = str(ref.get("namespace") or namespace)
+                yield from _needed(kind, where, ref, "name", pointer)
+            yield from _of_custom(child, place, namespace)
+
+
+def _either(node: Json, at: str) -> Iterator[tuple[str, Object]]:
+    """The map, or the maps of the list, with their places."""
+    for pointer, one in ((f"{at}/{i}", n) for i, n in enumerate(node)) if isinstance(node, list) else ((at, node),):
+        if isinstance(one, Mapping):
+            yield pointer, one
