@@ -13,6 +13,8 @@ from typing import Literal
 from argolint import App, AppRef, Resource, ResourceId
 from argolint.values import annotations_of
 
+from .tracking import TRACKING_ID
+
 _SHOWN = 8
 """How many Applications a script spells out."""
 SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
@@ -41,8 +43,30 @@ def sync(app: AppRef) -> str:
     return f"argocd app sync {app.namespace}/{app.name}"
 
 
-def steps(resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef], off: Sequence[str]) -> list[str]:
-    """Numbered lines in the order that never deletes the object; `off` says how each leaver stops rendering it."""
+def untrack(resource: ResourceId, key: str) -> str:
+    """Takes tracking data, an annotation or a label, off the live object: nobody owns it then, and nobody is warned."""
+    return f"kubectl {'annotate' if key == TRACKING_ID else 'label'} {kubectl_name(resource)} {key}-"
+
+
+def _freed(resource: ResourceId, tracked_by: str) -> Sequence[str]:
+    """For a taker with FailOnSharedResource=true, which refuses to sync while the live object names another owner."""
+    return (
+        (
+            "#    (FailOnSharedResource=true refuses that while the object names another owner)",
+            untrack(resource, tracked_by),
+        )
+        if tracked_by
+        else ()
+    )
+
+
+def steps(
+    resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef], off: Sequence[str], tracked_by: str = ""
+) -> list[str]:
+    """Numbered lines in the order that never deletes the object; `off` says how each leaver stops rendering it.
+
+    `tracked_by` is the tracking data that stands in the keeper's way, see _freed.
+    """
     return [
         f"# 1. Guard the live object, so that no step below deletes it (cluster {resource.cluster}):",
         guard(resource),
@@ -52,18 +76,20 @@ def steps(resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef]
         *(sync(app) for app in leavers[:_SHOWN]),
         *([f"# ... and {len(leavers) - _SHOWN} more"] if len(leavers) > _SHOWN else ()),
         "# 4. Sync the one that keeps it, in full: that replaces the stray tracking data of the others:",
+        *_freed(resource, tracked_by),
         sync(keeper) if keeper else "argocd app sync <the shared Application>",
         "# 5. Take the guard off again:",
         unguard(resource),
     ]
 
 
-def take_over(resource: ResourceId, taker: AppRef) -> str:
-    """The script that gives an object to an application that renders it already."""
+def take_over(resource: ResourceId, taker: AppRef, tracked_by: str = "") -> str:
+    """The script that gives an object to an application that renders it already; `tracked_by` as in steps."""
     lines = (
         "# 1. Guard the live object, so that nothing prunes it:",
         guard(resource),
         "# 2. Let the other Application take it over; after that nobody else has it to prune:",
+        *_freed(resource, tracked_by),
         sync(taker),
         "# 3. Take the guard off again:",
         unguard(resource),

@@ -23,10 +23,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint.operations import consequences
 from argolint.values import annotations_of, labels_of
 
-from .handover import kubectl_name, sync
+from .handover import sync, untrack
 from .tracking import (
+    REFUSED,
     TRACKING_ID,
     SharedWarning,
     is_tracking,
@@ -52,6 +54,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource | None) -> Finding:
     what = str(resource.id) if resource else f"{warning.kind} {warning.name}"
     live = resource.live if resource else None
+    refused = _refused(app, warning)
     why, sure, fixes = _reason(app, fleet, warning.owner, resource, live)
     tracking = tracking_of(live, fleet)
     moved = [c.pointer for c in resource.changes if is_tracking(c.pointer, fleet)] if resource else []
@@ -59,15 +62,30 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
     if tracking:
         evidence.append(f'{tracking.by} of the live object says "{tracking.instance}"')
     return Finding(
-        message=f'{what} is said to belong to "{warning.owner}" too, which is no Application that could own it ({why}), so the warning stands for no clash inside this Argo CD.',
+        message=f'{what} is said to belong to "{warning.owner}" too, which is no Application that could own it ({why}), so '
+        + (
+            "FailOnSharedResource refuses every sync for nothing."
+            if refused
+            else "the warning stands for no clash inside this Argo CD."
+        ),
         at=Location(app.ref, resource.id if resource else None),
+        severity="error" if refused else None,
         confidence="proven" if sure else "likely",
         evidence=tuple(evidence),
         fixes=fixes,
         explains=(
             warning.condition.symptom,
             *(Symptom.change(resource.id, p) for p in moved if resource),
+            *(consequences(app) if refused else ()),
         ),
+    )
+
+
+def _refused(app: App, warning: SharedWarning) -> bool:
+    """Whether the last sync failed by FailOnSharedResource for this warning."""
+    operation = app.operation
+    return (
+        operation is not None and operation.failed and operation.message.startswith(REFUSED + warning.condition.message)
     )
 
 
@@ -78,28 +96,33 @@ def _reason(
     by_label = fleet.tracking_method == "label"
     release = annotations_of(live).get("meta.helm.sh/release-name")
     named = fleet.app_of_instance(owner)
+    adopt = _adopt(app, fleet, resource)
     if by_label and resource is not None and resource.kind == "CustomResourceDefinition":
         text = "Argo CD puts no tracking data on CRDs, and the chart's own instance label stays"
-        return text, True, (_by_annotation(), _untrack(fleet, resource))
+        rendered = labels_of(resource.desired).get(fleet.label_key)
+        return text, True, (_by_annotation(),) if rendered else (_by_annotation(), _untrack(fleet, resource))
     if release and release == owner:
         where = annotations_of(live).get("meta.helm.sh/release-namespace") or app.destination_namespace
         text = f"it is the Helm release that installed the object in namespace {where}"
-        return text, True, (_adopt(app), _by_annotation()) if by_label else (_adopt(app),)
+        return text, True, (adopt, _by_annotation()) if by_label else (adopt,)
     if named is not None and resource is not None and named.cluster != resource.id.cluster:
         text = f"the Application of that name deploys to cluster {named.cluster}; another Argo CD has one on this cluster, or it moved away and left the object"
-        return text, False, (_adopt(app), _installation(fleet))
+        return text, False, (adopt, _installation(fleet))
     if named is not None:
         text = "the Application of that name does not hold the object any more, or its metadata was copied"
-        return text, False, (_adopt(app), _untrack(fleet, resource)) if resource else (_adopt(app),)
+        return text, False, tuple(dict.fromkeys((adopt, _untrack(fleet, resource)))) if resource else (adopt,)
     if by_label:
         manager = labels_of(live).get("app.kubernetes.io/managed-by")
         text = f"the label {fleet.label_key} was written by {manager or 'another tool or a deleted Application'}"
-        return text, False, (_adopt(app), _by_annotation())
+        return text, False, (adopt, _by_annotation())
     text = "it was deleted or renamed without its objects, belongs to another Argo CD on this cluster, or this account may not see it"
-    return text, False, (_adopt(app), _installation(fleet))
+    return text, False, (adopt, _installation(fleet))
 
 
-def _adopt(app: App) -> Fix:
+def _adopt(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
+    """A sync takes the object over, but for FailOnSharedResource, which refuses it as long as the stray data is there."""
+    if resource is not None and "FailOnSharedResource=true" in app.sync_options:
+        return _untrack(fleet, resource)
     return Fix(
         "Sync the Application in full, which writes its own tracking data over the stray data",
         "live",
@@ -133,11 +156,14 @@ def _installation(fleet: Fleet) -> Fix:
 
 def _untrack(fleet: Fleet, resource: Resource) -> Fix:
     """Take the stray data off the live object."""
-    if fleet.tracking_method == "label":
-        command = f"kubectl label {kubectl_name(resource.id)} {fleet.label_key}-\n"
-    else:
-        command = f"kubectl annotate {kubectl_name(resource.id)} {TRACKING_ID}-\n"
-    return Fix("Take the stray tracking data off the live object", "live", str(resource.id), Edit("command", command))
+    key = fleet.label_key if fleet.tracking_method == "label" else TRACKING_ID
+    return Fix(
+        "Take the stray tracking data off the live object, then sync",
+        "live",
+        str(resource.id),
+        Edit("command", f"{untrack(resource.id, key)}\n"),
+        caveat="helps for good only when the other writer is gone",
+    )
 
 
 RULE = Rule(id="phantom-owner", family="ownership", severity="warning", doc=__doc__, check=check, rank=20)

@@ -44,6 +44,8 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     yield from _own_names(shared, keeper)
     if shared.untracked:
         return  # Argo CD gives no warning about such an object, so FailOnSharedResource sees none
+    if shared.handover or all(p.guarded for p in shared.parties if p.app != shared.owner):
+        return  # it would refuse the sync that takes the object over, or it is there already
     yield Fix(
         "Make a sync fail rather than take another Application's object",
         "application",
@@ -85,7 +87,7 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
             f"Hand {shared.id} over to {shared.name(keeper)}, which renders it",
             "live",
             str(shared.id),
-            Edit("command", handover.take_over(shared.id, keeper.app)),
+            Edit("command", handover.take_over(shared.id, keeper.app, shared.freed(keeper))),
             caveat="the former owner must not render it again, or the two go on taking it from each other",
         )
     blocks = [_first_switch(p) for p in leavers]
@@ -149,7 +151,8 @@ def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str
     told = [p.app for p in leavers]
     if shared.untracked and keeper:
         return "".join(f"# {line}\n" for line in off) + f"{handover.sync(keeper.app)}\n"
-    script = "\n".join(handover.steps(shared.id, keeper.app if keeper else None, told, off)) + "\n"
+    steps = handover.steps(shared.id, keeper.app if keeper else None, told, off, shared.freed(keeper))
+    script = "\n".join(steps) + "\n"
     return script if keeper else _commented(script) + "# the manifest for the shared Application:\n" + _manifest(shared)
 
 
@@ -291,14 +294,13 @@ def _namespace(shared: Shared, keeper: Party) -> Fix:
         policy["managedNamespaceMetadata"] = managed
     body = yaml.safe_dump({"spec": {"syncPolicy": policy}}, sort_keys=False, width=1000, allow_unicode=True)
     tracked_by = next((p.tracked_by for p in shared.parties if p.tracked_by), TRACKING_ID)
-    verb = "annotate" if tracked_by == TRACKING_ID else "label"
     steps = (
         "# 1. Guard the namespace, or pruning deletes it with all in it:",
         f"#    $ {handover.guard(shared.id)}",
         f"# 2. Take the Namespace manifest out of {shared.names([p for p in shared.parties if p.claims])}, and give {shared.name(keeper)} this:",
         body.rstrip(),
         "# 3. Sync them, then take off the tracking data that is left, so that the namespace is nobody's to prune:",
-        f"#    $ kubectl {verb} {handover.kubectl_name(shared.id)} {tracked_by}-",
+        f"#    $ {handover.untrack(shared.id, tracked_by)}",
         f"#    $ {handover.unguard(shared.id)}",
     )
     return Fix(

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from argolint import (
     App,
@@ -107,7 +108,8 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     told = {fact.app: party_of(fact) for fact in facts}
     for fact in facts:
         for other in fact.data["others"]:
-            told.setdefault(ref_of(other), Party(ref_of(other), claims=other[-1]))
+            *_, claims, leaving = other
+            told.setdefault(ref_of(other), Party(ref_of(other), claims=claims, leaving=leaving))
     parties = [told[ref] for ref in sorted(told)]
     cluster, group, kind, namespace, name = facts[0].data["resource"]
     version = next((p.version for p in parties if p.version), "")
@@ -120,7 +122,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         message=_message(shared),
         at=Location(at.app, shared.id),
         cause=_cause(shared),
-        severity="warning" if shared.untracked and _cause(shared) == "same-content" else None,
+        severity="warning" if shared.handover or (shared.untracked and _cause(shared) == "same-content") else None,
         confidence="proven" if proven else "likely",
         evidence=tuple(_evidence(shared)),
         related=tuple(Related(p.app, shared.id, role="owner" if p.app == shared.owner else "claimant") for p in others),
@@ -161,6 +163,9 @@ def _cause(shared: Shared) -> str:
 def _message(shared: Shared) -> str:
     owner = shared.party(shared.owner) if shared.owner else None
     who = shared.names([p for p in shared.parties if p is not owner])
+    if shared.handover:
+        giver = shared.handover
+        return f"{shared.id} belongs to {shared.name(giver)}, which {giver.leaving}, and is rendered by {who}, so the next full sync of {who} takes it over."
     if owner is not None and not owner.claims:
         holder = shared.name(owner)
         return f"{shared.id} belongs to {holder}, whose manifests do not show it now, and is rendered by {who}, so when {holder} prunes it or is deleted, {who} loses it."
@@ -177,6 +182,9 @@ def _consequence(shared: Shared, owner: Party | None) -> str:
     all_ = "both" if len(shared.parties) == 2 else "all"
     lost = f"when {shared.name(owner) if owner else 'its owner'} prunes it or is deleted, {all_} lose it"
     cause = _cause(shared)
+    refused = [p for p in shared.parties if p.refused]
+    if refused:
+        return f"FailOnSharedResource refuses every sync of {shared.names(refused)}"
     if cause == "namespace":
         return f"{lost} with everything inside"
     if cause == "predicted":
@@ -242,15 +250,18 @@ def _next(party_: Party, does: str) -> str:
 def _claims(shared: Shared) -> Iterator[Symptom]:
     """The warnings, the tracking data and the contested fields on the object in all applications, and refused syncs."""
     pointers: set[str] = set()
+    alone = all(p.refused for p in shared.parties if p.failed)  # else another operation failed for a reason of its own
     for party_ in shared.parties:
         yield from (Symptom.condition("SharedResourceWarning", message) for message in party_.warnings)
-        yield from (Symptom.condition("SyncError", message) for message in party_.errors)
+        yield from (_symptom(kind, key, detail) for kind, key, detail in party_.waiting if key or alone)
         pointers.update(party_.moved)
         pointers.update(p for p in party_.changed if any(_overlap(p, field) for field in shared.fields))
     yield from (Symptom.change(shared.id, pointer) for pointer in sorted(pointers))
-    failed = [p for p in shared.parties if p.failed]
-    if failed and all(p.refused for p in failed):
-        yield Symptom.operation()
+
+
+def _symptom(kind: Any, key: Sequence[str] | None, detail: str) -> Symptom:
+    """A symptom from the plain JSON of a fact."""
+    return Symptom(kind, ResourceKey(*key) if key else None, detail)
 
 
 def _overlap(one: str, other: str) -> bool:

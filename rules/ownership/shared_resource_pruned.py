@@ -56,7 +56,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             confidence="proven" if resource.live_known else "likely",
             evidence=tuple(_evidence(app, resource, others, fleet)),
             related=tuple(Related(other, resource.id, role="claimant") for other in others),
-            fixes=(_handover(app, resource, others[0]),),
+            fixes=(_handover(resource, others[0], fleet),),
             explains=() if going else (Symptom.extra(resource.id),),
         )
 
@@ -97,12 +97,14 @@ def _evidence(app: App, resource: Resource, others: tuple[AppRef, ...], fleet: F
         yield f'"{ref.name}" lists it among its own objects'
 
 
-def _handover(app: App, resource: Resource, taker: AppRef) -> Fix:
+def _handover(resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:
+    tracking = tracking_of(resource.live, fleet)
+    guarded = "FailOnSharedResource=true" in fleet.by_ref[taker].sync_options
     return Fix(
         f'Hand it over to "{taker.name}" before this Application lets it go',
         "live",
         str(resource.id),
-        Edit("command", take_over(resource.id, taker)),
+        Edit("command", take_over(resource.id, taker, tracking.by if tracking and guarded else "")),
         caveat="run it before the change is merged; self-heal of this Application must not take the object back meanwhile",
     )
 

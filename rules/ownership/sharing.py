@@ -9,15 +9,14 @@ from typing import Any
 
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
 from argolint.diff import differences
+from argolint.operations import consequences
 from argolint.values import annotations_of, dig, get, mapping
 
 from ..nondeterminism.charts import Release  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .switches import switches
-from .tracking import INSTALLATION_ID, TRACKING_ID, is_tracking, owner_among, tracking_of
+from .tracking import INSTALLATION_ID, REFUSED, TRACKING_ID, is_tracking, owner_among, tracking_of
 
 _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, "kubectl.kubernetes.io/last-applied-configuration")
-_REFUSED = "Shared resource found: "
-"""How the message of a sync under FailOnSharedResource=true begins (controller/sync.go)."""
 
 
 @dataclass(frozen=True)
@@ -25,20 +24,23 @@ class Party:
     """One Application beside an object that several claim. Everything but `app` is plain JSON, the data of a Fact.
 
     claims       its manifests hold the object; False for one that only still owns the live object
+    leaving      why it is known not to want the object any more; empty when it does, or when that is not known
     owner        [namespace, name, project, server] of the Application that the live object's tracking data names
     content      the manifest without tracking data; values of a Secret are left out. None when it is not known
     changed      pointers outside the tracking data that Argo CD shows as different; `moved`, those of the tracking data
     warnings     its SharedResourceWarnings about this object;   errors: its SyncErrors that repeat one
-    refused      its last sync failed for this object, by FailOnSharedResource;   failed: it failed, for whatever reason
+    guarded      it has FailOnSharedResource=true;   failed: its last sync failed, for whatever reason
+    refused      its last sync failed for this object;   waiting: the symptoms [kind, object, detail] that this leaves
     applied      it has applied the object at least once
     cascade      deleting the Application deletes what it owns
     along        other objects that the same applications share, by name
-    others       the other Applications that the fleet knows to claim or own the object: as `owner`, then whether they claim it
+    others       the other Applications that the fleet knows to claim or own the object: as `owner`, then `claims`, `leaving`
     """
 
     app: AppRef
     version: str = ""
     claims: bool = True
+    leaving: str = ""
     status: str = ""
     owner: Sequence[str] = ()
     tracked: str = ""
@@ -47,8 +49,9 @@ class Party:
     changed: Sequence[str] = ()
     moved: Sequence[str] = ()
     warnings: Sequence[str] = ()
-    errors: Sequence[str] = ()
+    guarded: bool = False
     refused: bool = False
+    waiting: Sequence[Sequence[Json]] = ()
     failed: bool = False
     applied: bool = True
     automated: bool = False
@@ -103,6 +106,19 @@ class Shared:
     @cached_property
     def _scattered(self) -> bool:
         return len({p.app.namespace for p in self.parties}) > 1
+
+    @property
+    def handover(self) -> Party | None:
+        """The owner that lets the object go while one other Application renders it: nothing is contested then."""
+        owner = self.party(self.owner) if self.owner else None
+        claimants = sum(p.claims for p in self.parties)
+        return owner if owner and owner.leaving and not owner.claims and claimants == 1 else None
+
+    def freed(self, keeper: Party | None) -> str:
+        """The tracking data of another owner for which FailOnSharedResource keeps this one from syncing; empty when none does."""
+        if keeper is None or not keeper.guarded or self.owner in (None, keeper.app):
+            return ""
+        return next((p.tracked_by for p in self.parties if p.tracked_by), "")
 
     def party(self, ref: AppRef) -> Party:
         return self._by_ref[ref]
@@ -163,8 +179,8 @@ def party(
     owner = owner_among(fleet, resource.key, tracking.instance) if tracking else None
     operation = app.operation
     message = operation.message if operation else ""
-    failed = operation is not None and operation.phase in ("Failed", "Error")
-    refusal = f"{_REFUSED}{resource.kind}/{resource.name} is part of"
+    failed = operation is not None and operation.failed
+    refused = failed and message.startswith(f"{REFUSED}{resource.kind}/{resource.name} is part of")
     pointers = [c.pointer for c in resource.changes]
     claimants = set(fleet.contested.get(resource.key, ())[: len(others) + 1])
     index, source = _source(app)
@@ -173,6 +189,7 @@ def party(
         app.ref,
         version=resource.id.version,
         claims=claims(app, resource),
+        leaving=_leaving(app, resource),
         status=resource.status,
         owner=told(owner.ref) if owner else (),
         tracked=tracking.instance if tracking else "",
@@ -181,8 +198,9 @@ def party(
         changed=[p for p in pointers if not is_tracking(p, fleet)],
         moved=[p for p in pointers if is_tracking(p, fleet)],
         warnings=warnings,
-        errors=[c.message for c in app.conditions if c.type == "SyncError" and refusal in c.message],
-        refused=failed and message.startswith(refusal),
+        guarded="FailOnSharedResource=true" in app.sync_options,
+        refused=refused,
+        waiting=[[s.kind, s.resource, s.detail] for s in consequences(app)] if refused else (),
         failed=failed,
         applied=_applied(app, resource, owner),
         automated=app.automated,
@@ -199,7 +217,10 @@ def party(
         release=str(dig(source, "helm", "releaseName") or app.name),
         namespace=app.destination_namespace,
         switches=switches(app, resource, charts),
-        others=[[*told(ref), ref in claimants or _claimed_by(fleet, ref, resource)] for ref in others],
+        others=[
+            [*told(ref), ref in claimants or _claimed_by(fleet, ref, resource), _left_by(fleet, ref, resource)]
+            for ref in others
+        ],
     )
 
 
@@ -218,6 +239,19 @@ def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
     other = fleet.by_ref[ref]
     listed = other.resource(resource.key)
     return not other.resources if listed is None else claims(other, listed)
+
+
+def _leaving(app: App, resource: Resource) -> str:
+    """Why the application is known not to want the object any more, as the list tells."""
+    if app.deleting:
+        return "is being deleted"
+    return "no longer renders it" if app.desired_known and resource.requires_pruning else ""
+
+
+def _left_by(fleet: Fleet, ref: AppRef, resource: Resource) -> str:
+    other = fleet.by_ref[ref]
+    listed = other.resource(resource.key)
+    return _leaving(other, listed) if listed is not None else ""
 
 
 def cascades(app: App) -> bool:

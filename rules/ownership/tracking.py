@@ -16,6 +16,8 @@ from argolint.values import annotations_of, dig, labels_of
 
 TRACKING_ID = "argocd.argoproj.io/tracking-id"
 INSTALLATION_ID = "argocd.argoproj.io/installation-id"
+REFUSED = "Shared resource found: "
+"""How the message of a sync under FailOnSharedResource=true begins; the first SharedResourceWarning follows (controller/sync.go)."""
 LABEL_LIMIT = 63
 """Longest value of a Kubernetes label."""
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint.operations import consequences
 
 from .tracking import LABEL_LIMIT, instance_of
 
@@ -29,11 +30,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     name = instance_of(app, fleet)
     if fleet.tracking_method != "label" or len(name) <= LABEL_LIMIT:
         return
-    claims = [c.symptom for c in app.conditions if _REFUSED in c.message]
     operation = app.operation
     texts = [operation.message, *(str(r.get("message", "")) for r in operation.results)] if operation else []
-    if operation and operation.phase in ("Failed", "Error") and any(_REFUSED in text for text in texts):
-        claims.append(Symptom.operation())
+    refused = operation is not None and operation.failed and any(_REFUSED in text for text in texts)
     yield Finding(
         message=f'Instance name "{name}" has {len(name)} characters and label tracking allows {LABEL_LIMIT}, so Kubernetes refuses every object of this Application.',
         at=Location(app.ref),
@@ -57,7 +56,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 caveat="a new Application: delete the old one without cascade (--cascade=false), or its objects go with it",
             ),
         ),
-        explains=tuple(claims),
+        explains=tuple(consequences(app)) if refused else (),
     )
 
 

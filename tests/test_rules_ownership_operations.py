@@ -1,0 +1,26 @@
+"""A sync that a fault of ownership refuses is told once: the catch-alls and what waits behind it stay silent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from argolint import testing
+from argolint.plugins import load_rules
+
+FIXTURES = Path(__file__).parent / "rules"
+RULES = list(load_rules().values())
+
+
+@pytest.mark.parametrize(
+    ("fixture", "rules"),
+    [
+        ("shared-resource/bad-refused-sync.yaml", {"shared-resource", "retry-exhausted"}),
+        ("phantom-owner/bad-refused-sync.yaml", {"phantom-owner", "retry-exhausted"}),
+        ("tracking-label-too-long/bad-long-name.yaml", {"tracking-label-too-long"}),
+    ],
+)
+def test_the_root_alone_answers_a_refused_sync(fixture: str, rules: set[str]) -> None:
+    found = testing.check(testing.load_fixture(FIXTURES / fixture), RULES)
+    assert {f.rule for f in found.findings if f.severity != "info"} == rules
