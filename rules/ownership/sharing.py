@@ -14,7 +14,7 @@ from argolint.values import annotations_of, dig, get, mapping
 
 from ..nondeterminism.charts import Release  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .switches import switches
-from .tracking import INSTALLATION_ID, REFUSED, TRACKING_ID, is_tracking, owner_among, tracking_of
+from .tracking import INSTALLATION_ID, REFUSED, TRACKING_ID, is_tracking, listed_by, owner_among, tracking_of
 
 _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, "kubectl.kubernetes.io/last-applied-configuration")
 
@@ -125,8 +125,12 @@ class Shared:
 
     @property
     def untracked(self) -> bool:
-        """Argo CD puts no tracking data on CRDs: nobody owns one, nothing prunes it, and no warning is given."""
-        return (self.id.group, self.id.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
+        """Argo CD puts no tracking data on CRDs: nobody owns one, nothing prunes it, and no warning is given.
+
+        Unless a chart's own instance label happens to be the name of an Application, under label tracking.
+        """
+        crd = (self.id.group, self.id.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
+        return crd and not any(p.owner for p in self.parties)
 
     @property
     def namespace(self) -> bool:
@@ -237,7 +241,7 @@ def claims(app: App, resource: Resource) -> bool:
 def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
     """Whether another application's manifests hold the object; an owner whose list is empty is taken to hold what it owns."""
     other = fleet.by_ref[ref]
-    listed = other.resource(resource.key)
+    listed = listed_by(other, resource.key)
     return not other.resources if listed is None else claims(other, listed)
 
 
@@ -250,7 +254,7 @@ def _leaving(app: App, resource: Resource) -> str:
 
 def _left_by(fleet: Fleet, ref: AppRef, resource: Resource) -> str:
     other = fleet.by_ref[ref]
-    listed = other.resource(resource.key)
+    listed = listed_by(other, resource.key)
     return _leaving(other, listed) if listed is not None else ""
 
 

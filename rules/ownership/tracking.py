@@ -112,7 +112,7 @@ def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Re
     found = [r for r in app.resources if (r.kind, r.name) == (warning.kind, warning.name) and not r.hook]
     tracked = [r for r in found if (t := tracking_of(r.live, fleet)) is not None and t.shown == warning.owner]
     owner = fleet.app_of_instance(warning.owner) if len(found) > 1 and not tracked else None
-    listed = [r for r in found if owner is not None and owner.resource(r.key) is not None]
+    listed = [r for r in found if owner is not None and listed_by(owner, r.key) is not None]
     out = [r for r in found if r.status == "OutOfSync"]
     return tuple(tracked or listed or out or found)
 
@@ -123,12 +123,27 @@ def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
     A list that is empty, or that Argo CD could not compute anew, denies nothing.
     """
     app = fleet.app_of_instance(instance)
-    if app is None or app.cluster != key.cluster:
+    if app is None:
         return None
-    listed = app.resource(key)
+    listed = listed_by(app, key)
     if listed is not None and not listed.hook:
         return app
-    return app if not app.resources or not app.desired_known else None
+    return app if app.cluster == key.cluster and not (app.resources and app.desired_known) else None
+
+
+_UNRESOLVED = "name:"
+"""How the cluster of a destination begins that names one which the account may not see (Fleet.cluster_of)."""
+
+
+def listed_by(app: App, key: ResourceKey) -> Resource | None:
+    """The application's own entry for the object.
+
+    A cluster that one Application gives by name and another by server may be one: without the right to list clusters nobody
+    can tell, and then an entry of that identity decides.
+    """
+    if app.cluster != key.cluster and app.cluster.startswith(_UNRESOLVED) != key.cluster.startswith(_UNRESOLVED):
+        key = key._replace(cluster=app.cluster)
+    return app.resource(key)
 
 
 _DEPLOYERS = (
