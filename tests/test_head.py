@@ -237,10 +237,12 @@ def test_tracking_by_label_tells_whose_object_goes() -> None:
 
 def test_a_repeated_object_is_a_condition_of_head_alone() -> None:
     one = obj("ConfigMap", "a", namespace="prod")
-    app = after(application((one, live(one))), [one], [one, {**one, "data": {"x": "1"}}])
+    other = {**one, "data": {"x": "1"}}
+    app = after(application((one, live(one))), [one], [one, other])
     assert [(c.type, c.message) for c in app.conditions] == [
         ("RepeatedResourceWarning", "Resource /ConfigMap/prod/a appeared 2 times among application resources.")
     ]
+    assert app.evidence[Want("manifests")] == (one, other)
     assert after(app, [one, one], [one]).conditions == ()
 
 

@@ -257,5 +257,5 @@ def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App
     status["conditions"] = [*(status.get("conditions") or ()), *repeated]
     out = any(r.status == "OutOfSync" and not _cured(r, app) for r in resources)
     status["sync"] = {**(status.get("sync") or {}), "status": "OutOfSync" if out else "Synced"}
-    evidence = {**app.evidence, Want("manifests"): (*head.objects.values(), *head.hooks.values())}
+    evidence = {**app.evidence, Want("manifests"): (*head.dropped, *head.objects.values(), *head.hooks.values())}
     return replace(app, raw={**raw, "status": status}, resources=resources, evidence=evidence, read=True)

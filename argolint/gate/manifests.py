@@ -48,11 +48,12 @@ MASKED = "++++++++"
 
 @dataclass(frozen=True)
 class Rendered:
-    """One render as Argo CD reads it: namespaces filled in, duplicates dropped (the last one stays), hooks apart."""
+    """One render as Argo CD reads it: namespaces filled in, hooks apart, of each object the last copy; `dropped` has the others."""
 
     objects: Mapping[ResourceKey, Object]
     hooks: Mapping[ResourceKey, Object] = field(default_factory=dict)
     repeated: Mapping[ResourceKey, int] = field(default_factory=dict)
+    dropped: tuple[Object, ...] = ()
     manifests: tuple[Object, ...] = ()
 
 
@@ -75,7 +76,9 @@ def rendered(manifests: Sequence[Object], app: App, fleet: Fleet) -> Rendered:
         else:
             kept.append((key, placed))
     counts = Counter(key for key, _ in kept)
-    return Rendered(dict(kept), hooks, {k: n for k, n in counts.items() if n > 1}, tuple(manifests))
+    objects = dict(kept)
+    dropped = tuple(obj for key, obj in kept if obj is not objects[key])
+    return Rendered(objects, hooks, {k: n for k, n in counts.items() if n > 1}, dropped, tuple(manifests))
 
 
 def is_hook(manifest: Object) -> bool:
