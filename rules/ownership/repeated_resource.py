@@ -63,20 +63,21 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _copies(app: App, resource: ResourceId) -> list[Object]:
-    """Every rendered copy in order; a copy without a namespace belongs to the destination's."""
+    """Every rendered copy in order: one without a namespace belongs to the destination's, one of a cluster-scoped kind to none."""
     rendered: tuple[Object, ...] = app.evidence.get(Want("manifests")) or ()
     found: list[Object] = []
     for obj in rendered:
         metadata = obj.get("metadata") or {}
         group = str(obj.get("apiVersion") or "").rpartition("/")[0]
-        namespace = metadata.get("namespace") or (resource.namespace and app.destination_namespace)
+        namespace = resource.namespace and (metadata.get("namespace") or app.destination_namespace)
         if (group, obj.get("kind"), namespace, metadata.get("name")) == (
             resource.group,
             resource.kind,
             resource.namespace,
             resource.name,
         ):
-            found.append({**obj, "metadata": {**metadata, **({"namespace": namespace} if namespace else {})}})
+            plain = {k: v for k, v in metadata.items() if k != "namespace"}
+            found.append({**obj, "metadata": {**plain, "namespace": namespace} if namespace else plain})
     return found
 
 
