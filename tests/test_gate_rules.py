@@ -48,6 +48,13 @@ def without_replicas(one: Manifest) -> Manifest:
 
 ROLE = made("ClusterRole", "shop-reader", "rbac.authorization.k8s.io/v1", rules=[])
 STORE = made("ClusterSecretStore", "main", "external-secrets.io/v1", spec={"provider": {"fake": {"data": []}}})
+ISSUER = made("ClusterIssuer", "main", "cert-manager.io/v1", spec={"selfSigned": {}})
+CERTIFICATE = made(
+    "Certificate",
+    "web",
+    "cert-manager.io/v1",
+    spec={"secretName": "web-tls", "issuerRef": {"kind": "ClusterIssuer", "name": "main"}},
+)
 READY = {
     "status": {
         "refreshTime": "2026-01-01T11:50:00Z",
@@ -217,6 +224,11 @@ FAULTY = {
         (("pruned-while-referenced", "error", "admin", ""),),
         base={"admin/store.yaml": [STORE], "web/es.yaml": [external_secret("e", IN_MAIN)]},
         live={"ClusterSecretStore/main": READY, "ExternalSecret/e": READY},
+    ),
+    "an issuer under certificates of others": Case(
+        {"admin/issuer.yaml": None},
+        (("pruned-while-referenced", "error", "admin", ""),),
+        base={"admin/issuer.yaml": [ISSUER], "web/certificate.yaml": [CERTIFICATE]},
     ),
     "a store without its kind": Case(
         {"web/es.yaml": [external_secret("e", {"name": "main"})]},
