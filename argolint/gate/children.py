@@ -16,6 +16,7 @@ from argolint.gate.manifests import Rendered, manifests_of, rendered, tracked
 from argolint.gate.sides import Touched
 from argolint.gate.touched import Change, applications_in
 from argolint.model import MISSING, AppRef, Json, Object
+from argolint.operations import outlives
 from argolint.transport import Transport
 from argolint.values import dig
 
@@ -145,7 +146,8 @@ def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touch
     finalizers = dig(app.raw, "metadata", "finalizers") or ()
     if not any(str(f).startswith("resources-finalizer.argocd.argoproj.io") for f in finalizers):
         return Touched("removed", app, None, notes=("It has no resources finalizer, so its objects stay, unmanaged.",))
-    gone = Delta(removed={r.key: r.desired for r in app.resources if r.desired is not None and not r.hook})
+    deleted = (r for r in app.resources if not r.hook and not outlives(app, r.live or {}, fleet))
+    gone = Delta(removed={r.key: r.desired for r in deleted if r.desired is not None})
     pruning = {**app.spec, "syncPolicy": {"automated": {"prune": True}}}
     after = head_app(replace(app, raw={**app.raw, "spec": pruning}), gone, Rendered({}), fleet)
     return Touched("removed", app, after, gone, ("Its objects are deleted with it.",))

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import Literal
 
-from argolint import App, AppRef, Resource, ResourceId
-from argolint.values import annotations_of
+from argolint import App, AppRef, Fleet, Resource, ResourceId
+from argolint.compare import SYNC_OPTIONS
+from argolint.operations import prune_option
 
 from .tracking import TRACKING_ID
 
 _SHOWN = 8
 """How many Applications a script spells out."""
-SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 
 
 def kubectl_name(resource: ResourceId) -> str:
@@ -97,10 +97,9 @@ def take_over(resource: ResourceId, taker: AppRef, tracked_by: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def prunes(app: App, resource: Resource) -> Literal["automatic", "manual", "never"]:
+def prunes(app: App, resource: Resource, fleet: Fleet) -> Literal["automatic", "manual", "never"]:
     """Who would prune an object that left this application's manifests: the next automated sync, a person, or nobody."""
-    text = annotations_of(resource.live).get(SYNC_OPTIONS) or ""
-    found = {option.strip() for option in text.split(",")} | app.sync_options
-    if "Prune=false" in found:
+    option = prune_option(app, resource.live, fleet)
+    if option == "false":
         return "never"
-    return "automatic" if app.prune and "Prune=confirm" not in found else "manual"
+    return "automatic" if app.prune and not option else "manual"

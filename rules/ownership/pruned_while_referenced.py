@@ -73,7 +73,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     asked: set[Want] = set()
     for resource in _dropped(app, fleet):
         by = (*_NAMED_BY.get(resource.kind, ()), *holders(resource.kind))
-        for group, kind in by if prunes(app, resource) == "automatic" else ():
+        for group, kind in by if prunes(app, resource, fleet) == "automatic" else ():
             for key in fleet.of_kind(app.cluster, group, kind):
                 for owner in fleet.owners(key) if _within_reach(key.namespace, resource.id) else ():
                     if owner != app.ref and len(asked) < _PEERS:
@@ -96,7 +96,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not found:
             continue
         maker = _maker(app, resource)
-        automatic = prunes(app, resource) == "automatic"
+        automatic = prunes(app, resource, fleet) == "automatic"
         severity: Severity | None = None if automatic and not maker else "info"
         how = "automated pruning deletes it" if automatic else "the next sync with prune deletes it"
         yield Finding(
@@ -124,7 +124,7 @@ def _dropped(app: App, fleet: Fleet) -> Iterator[Resource]:
     if not app.desired_known or app.deleting:
         return
     for resource in app.extra:
-        if not copied_tracking(resource, fleet) and prunes(app, resource) != "never":
+        if not copied_tracking(resource, fleet) and prunes(app, resource, fleet) != "never":
             yield resource
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from argolint import Edit, Fix, Json
+from argolint.compare import SYNC_OPTIONS
 from argolint.model import FixTarget
 from argolint.values import annotations_of, items
 
@@ -142,10 +143,8 @@ def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str
         'where an app of apps makes them all, the owner syncs first: metadata.annotations argocd.argoproj.io/sync-wave: "-1"'
         " on that Application (Argo CD waits for it only with a health check for argoproj.io/Application in argocd-cm)"
     )
-    if any(handover.SYNC_OPTIONS in annotations_of(p.content) for p in shared.parties):
-        off.append(
-            f"Prune=false,Delete=false in {handover.SYNC_OPTIONS} of the manifest, which else undoes steps 1 and 5"
-        )
+    if any(SYNC_OPTIONS in annotations_of(p.content) for p in shared.parties):
+        off.append(f"Prune=false,Delete=false in {SYNC_OPTIONS} of the manifest, which else undoes steps 1 and 5")
     if keeper is None:
         off.insert(0, "to the shared Application: the manifest below")
     told = [p.app for p in leavers]

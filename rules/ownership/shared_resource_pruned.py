@@ -21,10 +21,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
+from argolint.operations import outlives
 
 from .handover import prunes, take_over
 from .sharing import cascades, claims
 from .tracking import tracking_of
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Applications that are being deleted with their objects: an annotation may keep one of these."""
+    return app.deleting and cascades(app)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -36,7 +42,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if resource.hook or not (going or resource.extra or (resource.requires_pruning and resource.status)):
             continue
         others = _claimants(app, resource, fleet)
-        if not others or not _ours(app, resource, fleet) or prunes(app, resource) == "never":
+        if not others or not _ours(app, resource, fleet):
+            continue
+        if outlives(app, resource.live or {}, fleet) if going else prunes(app, resource, fleet) == "never":
             continue
         names = " and ".join(f'"{other.name}"' for other in others)
         back = _back(others, fleet)
@@ -47,12 +55,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             end = f"so it is deleted under {names} {back}"
         else:
             fact = f"left the manifests of this Application, which owns the live object, while {names} still renders it"
-            how = "automated pruning" if prunes(app, resource) == "automatic" else "a sync with prune"
+            how = "automated pruning" if prunes(app, resource, fleet) == "automatic" else "a sync with prune"
             end = f"so {how} deletes it under {names} {back}"
         yield Finding(
             message=f"{resource.id} {fact}, {end}.",
             at=Location(app.ref, resource.id),
-            severity="error" if going or prunes(app, resource) == "automatic" else "warning",
+            severity="error" if going or prunes(app, resource, fleet) == "automatic" else "warning",
             confidence="proven" if resource.live_known else "likely",
             evidence=tuple(_evidence(app, resource, others, fleet)),
             related=tuple(Related(other, resource.id, role="claimant") for other in others),
@@ -109,4 +117,6 @@ def _handover(resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:
     )
 
 
-RULE = Rule(id="shared-resource-pruned", family="ownership", severity="error", doc=__doc__, check=check, rank=20)
+RULE = Rule(
+    id="shared-resource-pruned", family="ownership", severity="error", doc=__doc__, check=check, reads=reads, rank=20
+)

@@ -20,8 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, managed_fields
+from argolint.compare import SYNC_OPTIONS
 
-from .handover import SYNC_OPTIONS, kubectl_name
+from .handover import kubectl_name
 from .tracking import copied_tracking, tracking_of
 
 
