@@ -17,12 +17,14 @@ Sources: gitops-engine/pkg/sync/sync_context.go (pruneObject), controller/state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
+from argolint.compare import SYNC_OPTIONS
+from argolint.operations import prune_option
 from argolint.values import annotations_of
 
-from .handover import SYNC_OPTIONS
+from .handover import kubectl_name
 from .references import users
 from .tracking import copied_tracking
 
@@ -32,7 +34,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.sync_status != "OutOfSync" or not app.desired_known or app.deleting:
         return
     extra = [r for r in app.resources if _extraneous(r) and not copied_tracking(r, fleet)]
-    kept = {r.id: reason for r in extra if (reason := _why_kept(app, r))}
+    kept = {r.id: reason for r in extra if (reason := _why_kept(app, r, fleet))}
     if not kept:
         return
     only = not any(r.status == "OutOfSync" and r.id not in kept for r in app.resources)
@@ -47,28 +49,28 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         severity=_severity(app, reasons, only=only),
         evidence=tuple(f"{id_} is live, not desired: {kept[id_]}" for id_ in names),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names),
-        fixes=tuple(_fixes(app, names, automatic_off=_AUTOMATIC_OFF in reasons)),
+        fixes=tuple(_fixes(app, kept)),
         explains=tuple(Symptom.extra(id_) for id_ in names),
     )
 
 
 _AUTOMATIC_OFF = "automated sync runs without prune"
 _MANUAL = "nobody synced with prune"
+_FORBIDDEN = "Prune=false forbids it"
+_UNCONFIRMED = "Prune=confirm waits for a person"
 
 
 def _extraneous(resource: Resource) -> bool:
     return not resource.hook and (resource.extra or (resource.requires_pruning and resource.status == "OutOfSync"))
 
 
-def _why_kept(app: App, resource: Resource) -> str:
+def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
     """Why no sync prunes the object; empty when automated sync is about to."""
-    if "IgnoreExtraneous" in app.compare_options or "IgnoreExtraneous" in _options(resource, _COMPARE):
+    if "IgnoreExtraneous" in app.compare_options or "IgnoreExtraneous" in _compare_options(resource):
         return ""
-    found = _options(resource, SYNC_OPTIONS) | app.sync_options
-    if "Prune=false" in found:
-        return "Prune=false forbids it"
-    if "Prune=confirm" in found:
-        return "Prune=confirm waits for a person"
+    option = prune_option(app, resource.live, fleet)
+    if option:
+        return _FORBIDDEN if option == "false" else _UNCONFIRMED
     if app.automated and not app.prune:
         return _AUTOMATIC_OFF
     return "" if app.automated else _MANUAL
@@ -77,8 +79,8 @@ def _why_kept(app: App, resource: Resource) -> str:
 _COMPARE = "argocd.argoproj.io/compare-options"
 
 
-def _options(resource: Resource, annotation: str) -> frozenset[str]:
-    text = annotations_of(resource.live).get(annotation) or ""
+def _compare_options(resource: Resource) -> frozenset[str]:
+    text = annotations_of(resource.live).get(_COMPARE) or ""
     return frozenset(option.strip() for option in text.split(",") if option.strip())
 
 
@@ -87,20 +89,34 @@ def _severity(app: App, reasons: list[str], *, only: bool) -> Severity:
     return "warning" if only and _AUTOMATIC_OFF in reasons else "info"
 
 
-def _fixes(app: App, names: list[ResourceId], *, automatic_off: bool) -> Iterator[Fix]:
+def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
+    names, reasons = sorted(kept), set(kept.values())
+    forbidden = [id_ for id_ in names if kept[id_] == _FORBIDDEN]
     named = users(app)
     needed = [str(i) for i in names if named.get((i.group, i.kind, i.namespace, i.name))]
     caveat = "deletes every object listed; look for data (PersistentVolumeClaims, Secrets) first"
     if needed:
         caveat = f"not yet: {' and '.join(needed[:3])} is still named by other manifests, which would break"
+    free = [f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=true" for id_ in forbidden]
+    confirm = [f"argocd app confirm-deletion {app.ref}"] if _UNCONFIRMED in reasons else []
     yield Fix(
-        "Sync once with prune",
+        ("Take Prune=false off and sync" if free else "Sync")
+        + f" once with prune{', and confirm it' if confirm else ''}",
         "live",
         f"Application {app.ref}",
-        Edit("command", f"argocd app sync {app.ref} --prune\n"),
+        Edit("command", "\n".join((*free, f"argocd app sync {app.ref} --prune", *confirm)) + "\n"),
         caveat=caveat,
     )
-    if automatic_off:
+    if forbidden:
+        keep = [f"kubectl annotate {kubectl_name(id_)} --overwrite {_COMPARE}=IgnoreExtraneous" for id_ in forbidden]
+        yield Fix(
+            "Keep what Prune=false protects, and leave it out of the sync status",
+            "live",
+            ", ".join(str(id_) for id_ in forbidden),
+            Edit("command", "\n".join(keep) + "\n"),
+            safe=True,
+        )
+    if _AUTOMATIC_OFF in reasons:
         yield Fix(
             "Let automated sync prune what leaves Git",
             "application",
