@@ -3,8 +3,8 @@
 What it finds: an ApplicationSet whose template gives one name to two elements (`contains applications with duplicate name`), or two
 ApplicationSets of one namespace that generate an Application of the same name.
 
-Why it hurts: with a duplicate name the controller refuses the whole set: it creates, updates and deletes none of its Applications
-until the name is unique. Two sets take turns at writing the Application, or the second fails with `already owned by another
+Why it hurts: of a duplicate name the controller applies the first element and drops the others; since 3.2 it makes and updates none
+of them until the name is unique. Two sets take turns at writing the Application, or the second fails with `already owned by another
 ApplicationSet controller`; deleting one of them deletes the Application with all its objects.
 
 How to fix: put what tells the elements apart (cluster, path, branch) into the name, set `goTemplate: true` where the template uses
@@ -98,7 +98,12 @@ def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:
         for name in duplicate.sets
     ]
     if len(ids) == 1:
-        message = f'ApplicationSet {duplicate.sets[0]} generates Application "{duplicate.name}" twice, so the controller refuses the set and creates, updates and deletes none of its Applications.'
+        end = (
+            "the controller neither makes nor updates it"
+            if fleet.at_least(3, 2)
+            else "the controller applies only the first of the two"
+        )
+        message = f'ApplicationSet {duplicate.sets[0]} generates Application "{duplicate.name}" twice, so {end}.'
     else:
         first, second = duplicate.sets[:2]
         message = f'ApplicationSets {first} and {second} both generate Application "{duplicate.name}", so they overwrite each other or the second fails, and deleting either one deletes the Application.'
