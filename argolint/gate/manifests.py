@@ -17,30 +17,8 @@ from argolint.app import App
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Object, ResourceKey
+from argolint.scheme import CLUSTER_SCOPED
 from argolint.values import annotations_of, dig
-
-CLUSTER_SCOPED = frozenset(
-    (group, kind)
-    for group, kinds in {
-        "": "Namespace Node PersistentVolume",
-        "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration "
-        "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
-        "apiextensions.k8s.io": "CustomResourceDefinition",
-        "apiregistration.k8s.io": "APIService",
-        "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle",
-        "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
-        "networking.k8s.io": "IngressClass IPAddress ServiceCIDR",
-        "node.k8s.io": "RuntimeClass",
-        "policy": "PodSecurityPolicy",
-        "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
-        "resource.k8s.io": "DeviceClass ResourceSlice",
-        "scheduling.k8s.io": "PriorityClass",
-        "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
-    }.items()
-    for kind in kinds.split()
-)
-"""Built-in kinds without a namespace (kubectl api-resources --namespaced=false)."""
-
 
 MASKED = "++++++++"
 """What /manifests answers for every value of a Secret (gitops-engine pkg/diff, HideSecretData)."""
