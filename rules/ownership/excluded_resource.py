@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
+from argolint.scheme import CLUSTER_SCOPED
+from argolint.values import dig
 
 _MESSAGE = re.compile(r"Resource (?P<group>[^/\s]*)/(?P<kind>\S+) (?P<name>\S+) is excluded in the settings")
 _CLUSTER_SCOPED = frozenset(
@@ -82,14 +84,21 @@ _DEFAULT = _CLUSTER_SCOPED | {
 
 
 def _resource(app: App, group: str, kind: str, name: str) -> ResourceId:
-    """The object with its namespace: its own, else the destination's unless the kind has none."""
-    namespace, version = "" if kind in _CLUSTER_SCOPED else app.destination_namespace, ""
+    """The object with its namespace: its own, else the destination's, unless the kind has none."""
     rendered: tuple[Object, ...] = app.evidence.get(Want("manifests")) or ()
+    scopes = {
+        (dig(m, "spec", "group"), dig(m, "spec", "names", "kind")): dig(m, "spec", "scope")
+        for m in rendered
+        if m.get("kind") == "CustomResourceDefinition"
+    }
+    known = kind in _CLUSTER_SCOPED or (group, kind) in CLUSTER_SCOPED
+    scoped = known or scopes.get((group, kind)) == "Cluster"
+    namespace, version = "" if scoped else app.destination_namespace, ""
     for obj in rendered:
         metadata = obj.get("metadata") or {}
         its_group, _, its_version = str(obj.get("apiVersion") or "").rpartition("/")
         if (its_group, obj.get("kind"), metadata.get("name")) == (group, kind, name):
-            namespace, version = metadata.get("namespace") or namespace, its_version
+            namespace, version = "" if scoped else metadata.get("namespace") or namespace, its_version
             break
     return ResourceId(group, kind, namespace, name, version, app.cluster)
 
