@@ -43,7 +43,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             at=Location(app.ref),
             evidence=(f"condition OrphanedResourceWarning: {condition.message}", *(_told(n) for n in orphans)),
             related=tuple(Related(app.ref, n.id) for n in orphans),
-            fixes=tuple(_fixes(app, orphans)),
+            fixes=tuple(_fixes(app, [n for n in orphans if not n.owners])),
             explains=(condition.symptom,),
         )
 
@@ -54,6 +54,7 @@ def _told(node: Node) -> str:
 
 
 def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
+    """For the orphans that no other object made: the tree holds their children as well, which go and stay with them."""
     ignore = [{"group": n.id.group, "kind": n.id.kind, "name": n.id.name} for n in orphans]
     yield Fix(
         "Adopt what is needed: put the objects into the Application's source",
