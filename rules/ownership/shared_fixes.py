@@ -38,6 +38,18 @@ def fixed_names(shared: Shared) -> Iterator[str]:
 
 def fixes(shared: Shared) -> Iterator[Fix]:
     """The ways out, best first."""
+    if shared.hook:
+        yield Fix(
+            "Give each Application's hook a name of its own",
+            "manifest",
+            _places(shared.parties),
+            Edit(
+                "text",
+                f"metadata.generateName: {shared.id.name}- in place of the name, or a name that holds the release's\n",
+            ),
+            caveat="with generateName add argocd.argoproj.io/hook-delete-policy: HookSucceeded, or finished ones pile up",
+        )
+        return
     keeper = _keeper(shared)
     if shared.namespace:
         yield _namespace(shared, keeper or shared.parties[0])

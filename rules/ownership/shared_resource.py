@@ -122,7 +122,9 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         message=_message(shared),
         at=Location(at.app, shared.id),
         cause=_cause(shared),
-        severity="warning" if shared.handover or (shared.untracked and _cause(shared) == "same-content") else None,
+        severity="warning"
+        if shared.handover or shared.hook or (shared.untracked and _cause(shared) == "same-content")
+        else None,
         confidence="proven" if proven else "likely",
         evidence=tuple(_evidence(shared)),
         related=tuple(Related(p.app, shared.id, role="owner" if p.app == shared.owner else "claimant") for p in others),
@@ -155,7 +157,7 @@ def _fields(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
 def _cause(shared: Shared) -> str:
     if shared.namespace:
         return "namespace"
-    if len(shared.applied) < 2:
+    if len(shared.applied) < 2 and not shared.hook:
         return "predicted"
     return "different-content" if shared.fields else "same-content"
 
@@ -163,6 +165,8 @@ def _cause(shared: Shared) -> str:
 def _message(shared: Shared) -> str:
     owner = shared.party(shared.owner) if shared.owner else None
     who = shared.names([p for p in shared.parties if p is not owner])
+    if shared.hook:
+        return f"{shared.id} is a hook of {shared.names(shared.parties)} alike, so each sync deletes the one that the other has run or is running."
     if shared.handover:
         giver = shared.handover
         return f"{shared.id} belongs to {shared.name(giver)}, which {giver.leaving}, and is rendered by {who}, so the next full sync of {who} takes it over."

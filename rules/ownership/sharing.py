@@ -24,6 +24,7 @@ class Party:
     """One Application beside an object that several claim. Everything but `app` is plain JSON, the data of a Fact.
 
     claims       its manifests hold the object; False for one that only still owns the live object
+    hook         the object is a hook of it, which the list tells of those that are live
     leaving      why it is known not to want the object any more; empty when it does, or when that is not known
     owner        [namespace, name, project, server] of the Application that the live object's tracking data names
     content      the manifest without tracking data; values of a Secret are left out. None when it is not known
@@ -41,6 +42,7 @@ class Party:
     version: str = ""
     claims: bool = True
     leaving: str = ""
+    hook: bool = False
     status: str = ""
     owner: Sequence[str] = ()
     tracked: str = ""
@@ -106,6 +108,10 @@ class Shared:
     @cached_property
     def _scattered(self) -> bool:
         return len({p.app.namespace for p in self.parties}) > 1
+
+    @property
+    def hook(self) -> bool:
+        return any(p.hook for p in self.parties)
 
     @property
     def handover(self) -> Party | None:
@@ -194,6 +200,7 @@ def party(
         version=resource.id.version,
         claims=claims(app, resource),
         leaving=_leaving(app, resource),
+        hook=resource.hook,
         status=resource.status,
         owner=told(owner.ref) if owner else (),
         tracked=tracking.instance if tracking else "",
@@ -234,8 +241,8 @@ def believed(app: App) -> bool:
 
 
 def claims(app: App, resource: Resource) -> bool:
-    """Whether the application's manifests hold the object, as far as its list can be believed."""
-    return resource.claimed and believed(app)
+    """Whether the application's manifests hold the object, as far as its list can be believed: a live hook is taken to be there."""
+    return (resource.claimed or resource.hook) and believed(app)
 
 
 def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
@@ -249,7 +256,7 @@ def _leaving(app: App, resource: Resource) -> str:
     """Why the application is known not to want the object any more, as the list tells."""
     if app.deleting:
         return "is being deleted"
-    return "no longer renders it" if app.desired_known and resource.requires_pruning else ""
+    return "no longer renders it" if app.desired_known and resource.requires_pruning and not resource.hook else ""
 
 
 def _left_by(fleet: Fleet, ref: AppRef, resource: Resource) -> str:

@@ -107,9 +107,10 @@ def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Re
     """The objects a warning may mean, when several have its kind and name.
 
     Those whose live tracking data names its owner; where that is not known those that the owner lists too, else those that
-    are OutOfSync, since the tracking data of such an object differs.
+    are OutOfSync, since the tracking data of such an object differs. A hook, where nothing else has the name.
     """
-    found = [r for r in app.resources if (r.kind, r.name) == (warning.kind, warning.name) and not r.hook]
+    named = [r for r in app.resources if (r.kind, r.name) == (warning.kind, warning.name)]
+    found = [r for r in named if not r.hook] or named
     tracked = [r for r in found if (t := tracking_of(r.live, fleet)) is not None and t.shown == warning.owner]
     owner = fleet.app_of_instance(warning.owner) if len(found) > 1 and not tracked else None
     listed = [r for r in found if owner is not None and listed_by(owner, r.key) is not None]
@@ -118,7 +119,7 @@ def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Re
 
 
 def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
-    """The Application that tracking data names, when it can own this object: same cluster, and its list does not deny it.
+    """The Application that tracking data names, when it can own this object: same cluster, and its list, hooks too, does not deny it.
 
     A list that is empty, or that Argo CD could not compute anew, denies nothing.
     """
@@ -126,7 +127,7 @@ def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
     if app is None:
         return None
     listed = listed_by(app, key)
-    if listed is not None and not listed.hook:
+    if listed is not None:
         return app
     return app if app.cluster == key.cluster and not (app.resources and app.desired_known) else None
 
