@@ -41,7 +41,7 @@ from argolint import (
 from argolint.values import dig
 
 from .handover import guard, prunes, unguard
-from .references import User, holders, made_secret, users
+from .references import MAKERS, User, holders, made_secret, users
 from .tracking import copied_tracking
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))
@@ -49,9 +49,9 @@ _INGRESS = ("networking.k8s.io", "Ingress")
 _BINDINGS = (("rbac.authorization.k8s.io", "RoleBinding"), ("rbac.authorization.k8s.io", "ClusterRoleBinding"))
 _STORES = (("external-secrets.io", "SecretStore"), ("external-secrets.io", "ClusterSecretStore"))
 _NAMED_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "Secret": (*_PODS, _INGRESS, ("gateway.networking.k8s.io", "Gateway"), *_STORES),
+    "Secret": (*MAKERS, *_PODS, _INGRESS, ("gateway.networking.k8s.io", "Gateway"), *_STORES),
     "ConfigMap": _PODS,
-    "ServiceAccount": (*_PODS, *_BINDINGS, *_STORES),
+    "ServiceAccount": (*_PODS, *_STORES),
     "PersistentVolumeClaim": _PODS,
     "PriorityClass": _PODS,
     "Role": _BINDINGS,
@@ -61,7 +61,7 @@ _NAMED_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "Service": (_INGRESS,),
     "SecretProviderClass": _PODS,
 }
-"""Kinds of other applications that may name an object of this kind, and are looked into, beside those of references.yaml."""
+"""Kinds of other applications that may name or make an object of this kind, and are looked into, beside those of references.yaml."""
 _FROM_ANYWHERE = ("Gateway", "Middleware", "ServiceAccount")
 """Kinds that objects of other namespaces may name, saying the namespace."""
 _PEERS = 40
@@ -69,14 +69,14 @@ _PEERS = 40
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Objects of other applications that could name what this one drops."""
+    """Objects of other applications that could name what this one drops, or make it anew."""
     asked: set[Want] = set()
     for resource in _dropped(app, fleet):
         by = (*_NAMED_BY.get(resource.kind, ()), *holders(resource.kind))
         for group, kind in by if prunes(app, resource, fleet) == "automatic" else ():
             for key in fleet.of_kind(app.cluster, group, kind):
                 for owner in fleet.owners(key) if _within_reach(key.namespace, resource.id) else ():
-                    if owner != app.ref and len(asked) < _PEERS:
+                    if owner != app.ref and len(asked) < _PEERS and not fleet.by_ref[owner].deleting:
                         peer = ResourceId(group, kind, key.namespace, key.name, "", key.cluster)
                         asked.add(Want("peer", peer, app=owner))
     yield from sorted(asked, key=repr)
@@ -145,7 +145,9 @@ def _dependents(resource: Resource, app: App, fleet: Fleet) -> Iterator[User]:
     for key in keys:
         for ref in fleet.owners(key):
             listed = fleet.resource(ref, key)
-            if listed is not None and listed.claimed and not (ref == app.ref and _gone(app, key)):
+            if listed is None or not listed.claimed or fleet.by_ref[ref].deleting:
+                continue
+            if not (ref == app.ref and _gone(app, key)):
                 yield User(ref, listed.id, "")
 
 
@@ -155,18 +157,23 @@ def _gone(app: App, key: object) -> bool:
 
 
 def _maker(app: App, resource: Resource) -> str:
-    """An object of this application that makes the Secret anew, such as an ExternalSecret."""
+    """An object of this or another application that makes the Secret anew, such as an ExternalSecret."""
     if (resource.group, resource.kind) != ("", "Secret"):
         return ""
-    for other in app.resources:
+    peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
+    for owner, other in (*((app.ref, r) for r in app.resources), *peers):
         made = made_secret(other.desired) if other.desired and other.namespace == resource.namespace else ""
         if made == resource.name:
-            return str(other.id)
+            return _named_in(other.id, owner, app)
     return ""
 
 
+def _named_in(id_: ResourceId, owner: AppRef, app: App) -> str:
+    return str(id_) if owner == app.ref else f'{id_} of "{owner.name}"'
+
+
 def _who(users: list[User], app: App) -> str:
-    names = list(dict.fromkeys(str(u.id) + ("" if u.app == app.ref else f' of "{u.app.name}"') for u in users))
+    names = list(dict.fromkeys(_named_in(u.id, u.app, app) for u in users))
     more = f" and {len(names) - 2} more" if len(names) > 2 else ""
     return " and ".join(names[:2]) + more if not more else ", ".join(names[:2]) + more
 

@@ -119,12 +119,6 @@ def references(obj: Object) -> Iterator[Reference]:
         role = dig(obj, "roleRef", "kind")
         where = namespace if role == "Role" else ""
         yield from _named(_RBAC, str(role), where, dig(obj, "roleRef", "name"), "/roleRef/name")
-        for i, subject in enumerate(items(obj, "subjects")):
-            if subject.get("kind") == "ServiceAccount":
-                place = f"/subjects/{i}/name"
-                yield from _named(
-                    "", "ServiceAccount", subject.get("namespace") or namespace, subject.get("name"), place
-                )
     elif kind == "ServiceAccount":
         for i, ref in enumerate(items(obj, "imagePullSecrets")):
             yield from _named("", "Secret", namespace, ref.get("name"), f"/imagePullSecrets/{i}/name")
@@ -132,6 +126,15 @@ def references(obj: Object) -> Iterator[Reference]:
         yield from _storage_class(obj.get("spec") or {}, "/spec")
     for i, claim in enumerate(items(obj, "spec", "volumeClaimTemplates")):
         yield from _storage_class(claim.get("spec") or {}, f"/spec/volumeClaimTemplates/{i}/spec")
+
+
+MAKERS = (
+    ("external-secrets.io", "ExternalSecret"),
+    ("cert-manager.io", "Certificate"),
+    ("bitnami.com", "SealedSecret"),
+    ("kubernetes-client.io", "ExternalSecret"),
+)
+"""Kinds whose operators make a Secret, see made_secret."""
 
 
 def made_secret(obj: Object) -> str:
