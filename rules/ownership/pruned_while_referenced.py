@@ -41,7 +41,7 @@ from argolint import (
 from argolint.values import dig
 
 from .handover import guard, prunes, unguard
-from .references import MAKERS, User, holders, made_secret, users
+from .references import User, holders, made_secrets, makers, users
 from .tracking import copied_tracking
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))
@@ -49,7 +49,7 @@ _INGRESS = ("networking.k8s.io", "Ingress")
 _BINDINGS = (("rbac.authorization.k8s.io", "RoleBinding"), ("rbac.authorization.k8s.io", "ClusterRoleBinding"))
 _STORES = (("external-secrets.io", "SecretStore"), ("external-secrets.io", "ClusterSecretStore"))
 _NAMED_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "Secret": (*MAKERS, *_PODS, _INGRESS, ("gateway.networking.k8s.io", "Gateway"), *_STORES),
+    "Secret": (*_PODS, _INGRESS, ("gateway.networking.k8s.io", "Gateway"), *_STORES),
     "ConfigMap": _PODS,
     "ServiceAccount": (*_PODS, *_STORES),
     "PersistentVolumeClaim": _PODS,
@@ -72,7 +72,8 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Objects of other applications that could name what this one drops, or make it anew."""
     asked: set[Want] = set()
     for resource in _dropped(app, fleet):
-        by = (*_NAMED_BY.get(resource.kind, ()), *holders(resource.kind))
+        makes = makers() if resource.kind == "Secret" else ()
+        by = dict.fromkeys((*makes, *_NAMED_BY.get(resource.kind, ()), *holders(resource.kind)))
         for group, kind in by if prunes(app, resource, fleet) == "automatic" else ():
             for key in fleet.of_kind(app.cluster, group, kind):
                 for owner in fleet.owners(key) if _within_reach(key.namespace, resource.id) else ():
@@ -162,8 +163,8 @@ def _maker(app: App, resource: Resource) -> str:
         return ""
     peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
     for owner, other in (*((app.ref, r) for r in app.resources), *peers):
-        made = made_secret(other.desired) if other.desired and other.namespace == resource.namespace else ""
-        if made == resource.name:
+        near = other.desired if other.namespace == resource.namespace else None
+        if near is not None and resource.name in made_secrets(near):
             return _named_in(other.id, owner, app)
     return ""
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from argolint import App, AppRef, Json, Object, Resource, ResourceId
 from argolint.knowledge import load
-from argolint.values import dig, get, items, join_pointer, split_pointer
+from argolint.values import annotations_of, dig, get, items, join_pointer, split_pointer
 
 _POD_SPECS = ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec")
 _RBAC = "rbac.authorization.k8s.io"
@@ -90,10 +90,13 @@ def references(obj: Object) -> Iterator[Reference]:
     namespace = str(dig(obj, "metadata", "namespace") or "")
     group, kind = str(obj.get("apiVersion") or "").rpartition("/")[0], str(obj.get("kind"))
     for field in _fields().get((group, kind), ()):
-        yield from _of_field(field, obj, field.at, "", namespace)
+        for pointer, node in _places(obj, field.at):
+            yield from _of_field(field, node, pointer, namespace)
     if "." in group and not group.endswith(".k8s.io"):
-        made = made_secret(obj)
-        yield from (r for r in _of_custom(obj.get("spec"), "/spec", namespace) if r.kind != "Secret" or r.name != made)
+        made = made_secrets(obj)
+        yield from (
+            r for r in _of_custom(obj.get("spec"), "/spec", namespace) if r.kind != "Secret" or r.name not in made
+        )
     for pointer in _POD_SPECS:
         spec = get(obj, pointer, None)
         if isinstance(spec, Mapping) and isinstance(spec.get("containers"), list):
@@ -128,26 +131,29 @@ def references(obj: Object) -> Iterator[Reference]:
         yield from _storage_class(claim.get("spec") or {}, f"/spec/volumeClaimTemplates/{i}/spec")
 
 
-MAKERS = (
-    ("external-secrets.io", "ExternalSecret"),
-    ("cert-manager.io", "Certificate"),
-    ("bitnami.com", "SealedSecret"),
-    ("kubernetes-client.io", "ExternalSecret"),
-)
-"""Kinds whose operators make a Secret, see made_secret."""
+@cache
+def _makers() -> Mapping[tuple[str, str], Object]:
+    """The entries of makers.yaml, by group and kind."""
+    entries = load(__package__, "makers.yaml")
+    return {(group, kind): e for e in entries for by in e["by"] for group, _, kind in (by.partition("/"),)}
 
 
-def made_secret(obj: Object) -> str:
-    """The name of the Secret that an operator makes from this object; empty for objects that make none."""
-    group, kind = str(obj.get("apiVersion") or "").partition("/")[0], obj.get("kind")
-    name = str(dig(obj, "metadata", "name") or "")
-    if (group, kind) == ("external-secrets.io", "ExternalSecret"):
-        return str(dig(obj, "spec", "target", "name") or name)
-    if (group, kind) == ("cert-manager.io", "Certificate"):
-        return str(dig(obj, "spec", "secretName") or "")
-    return (
-        name if (group, kind) in (("bitnami.com", "SealedSecret"), ("kubernetes-client.io", "ExternalSecret")) else ""
-    )
+def makers() -> Sequence[tuple[str, str]]:
+    """(group, kind) of the objects from which Secrets are made."""
+    return tuple(_makers())
+
+
+def made_secrets(obj: Object) -> tuple[str, ...]:
+    """The names of the Secrets that an operator makes from this object."""
+    group, kind = str(obj.get("apiVersion") or "").rpartition("/")[0], str(obj.get("kind"))
+    entry = _makers().get((group, kind))
+    if entry is None or ("with" in entry and not any(name in annotations_of(obj) for name in entry["with"])):
+        return ()
+    if not all(get(obj, pointer, None) in values for pointer, values in entry.get("only", {}).items()):
+        return ()
+    found = [name for _, name in _places(obj, split_pointer(entry["at"])) if isinstance(name, str) and name]
+    default = get(obj, entry["default"], None) if "default" in entry else None
+    return tuple(found) or ((str(default),) if default else ())
 
 
 def _of_pod(spec: Object, at: str, namespace: str) -> Iterator[Reference]:
@@ -196,20 +202,24 @@ def _storage_class(spec: Object, at: str) -> Iterator[Reference]:
     yield from _named("storage.k8s.io", "StorageClass", "", spec.get("storageClassName"), f"{at}/storageClassName")
 
 
-def _of_field(field: _Field, node: Json, left: Sequence[str], at: str, namespace: str) -> Iterator[Reference]:
-    """What an entry of references.yaml finds below this node."""
-    if left and left[0] == "*":
+def _places(node: Json, left: Sequence[str], at: str = "") -> Iterator[tuple[str, Json]]:
+    """What stands at these tokens, `*` for every item of a list, with its pointer."""
+    if not left:
+        yield at, node
+    elif left[0] == "*":
         for index, item in enumerate(node if isinstance(node, list) else ()):
-            yield from _of_field(field, item, left[1:], f"{at}/{index}", namespace)
-    elif left:
-        if isinstance(node, Mapping) and left[0] in node:
-            yield from _of_field(field, node[left[0]], left[1:], at + join_pointer(left[0]), namespace)
-    else:
-        said: Object = node if isinstance(node, Mapping) else {"name": node}
-        kind = said.get("kind") or next(iter(field.kinds))
-        if kind in field.kinds and (said.get("group") or field.group) == field.group:
-            where = (said.get("namespace") or namespace) if field.kinds[kind] == "namespaced" else ""
-            yield from _named(field.group, kind, where, said.get("name"), at if said is not node else f"{at}/name")
+            yield from _places(item, left[1:], f"{at}/{index}")
+    elif isinstance(node, Mapping) and left[0] in node:
+        yield from _places(node[left[0]], left[1:], at + join_pointer(left[0]))
+
+
+def _of_field(field: _Field, node: Json, at: str, namespace: str) -> Iterator[Reference]:
+    """What the field of an entry of references.yaml names."""
+    said: Object = node if isinstance(node, Mapping) else {"name": node}
+    kind = said.get("kind") or next(iter(field.kinds))
+    if kind in field.kinds and (said.get("group") or field.group) == field.group:
+        where = (said.get("namespace") or namespace) if field.kinds[kind] == "namespaced" else ""
+        yield from _named(field.group, kind, where, said.get("name"), f"{at}/name" if said is node else at)
 
 
 _CUSTOM = (
