@@ -32,7 +32,7 @@ from .tracking import (
     TRACKING_ID,
     SharedWarning,
     is_tracking,
-    owner_among,
+    owner_of,
     shared_warnings,
     tracking_of,
     warned_resources,
@@ -43,7 +43,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object that a warning gives to an owner that cannot be."""
     for warning in shared_warnings(app):
         resources = warned_resources(warning, app, fleet)
-        if any(owner_among(fleet, r.key, warning.owner) for r in resources):
+        if any(owner_of(r, fleet, warning.owner) for r in resources):
             continue
         if not resources:
             yield _finding(app, fleet, warning, None)
@@ -105,6 +105,10 @@ def _reason(
         where = annotations_of(live).get("meta.helm.sh/release-namespace") or app.destination_namespace
         text = f"it is the Helm release that installed the object in namespace {where}"
         return text, True, (adopt, _by_annotation()) if by_label else (adopt,)
+    tracking = tracking_of(live, fleet)
+    if tracking is not None and not tracking.own:
+        text = "its tracking-id names another object, whose metadata was copied"
+        return text, True, tuple(dict.fromkeys((adopt, _untrack(fleet, resource)))) if resource else (adopt,)
     if named is not None and resource is not None and named.cluster != resource.id.cluster:
         text = f"the Application of that name deploys to cluster {named.cluster}; another Argo CD has one on this cluster, or it moved away and left the object"
         return text, False, (adopt, _installation(fleet))

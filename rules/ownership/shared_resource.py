@@ -49,7 +49,7 @@ from argolint.values import show
 from ..nondeterminism.charts import releases  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .shared_fixes import fixed_names, fixes
 from .sharing import Party, Shared, believed, content_differences, enumerated, party, party_of, ref_of
-from .tracking import own_names, owner_among, shared_warnings, tracking_of, warned_resources
+from .tracking import own_names, owner_of, shared_warnings, tracking_of, warned_resources
 
 _READ = 8
 """How many claimants of one object are read for its content; the list tells the rest."""
@@ -72,7 +72,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     owners: dict[ResourceKey, list[AppRef]] = {key: [] for key in fleet.contests.get(app.ref, ())}
     for warning in shared_warnings(app):
         for resource in warned_resources(warning, app, fleet):
-            owner = owner_among(fleet, resource.key, warning.owner)
+            owner = owner_of(resource, fleet, warning.owner)
             if owner is not None:
                 owners.setdefault(resource.key, []).append(owner.ref)
                 warned.setdefault(resource.key, []).append(warning.condition.message)
@@ -80,7 +80,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     for resource in app.resources if app.read and believed(app) else ():
         looked = resource.claimed and not named(resource)
         tracking = tracking_of(resource.live, fleet) if looked else None
-        owner = owner_among(fleet, resource.key, tracking.instance) if tracking else None
+        owner = owner_of(resource, fleet, tracking.instance) if tracking else None
         if owner is not None and owner.ref != app.ref:
             owners.setdefault(resource.key, []).append(owner.ref)
     charts = releases(app) if owners and app.read else ()

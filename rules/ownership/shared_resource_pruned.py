@@ -81,12 +81,15 @@ def _claimants(app: App, resource: Resource, fleet: Fleet) -> tuple[AppRef, ...]
 
 
 def _ours(app: App, resource: Resource, fleet: Fleet) -> bool:
-    """Pruning and deletion look at the tracking data of the live object; what is not read is as the list says."""
+    """Pruning and deletion look at the tracking data of the live object; what is not read is as the list says.
+
+    Pruning leaves alone what carries a tracking-id that names another object (controller/state.go, isSelfReferencedObj).
+    """
     if not resource.live_known:
         return True
     tracking = tracking_of(resource.live, fleet)
     owner = fleet.app_of_instance(tracking.instance) if tracking else None
-    return owner is not None and owner.ref == app.ref
+    return owner is not None and owner.ref == app.ref and (app.deleting or (tracking is not None and tracking.own))
 
 
 def _back(others: tuple[AppRef, ...], fleet: Fleet) -> str:

@@ -14,7 +14,7 @@ from argolint.values import annotations_of, dig, get, mapping
 
 from ..nondeterminism.charts import Release  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .switches import switches
-from .tracking import INSTALLATION_ID, REFUSED, TRACKING_ID, is_tracking, listed_by, owner_among, tracking_of
+from .tracking import INSTALLATION_ID, REFUSED, TRACKING_ID, is_tracking, listed_by, owner_of, tracking_of
 
 _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, "kubectl.kubernetes.io/last-applied-configuration")
 
@@ -186,7 +186,7 @@ def party(
 ) -> Party:
     """What this application knows of the object."""
     tracking = tracking_of(resource.live, fleet)
-    owner = owner_among(fleet, resource.key, tracking.instance) if tracking else None
+    owner = owner_of(resource, fleet, tracking.instance) if tracking else None
     operation = app.operation
     message = operation.message if operation else ""
     failed = operation is not None and operation.failed

@@ -118,6 +118,16 @@ def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Re
     return tuple(tracked or listed or out or found)
 
 
+def owner_of(resource: Resource, fleet: Fleet, instance: str) -> App | None:
+    """As owner_among; metadata that was copied from another object makes an owner only of an Application that wants this one too."""
+    owner = owner_among(fleet, resource.key, instance)
+    tracking = tracking_of(resource.live, fleet)
+    if owner is None or tracking is None or tracking.own:
+        return owner
+    listed = listed_by(owner, resource.key)
+    return owner if listed is not None and listed.claimed else None
+
+
 def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
     """The Application that tracking data names, when it can own this object: same cluster, and its list, hooks too, does not deny it.
 

@@ -1,4 +1,4 @@
-"""A sync that a fault of ownership refuses is told once: the catch-alls and what waits behind it stay silent."""
+"""A fault of ownership is told once: the catch-alls, what waits behind a refused sync and other owners stay silent."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ RULES = list(load_rules().values())
     [
         ("shared-resource/bad-refused-sync.yaml", {"shared-resource", "retry-exhausted"}),
         ("phantom-owner/bad-refused-sync.yaml", {"phantom-owner", "retry-exhausted"}),
+        ("phantom-owner/bad-copied-by-a-cloner.yaml", {"phantom-owner"}),
         ("tracking-label-too-long/bad-long-name.yaml", {"tracking-label-too-long"}),
     ],
 )
-def test_the_root_alone_answers_a_refused_sync(fixture: str, rules: set[str]) -> None:
+def test_the_root_alone_answers(fixture: str, rules: set[str]) -> None:
     found = testing.check(testing.load_fixture(FIXTURES / fixture), RULES)
     assert {f.rule for f in found.findings if f.severity != "info"} == rules
