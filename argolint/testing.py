@@ -22,6 +22,7 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
       manifests: [{...}]                                 # plain render
       renders: [[{...}], [{...}]]                        # two fresh renders
       syncwindows: {...}
+      revisions: {<commit>: {author: ..., message: ...}}     # what is told of a commit
     live: [{...}]                                        # objects that only a read of the cluster shows
     expect:                                              # bad fixtures: every finding of the rule, in order
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
@@ -171,6 +172,10 @@ class FixtureTransport:
                 return {"items": [self._application(a) for a in self._apps.values()]}
             case ["v1", "applications", name, what]:
                 return self._about(self._apps[name], what, query)
+            case ["v1", "applications", name, "revisions", revision, "metadata"] if revision in (
+                self._apps[name].get("revisions") or {}
+            ):
+                return self._apps[name]["revisions"][revision]
             case _:
                 raise NotRecorded(f"the fixture has no answer for {'/'.join(path)}")
 
