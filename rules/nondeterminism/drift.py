@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from argolint import App, Change, Fleet, Resource, Symptom
+from argolint import App, Change, Fleet, Object, Resource, Symptom
 from argolint.model import Confidence
-from argolint.values import dig, labels_of, split_pointer
+from argolint.values import containers, dig, labels_of, mapping, split_pointer
 
 from . import charts
 from .charts import Release
 from .items import item_at
-from .shapes import Kind, alike, classify, generated, twins
+from .shapes import Kind, alike, classify, drawn, generated, go_time, turns, twins
 from .sign import Sign, own
-from .syncs import Synced, by_argocd, outlived, synced, written_here
+from .syncs import Synced, applied_as_rendered, by_argocd, outlived, rotation, synced, written_here
 
 Place = tuple[Resource, Change, Kind]
 
@@ -23,30 +23,47 @@ Place = tuple[Resource, Change, Kind]
 def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
     """Signs among the differences that Argo CD shows, of fields that nobody but a sync wrote."""
     at = synced(app)
-    found: list[Place] = []
+    here: list[Place] = []
+    elsewhere: list[Place] = []
     others: list[Change] = []
     for resource in (r for r in app.changed if own(app, fleet, r)):
         for change in resource.changes:
             if change.writer is not None and not by_argocd(change.writer):
                 continue  # somebody else wrote it: a live edit, a controller, a rotation
-            kind = classify(resource.id, change.pointer, change.desired, change.live)
+            if applied_as_rendered(resource, change):
+                continue  # Argo CD sent this very value, and a webhook or somebody unrecorded made another of it
+            mine = written_here(at, resource, change)
+            kind = classify(resource.id, change.pointer, change.desired, change.live) or (
+                _drawn_kind(change) if mine and resource.kind != "Secret" else None
+            )
             if kind is None:
                 others.append(change)
             else:
-                found.append((resource, change, kind))
-    elsewhere: list[Place] = []
-    for resource, change, kind in found:
-        if written_here(at, resource, change):
-            yield _from_outside(app, _at_one_revision(app, resource, change, kind))
-        else:
-            elsewhere.append((resource, change, kind))
-    if at.same:
+                (here if mine else elsewhere).append((resource, change, kind))
+    for resource, change, kind in here:
+        yield _from_outside(app, _at_one_revision(app, resource, change, kind))
+    if at.same and not at.partial:
         yield from _names(app, at)
+    elif at.moved and _only_helm(app):
+        yield from _names_after_a_move(app, at)
     yield from (_from_outside(app, sign) for sign in _after_a_move(app, at, elsewhere, others, known))
+
+
+def _drawn_kind(change: Change) -> Kind | None:
+    """A field of no usual kind is told by its values alone: a pod annotation is a stamp, the rest plain values."""
+    if not (isinstance(change.desired, str) and isinstance(change.live, str) and drawn(change.desired, change.live)):
+        return None
+    return "stamp" if "/template/metadata/annotations/" in change.pointer else "value"
 
 
 def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -> Sign:
     revision = ", ".join(r[:12] for r in app.revisions if r)
+    if kind == "config" and not drawn(str(change.desired), str(change.live)):
+        why = (
+            f"revision {revision} was synced and now renders another value, which is neither random nor a time: "
+            "the cluster's version and kinds, or an input that is not pinned, may decide it"
+        )
+        return _shown(resource, change, kind, "possible", why)
     if change.writer is not None:
         why = f"Argo CD wrote one value at revision {revision} and renders another at the same revision; nobody else wrote the field"
         return _shown(resource, change, kind, "proven", why)
@@ -63,36 +80,71 @@ def _after_a_move(
     draw, or what moved although nothing else did, is not the commit's.
     """
     bumped = any(_is_version_label(change.pointer) for change in others)
-    configs = any(kind == "config" for *_, kind in found)
-    lone = not (others or configs or any(r.missing or r.extra for r in app.resources))
+    kinds = {kind for *_, kind in found}
+    alone = not (at.partial or others or any(r.missing or r.extra for r in app.resources))
+    lone = alone and "config" not in kinds
+    random = [place for place in found if _random(place)] if alone and at.moved and "secret" not in kinds else []
+    meant = rotation(app) if "secret" in kinds else None
+    only_random = bool(random) and len(random) == sum(kind in ("config", "value") for *_, kind in found)
     for resource, change, kind in found:
         release, item = item_at(app, resource, change.pointer, known)
-        if kind == "secret" and outlived(app, resource):
-            continue  # an earlier commit left it as it was, so this one changed it
-        if item is not None and release is not None and not charts.pinned(item, release):
+        fixed = item is not None and release is not None and charts.pinned(item, release)
+        if kind == "secret" and (fixed or outlived(app, resource)):
+            continue  # the Application gives it, or an earlier commit left it as it was: so this change is meant
+        if item is not None and release is not None and not fixed:
             why = f"chart {release.label} draws the {item.what} anew at each render ({', '.join(item.functions)})"
-            yield _shown(resource, change, kind, "likely", why)
+            pinned = meant is not None and kind in ("secret", "checksum") and not release.complete
+            yield _shown(
+                resource, change, kind, "possible" if pinned else "likely", f"{why}\n{meant}" if pinned else why
+            )
         elif kind == "secret" and resource.kind == "Secret":
             likely = generated(change.pointer) and _by_helm(app, resource)
-            if lone and likely and not (at.moved and _decrypted(app)):
+            if lone and likely and not (at.respecified or meant or (at.moved and _decrypted(app))):
                 why = "nothing else that Git renders changed with it"
                 yield _shown(resource, change, kind, "likely", why)
             elif likely:
-                yield _shown(
-                    resource, change, kind, "possible", "its name is that of a generated value; Git may have changed it"
-                )
+                why = "its name is that of a generated value; Git may have changed it"
+                yield _shown(resource, change, kind, "possible", f"{why}\n{meant}" if meant else why)
         elif kind == "checksum" and not bumped:
-            if lone and not any(k == "secret" for *_, k in found):
-                yield _shown(resource, change, kind, "likely", "nothing that it could hash differs")
+            if only_random or (lone and "secret" not in kinds and not _hashable_moves(app)):
+                yield _shown(resource, change, kind, "likely", "nothing that it could hash differs for a reason")
             elif lone:
-                yield _shown(resource, change, kind, "possible", "a Secret of the application differs as well")
+                yield _shown(resource, change, kind, "possible", "what it could hash differs as well")
         elif kind == "stamp":
-            drawn = alike(str(change.desired), str(change.live)) or not at.moved
+            sure = alike(str(change.desired), str(change.live)) or go_time(str(change.desired))
             yield _shown(
-                resource, change, kind, "likely" if drawn else "possible", "it marks the time or the turn of a render"
+                resource,
+                change,
+                kind,
+                "likely" if sure or (at.same and not at.partial) else "possible",
+                "it marks the time or the turn of a render",
             )
         elif kind == "ca-bundle" and lone:
             yield _shown(resource, change, kind, "likely", "a certificate authority that nothing else in Git changed")
+        elif only_random and (resource, change, kind) in random:
+            why = "one random word follows another, and nothing else that Git renders changed with it"
+            yield _shown(resource, change, kind, "likely", why)
+
+
+def _random(place: Place) -> bool:
+    """Whether a chart's value differs in random words, which no commit's, image's or build's name explains."""
+    resource, change, kind = place
+    return (
+        kind in ("config", "value")
+        and charts.chart_label(resource.any) is not None
+        and drawn(str(change.desired), str(change.live), hashes=False)
+    )
+
+
+def _hashable_moves(app: App) -> bool:
+    """Whether a ConfigMap or Secret holds other data live than Git renders, if only where differences are ignored, or belongs to a
+    hook, of which no states are told."""
+    return any(
+        r.hook or any(mapping(r.live, part).get(key) != value for key, value in mapping(r.desired, part).items())
+        for kind in ("ConfigMap", "Secret")
+        for r in app.of_kind(kind, "")
+        for part in ("data", "binaryData")
+    )
 
 
 _DECRYPTED = re.compile(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)\.(?:ya?ml|json)$")
@@ -120,7 +172,7 @@ def _shown(resource: Resource, change: Change, kind: Kind, confidence: Confidenc
 
 def _names(app: App, at: Synced) -> Iterator[Sign]:
     """An object that this revision's sync applied is no longer desired, and a twin with another random end is."""
-    gone = [r for r in app.resources if r.extra and (r.group, r.kind, r.namespace, r.name) in at.applied]
+    gone = _gone(app, at)
     for new in (r for r in app.resources if r.missing):
         old = [r for r in gone if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)]
         same = [r for r in old if twins(r.name, new.name)]
@@ -135,6 +187,28 @@ def _names(app: App, at: Synced) -> Iterator[Sign]:
             )
 
 
+def _names_after_a_move(app: App, at: Synced) -> Iterator[Sign]:
+    """The same over two revisions: only for a random end that hashes and versions cannot be, and where the images stay."""
+    gone = _gone(app, at)
+    for new in (r for r in app.resources if r.missing):
+        for old in (r for r in gone if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)):
+            ends = new.name.rpartition("-")[2], old.name.rpartition("-")[2]
+            if twins(old.name, new.name) and turns(*ends) and _images(new.desired) == _images(old.live):
+                why = f"the last sync created {old.id}, and only the random or dated end of its name has changed in {new.name}"
+                claims = (Symptom.missing(new.id), Symptom.extra(old.id))
+                yield Sign(new.id, "/metadata/name", "name", "likely", why, claims)
+                break
+
+
+def _gone(app: App, at: Synced) -> list[Resource]:
+    """What the last sync applied and the manifests no longer hold."""
+    return [r for r in app.resources if r.extra and (r.group, r.kind, r.namespace, r.name) in at.applied]
+
+
+def _images(obj: Object | None) -> list[str]:
+    return [str(container.get("image")) for _, container in containers(obj)]
+
+
 def _is_version_label(pointer: str) -> bool:
     *_, parent, key = ("", *split_pointer(pointer))
     return parent == "labels" and key in ("helm.sh/chart", "chart", "app.kubernetes.io/version")
@@ -142,7 +216,10 @@ def _is_version_label(pointer: str) -> bool:
 
 def _by_helm(app: App, resource: Resource) -> bool:
     """By the labels that charts give; where the application has Helm sources only, in any case."""
-    types = {charts.source_type(app, index) for index in range(len(app.sources))} - {""}
     labels = labels_of(resource.any)
     managers = (labels.get("app.kubernetes.io/managed-by"), labels.get("heritage"))
-    return types == {"Helm"} or charts.chart_label(resource.any) is not None or "Helm" in managers
+    return _only_helm(app) or charts.chart_label(resource.any) is not None or "Helm" in managers
+
+
+def _only_helm(app: App) -> bool:
+    return {charts.source_type(app, index) for index in range(len(app.sources))} - {""} == {"Helm"}

@@ -19,12 +19,16 @@ from .drift import drift
 from .items import by_knowledge, hashed_secrets, with_item
 from .renders import one_render, two_renders
 from .sign import WORKLOADS, Sign, stronger
+from .syncs import new_commits
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Two fresh renders of whatever can be random at all, and the plain manifests where a hook Secret may rotate."""
+    """Two fresh renders of whatever can be random at all, the plain manifests where a hook Secret may rotate, and what the
+    commits say since whose sync a Secret differs."""
     if rendered(app):
         yield Want("render")
+        if any(r.modified for r in app.of_kind("Secret", "")):
+            yield from (Want("revision", revision=revision) for revision in new_commits(app))
         if hook_secrets(app):
             yield Want("manifests")
 

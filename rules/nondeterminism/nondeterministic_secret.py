@@ -6,7 +6,8 @@ certificate signs. Helm hooks that make a new Secret at each sync are told as a 
 
 *proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ, or two
 workloads of one render hold different hashes of it. *likely*: the chart is known to draw it at these values, or nothing
-else changed with it. *possible* (info): only its name speaks for it, or the values that may pin it lie in Git.
+else changed with it. *possible* (info): only its name speaks for it, the values that may pin it lie in Git, or a commit since
+the last sync speaks of secrets, so that it may be a rotation.
 
 Why it hurts: Argo CD runs `helm template` without a cluster, so `lookup` is empty and the chart cannot keep the old value.
 The manifests are cached for a day; any commit, a hard refresh or the end of the cache makes a new value. Then the application

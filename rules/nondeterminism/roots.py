@@ -180,7 +180,8 @@ def _message(app: App, root: Root) -> str:
             then = "the pods roll without any change of configuration" if rolled else "every sync leaves them OutOfSync"
             return f'Annotation "{head.key}" of {_names(root.own)} {surely} another hash at each render, so {then}.'
         case "stamp":
-            return f'Annotation "{head.key}" of {_names(root.own)} {surely} stamped anew at each render, so the pods restart at every commit and cache expiry.'
+            then = "the pods restart at every commit and cache expiry" if rolled else f"it {again}"
+            return f'Annotation "{head.key}" of {_names(root.own)} {surely} stamped anew at each render, so {then}.'
         case "ca-bundle":
             return f"The CA bundle of {_names(root.own)} {surely} generated anew at each render, so the webhook trusts another authority after each sync."
         case "name":

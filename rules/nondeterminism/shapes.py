@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import Literal
 
@@ -95,6 +96,79 @@ def alike(one: str, other: str) -> bool:
     if not (_WORD.match(one) and _WORD.match(other) and len(one) == len(other)):
         return False
     return sum(a != b for a, b in zip(one, other, strict=True)) * 2 > len(one)
+
+
+_BREAK = re.compile(r"[\s\"'`,;(){}\[\]<>|]+")
+_PART = re.compile(r"[=:/@&?#.-]")
+
+_GO_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4} \w+(?: m=[+-][\d.]+)?")
+
+_TIME = re.compile(
+    r"20\d\d-[01]\d-[0-3]\d(?:[Tt_-]?[0-2]\d[:-]?[0-5]\d(?:[:-]?[0-5]\d)?(?:\.\d+)?(?:[Zz]|[+-]\d\d:?\d\d)?)?"
+    r"|20\d\d[01]\d[0-3]\d(?:[Tt_-]?[0-2]\d[0-5]\d(?:[0-5]\d)?[Zz]?)?|1[5-9]\d{8}(?:\d{3}|\d{6}|\d{9})?"
+)
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+_SALTED_HASH = re.compile(r"\$(?:2[abxy]|apr1|5|6)\$")
+
+
+def drawn(one: str, other: str, *, hashes: bool = True) -> bool:
+    """Whether two texts differ in nothing but random words and times, so that no setting tells them apart.
+
+    `hashes` takes hexadecimal words, UUIDs and times for drawn as well: only where no commit lies between the texts, which could
+    name another commit, image or build.
+    """
+    if hashes and _GO_TIME.sub("", one) == _GO_TIME.sub("", other):
+        return one != other
+    first, second = _BREAK.split(one), _BREAK.split(other)
+    if len(first) != len(second):
+        return hashes and "-----BEGIN " in one and "-----BEGIN " in other
+    differing = [_unshared(a, b) for a, b in zip(first, second, strict=True) if a != b]
+    return bool(differing) and all(_drawn_word(a, b, hashes=hashes) for a, b in differing)
+
+
+def go_time(text: str) -> bool:
+    """Whether a text is how Go prints `now` where no format is given; no person writes a time so."""
+    return bool(_GO_TIME.fullmatch(text))
+
+
+def _unshared(one: str, other: str) -> tuple[str, str]:
+    """Two words without what they share up to a separator: `redis://:Xy3k@cache` and `redis://:Q8fa@cache` as `Xy3k`, `Q8fa`."""
+    if any(shape.fullmatch(one) and shape.fullmatch(other) for shape in (_TIME, _UUID)):
+        return one, other
+    start = max((m.end() for m in _PART.finditer(posixpath.commonprefix([one, other]))), default=0)
+    tail = posixpath.commonprefix([one[start:][::-1], other[start:][::-1]])
+    end = max((m.end() for m in _PART.finditer(tail)), default=0)
+    return one[start : len(one) - end], other[start : len(other) - end]
+
+
+def _drawn_word(one: str, other: str, *, hashes: bool) -> bool:
+    if _SALTED_HASH.match(one) and _SALTED_HASH.match(other):
+        return True
+    if hashes and any(shape.fullmatch(one) and shape.fullmatch(other) for shape in (_TIME, _UUID)):
+        return True
+    if len(one) != len(other) or len(one) < (5 if hashes else 8) or not (_mixed(one) and _mixed(other)):
+        return False
+    if not hashes and re.fullmatch(r"(?i)[0-9a-f-]+", one + other):
+        return False
+    return sum(a != b for a, b in zip(one, other, strict=True)) * 5 > len(one) * 4
+
+
+def _mixed(word: str) -> bool:
+    """Letters among digits, or capitals inside: no word of a language, no number, no version."""
+    if not re.fullmatch(r"[A-Za-z0-9+/=_-]+", word):
+        return False
+    digits, capitals, small = (re.search(c, word) is not None for c in ("[0-9]", ".[A-Z]", "[a-z]"))
+    return (digits and (small or re.search("[A-Z]", word) is not None)) or (capitals and small) or len(word) >= 24
+
+
+def turns(one: str, other: str) -> bool:
+    """Whether two ends of names are random letters and digits, or times to the minute: no content hash, version or commit."""
+    if _TIME.fullmatch(one) and _TIME.fullmatch(other):
+        return len(one) >= 10
+    letters = all(re.fullmatch(r"[a-z0-9]{5,}", end) and re.search(r"[g-z]", end) for end in (one, other))
+    return letters and any(re.search(r"[0-9]", end) for end in (one, other)) and alike(one, other)
 
 
 def twins(one: str, other: str) -> bool:

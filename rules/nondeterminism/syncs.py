@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Change, Object, Resource, Writer
-from argolint.values import annotations_of, dig, items, labels_of, mapping, maps, parse_time, text_at
+from argolint import App, Change, Object, Resource, Want, Writer, compare
+from argolint.values import annotations_of, dig, get, items, labels_of, mapping, maps, parse_time, text_at
 
 
 @dataclass(frozen=True)
@@ -15,12 +16,16 @@ class Synced:
 
     same     it was at the very revision and sources that are compared now
     moved    it is known to have been at another revision
+    partial  it was at this one, yet failed or brought chosen objects only, and no whole sync of it is on record
+    respecified  it was at this one, and the Application's own values or overrides have changed since
     applied  the objects that it applied
     since    when that revision was first synced;   until: when its last sync ended
     """
 
     same: bool
     moved: bool
+    partial: bool = False
+    respecified: bool = False
     applied: frozenset[tuple[str, str, str, str]] = frozenset()
     since: datetime | None = None
     until: datetime | None = None
@@ -39,14 +44,49 @@ def synced(app: App) -> Synced:
     result, compared = mapping(operation.raw, "syncResult"), mapping(app.status, "sync", "comparedTo")
     same_sources = _sources(result) == _sources(compared) or not _sources(result) or not _sources(compared)
     local = bool(dig(operation.raw, "operation", "sync", "manifests"))
-    same = operation.revisions == app.revisions and same_sources and not local
+    moved = operation.revisions != app.revisions
+    same = not moved and same_sources and not local
+    whole = operation.phase == "Succeeded" and not dig(operation.raw, "operation", "sync", "resources")
+    since = _first_deployed(app) if same else None
     applied = frozenset(
         (text_at(r, "group"), text_at(r, "kind"), text_at(r, "namespace"), text_at(r, "name"))
         for r in operation.results
         if r.get("status") == "Synced"
     )
-    moved = operation.revisions != app.revisions
-    return Synced(same, moved, applied, _first_deployed(app) if same else None, operation.finished_at)
+    return Synced(
+        same,
+        moved,
+        partial=same and not whole and since is None,
+        respecified=not moved and not same_sources,
+        applied=applied,
+        since=since,
+        until=operation.finished_at,
+    )
+
+
+def new_commits(app: App) -> tuple[str, ...]:
+    """The Git revisions that are compared now and were not those of the last sync, one a source that moved."""
+    operation = app.operation
+    if operation is None or len(operation.revisions) != len(app.revisions):
+        return ()
+    moved = (now for then, now in zip(operation.revisions, app.revisions, strict=True) if now != then)
+    return tuple(dict.fromkeys(r for r in moved if re.fullmatch(r"[0-9a-f]{40}", r)))
+
+
+_OF_SECRETS = re.compile(
+    r"(?i)\brotat|(?<!external[ -])(?<!sealed[ -])\bsecrets?\b"
+    r"|\b(?:passwords?|passwd|credentials?|tokens?|certs?|certificates?|(?:api|signing|encryption|private)[ -]keys?)\b"
+)
+
+
+def rotation(app: App) -> str | None:
+    """What a commit since the last sync says of secrets, in its subject: then it is as likely as not to have changed one."""
+    for revision in new_commits(app):
+        message = text_at(app.evidence.get(Want("revision", revision=revision)) or {}, "message")
+        subject = message.partition("\n")[0]
+        if _OF_SECRETS.search(subject):
+            return f'commit {revision[:12]} says "{subject}"'
+    return None
 
 
 def by_argocd(writer: Writer | None) -> bool:
@@ -63,6 +103,15 @@ def written_here(at: Synced, resource: Resource, change: Change) -> bool:
         return False
     applied = (resource.group, resource.kind, resource.namespace, resource.name) in at.applied
     return applied or (at.since is not None and time is not None and time >= at.since - SLACK)
+
+
+def applied_as_rendered(resource: Resource, change: Change) -> bool:
+    """Whether the last apply said what is rendered now: then a webhook, a controller or a person changed it on the way or later.
+
+    Argo CD masks a Secret's values in last-applied together with the live and the desired ones (gitops-engine pkg/diff, hide).
+    """
+    applied = compare.last_applied(resource.live) if resource.live else None
+    return applied is not None and get(applied, change.pointer) == change.desired
 
 
 def outlived(app: App, resource: Resource) -> bool:
