@@ -124,6 +124,13 @@ def test_a_chart_that_moves_over_equal_config_restarts_for_a_label() -> None:
     assert found == [("checksum-follows-label", "info", "likely", "Deployment/web")]
 
 
+def test_a_chart_that_moves_and_changes_the_pods_restarts_them_for_that() -> None:
+    old, new = workload(TWO), workload(ONE, chart="shopfront-1.1.0")
+    for obj, mode in ((old, "lenient"), (new, "strict")):
+        obj["spec"]["template"]["spec"] = {"containers": [{"name": "web", "env": [{"name": "MODE", "value": mode}]}]}
+    assert told(app(pair(new, old), synced_at=BEFORE)) == []
+
+
 def test_two_values_at_one_revision_are_proven() -> None:
     found = told(app(CHANGED_SECRET, CHANGED_CHECKSUM))
     assert ("nondeterministic-secret", "error", "proven", "Secret/web") in found

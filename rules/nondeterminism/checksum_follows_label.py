@@ -1,7 +1,7 @@
 """A checksum changes only because a version label does
 
 What it finds: a chart moves to another version, and checksum annotations of its workloads move with it, although no ConfigMap
-or Secret of the chart holds other data and no image changes. The hashed template prints `helm.sh/chart` or
+or Secret of the chart holds other data and nothing else in the pods changes. The hashed template prints `helm.sh/chart` or
 `app.kubernetes.io/version`, and the checksum is taken of the rendered text, labels and comments included.
 
 Why it hurts: every bump of the chart's version restarts the pods of every application that uses the chart. In a public survey
@@ -45,7 +45,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         places = [
             (r, key)
             for r in both
-            if _chart(r) == chart and _images(r.desired) == _images(r.live)
+            if _chart(r) == chart and not _pods_move(r)
             for key in _checksums(r)
             if (r.key, _TEMPLATE + join_pointer(key)) not in random
         ]
@@ -56,6 +56,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _chart(resource: Resource) -> str:
     label = charts.chart_label(resource.any)
     return label[0] if label else ""
+
+
+def _pods_move(resource: Resource) -> bool:
+    """Whether the pods change in more than metadata, so that they restart in any case."""
+    changed = any(
+        f"{change.pointer}/".startswith("/spec/template/spec/") for change in (*resource.changes, *resource.pending)
+    )
+    return changed or _images(resource.desired) != _images(resource.live)
 
 
 def _images(obj: Object | None) -> list[str]:
@@ -115,7 +123,7 @@ def _finding(app: App, chart: str, old: str, new: str, places: list[tuple[Resour
         evidence=(
             f"label of {first.id}: {labels_of(first.live).get('helm.sh/chart') or labels_of(first.live).get('chart')} live, "
             f"{labels_of(first.desired).get('helm.sh/chart') or labels_of(first.desired).get('chart')} desired",
-            "data of every ConfigMap and Secret of the chart is equal, images are equal",
+            "data of every ConfigMap and Secret of the chart is equal, and so are the pods but for their metadata",
         ),
         confidence="likely",
         related=tuple(Related(app.ref, r.id, _TEMPLATE + join_pointer(k), "symptom") for r, k in places[1:]),
