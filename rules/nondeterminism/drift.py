@@ -41,7 +41,16 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
             else:
                 (here if mine else elsewhere).append((resource, change, kind))
     for resource, change, kind in here:
-        yield _from_outside(app, _at_one_revision(app, resource, change, kind))
+        sign = _from_outside(app, _at_one_revision(app, resource, change, kind))
+        yield (
+            sign
+            if _can_draw(app, resource)
+            else replace(
+                sign,
+                confidence="possible",
+                why=f"{sign.why}\nnothing tells of a chart behind it, and Kustomize itself draws nothing",
+            )
+        )
     if at.same and not at.partial:
         yield from _names(app, at)
     elif at.moved and _only_helm(app):
@@ -119,8 +128,10 @@ def _after_a_move(
                 "likely" if sure or (at.same and not at.partial) else "possible",
                 "it marks the time or the turn of a render",
             )
+        elif kind == "ca-bundle" and lone and "secret" in kinds:
+            yield _shown(resource, change, kind, "likely", "a certificate authority that changed with a Secret alone")
         elif kind == "ca-bundle" and lone:
-            yield _shown(resource, change, kind, "likely", "a certificate authority that nothing else in Git changed")
+            yield _shown(resource, change, kind, "possible", "a certificate authority; Git may have changed it")
         elif only_random and (resource, change, kind) in random:
             why = "one random word follows another, and nothing else that Git renders changed with it"
             yield _shown(resource, change, kind, "likely", why)
@@ -219,6 +230,12 @@ def _by_helm(app: App, resource: Resource) -> bool:
     labels = labels_of(resource.any)
     managers = (labels.get("app.kubernetes.io/managed-by"), labels.get("heritage"))
     return _only_helm(app) or charts.chart_label(resource.any) is not None or "Helm" in managers
+
+
+def _can_draw(app: App, resource: Resource) -> bool:
+    """False for what Kustomize makes of plain files: a plugin or a remote base may change there, no random function."""
+    types = {charts.source_type(app, index) for index in range(len(app.sources))}
+    return "Kustomize" not in types or "Helm" in types or _by_helm(app, resource)
 
 
 def _only_helm(app: App) -> bool:

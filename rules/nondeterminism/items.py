@@ -57,12 +57,16 @@ def with_item(sign: Sign, app: App, known: Sequence[Release]) -> Sign:
 
 
 def hashed_secrets(app: App, found: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
-    """Secrets behind checksums that differ for certain while the Secrets themselves are masked."""
+    """Secrets behind checksums and CA bundles that differ for certain while the Secrets themselves are masked."""
     shown = {s.resource.key for s in found if s.kind == "secret"}
     for sign in found:
-        workload = app.resource(sign.resource.key)
-        if sign.kind == "checksum" and workload is not None and (sign.confidence == "proven" or not sign.claims):
-            yield from (s for s in _behind(app, sign, workload) if s.resource.key not in shown)
+        object_ = app.resource(sign.resource.key)
+        if object_ is None:
+            continue
+        if sign.kind == "checksum" and (sign.confidence == "proven" or not sign.claims):
+            yield from (s for s in _behind(app, sign, object_) if s.resource.key not in shown)
+        elif sign.kind == "ca-bundle" and sign.confidence == "proven" and sign.item is None:
+            yield from (s for s in _signed(app, sign, object_) if s.resource.key not in shown)
 
 
 def by_knowledge(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
@@ -76,8 +80,7 @@ def by_knowledge(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[S
     for resource in app.of_kind("Secret", ""):
         if resource.hook or not own(app, fleet, resource) or not resource.desired_known:
             continue
-        keys = set(mapping(resource.desired, "data")) | set(mapping(resource.desired, "stringData"))
-        for key in sorted(keys):
+        for key in sorted(_keys(resource)):
             pointer = "/data" + join_pointer(key)
             release, item = item_at(app, resource, pointer, known)
             if (
@@ -139,6 +142,25 @@ def _behind(app: App, sign: Sign, workload: Resource) -> Iterator[Sign]:
         named, why = read[0], f"{read[0].id}: the only Secret that {sign.resource} reads; its values are masked"
     if named is not None:
         yield Sign(named.id, "/data", "secret", "likely", why, (), sign.release)
+
+
+def _signed(app: App, sign: Sign, webhook: Resource) -> Iterator[Sign]:
+    """The keys of the one certificate that the chart of the CA bundle renders: a new authority signs a new one."""
+    label = charts.chart_label(webhook.any)
+    secrets = [r for r in app.of_kind("Secret", "") if not r.hook and label and charts.chart_label(r.any) == label]
+    found = [(r, keys) for r in secrets if len(keys := sorted(filter(_CERTIFICATE.search, _keys(r)))) > 1]
+    if len(found) == 1:
+        ((secret, keys),) = found
+        for key in keys:
+            why = f"{secret.id}: the only certificate that the chart renders; its values are masked"
+            yield Sign(secret.id, "/data" + join_pointer(key), "secret", "likely", why, (), sign.release)
+
+
+_CERTIFICATE = re.compile(r"\.(?:crt|key|pem)$|^(?:ca|cert|key)$")
+
+
+def _keys(secret: Resource) -> set[str]:
+    return set(mapping(secret.desired, "data")) | set(mapping(secret.desired, "stringData"))
 
 
 def _constant(app: App, resource: Resource, release: Release, item: Item) -> bool:
