@@ -1,8 +1,9 @@
 """A target revision floats where it should be pinned
 
 What it finds: a chart source, or a Git source that follows tags, whose target revision is a range (`*`, `1.x`, `^2.0`,
-`>=1.2`) or is left out for a chart: a warning. Branches and `HEAD` are told once for each repository and branch, as info:
-following a branch of a configuration repository is how GitOps deploys, so it is worth knowing and no fault by itself.
+`>=1.2`) or is left out for a chart: a warning. Branches, `HEAD` and tags of OCI artifacts that are no version (`latest`) are
+told once for each repository and branch, as info: following a branch of a configuration repository is how GitOps deploys, so
+it is worth knowing and no fault by itself.
 
 Why it hurts: with a range a release that somebody else publishes is deployed by nobody's commit, cannot be reviewed, and
 cannot be rolled back by reverting. With a branch that many applications share, one push is a deployment of all of them.
@@ -25,7 +26,7 @@ from argolint.values import owner_references
 
 _CHART_RANGE = re.compile(r"[\^~<>=*|,]|(?:^|\.)[xX](?:\.|$)|\s-\s")
 _TAG_RANGE = re.compile(r"^v?[\d.\sxX-]*[\^~<>=*][\^~<>=*|,\d.\sxXv-]*$")
-_COMMIT = re.compile(r"^[0-9a-f]{7,40}$")
+_COMMIT = re.compile(r"^(?:[0-9a-f]{7,40}|sha(?:256|512):[0-9a-f]+)$")
 _TAG = re.compile(r"^(?:refs/tags/.+|v?\d+(?:\.\d+)+.*)$")
 
 
@@ -87,7 +88,8 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     """One comment for a branch, however many applications follow it."""
     refs: list[AppRef] = list(dict.fromkeys(fact.app for fact in facts))
     repo, revision = facts[0].data["repo"], facts[0].data["revision"]
-    branch = "the default branch" if revision == "HEAD" else f'branch "{revision}"'
+    kind = "tag" if repo.startswith("oci://") else "branch"
+    branch = "the default branch" if revision == "HEAD" else f'{kind} "{revision}"'
     many = f"{len(refs)} Applications follow" if len(refs) > 1 else "1 Application follows"
     yield Finding(
         message=f"{many} {branch} of {repo}, so a push there deploys with no change to any Application.",
