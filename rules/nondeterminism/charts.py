@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from argolint import App, Object, Resource
-from argolint.values import dig, labels_of, leaves, mapping, split_pointer
+from argolint.values import containers, dig, labels_of, leaves, mapping, split_pointer
 
 from .catalogue import (
     Chart,
@@ -169,26 +169,28 @@ def releases(app: App) -> tuple[Release, ...]:
     Without states (an application that was not read) only sources and images speak.
     """
     labels = _chart_labels(app)
-    found: dict[str, Release] = {}
-    for index, source in enumerate(app.sources):
-        root = _root(source)
-        if not root or not _is_helm(app, index, source):
-            continue
+    found: dict[tuple[str, str], Release] = {}
+    rendered = [(i, s, root) for i, s in enumerate(app.sources) if (root := _root(s)) and _is_helm(app, i, s)]
+    roots = {root for *_, root in rendered}
+    for index, source, root in rendered:
         names = list(labels) or ([] if _by_kustomize(app, index) else [root, *_by_image(app, root)])
         if root not in names and source.get("chart"):
             names.insert(0, root)
         for name in sorted(names, key=lambda n: (n != root, n)):
-            if name in found and name != root:
-                continue
-            found[name] = _release(app, index, name, labels)
+            if name != root and (name in roots or any(name == chart for chart, _ in found)):
+                continue  # a source of its own tells more than a bundle; two sources may be two releases of one chart
+            made = _release(app, index, name, labels)
+            found[name, made.name] = made
     return tuple(found.values())
 
 
 def release_of(resource: Resource, among: Sequence[Release]) -> Release | None:
-    """The release whose chart rendered this object, by its label; the only one when there is no other."""
+    """The release whose chart rendered this object, by its label and then its name; the only one when there is no other."""
     label = chart_label(resource.any)
     if label:
-        return next((r for r in among if r.chart == label[0]), None)
+        mine = [r for r in among if r.chart == label[0]]
+        named = (r for r in mine if any(resource.name.startswith(full) for full in r.fullnames))
+        return next(named, mine[0] if mine else None)
     return among[0] if len(among) == 1 else None
 
 
@@ -264,7 +266,8 @@ def _release(app: App, index: int, name: str, labels: Mapping[str, str]) -> Rele
         and (name == root or measured(root, name, _resolved(app, index))),
         stem=_stem(app, name),
     )
-    return replace(made, known=_known(app, source, made))
+    known = _known(app, source, made)
+    return replace(made, known=known if known or name == root else _aliased(app, made))
 
 
 def _resolved(app: App, index: int) -> str:
@@ -357,6 +360,45 @@ def _known(app: App, source: Object, release: Release) -> Chart | None:
         if score >= 0
     ]
     return min(ranked, key=lambda r: (-r[0], r[1], r[2]))[3] if ranked else None
+
+
+_MAJORS = 5
+"""How many major versions an alias may lie from the newest that was seen: a chart of that very name may be older."""
+
+
+def _aliased(app: App, release: Release) -> Chart | None:
+    """The known chart behind a dependency's alias, which Helm puts in the place of the chart's name in labels and names.
+
+    An image of that name runs in the alias's workloads, and the alias's Secrets bear the names and keys that the chart draws.
+    """
+    have = parse_version(release.version)
+    if have is None:
+        return None
+    mine = [
+        r
+        for kind in ("Deployment", "StatefulSet", "DaemonSet", "Secret")
+        for r in app.of_kind(kind)
+        if (label := chart_label(r.any)) is not None and label[0] == release.chart
+    ]
+    images = {
+        str(container.get("image")).split("@")[0].rpartition("/")[2].split(":")[0]
+        for r in mine
+        for _, container in containers(r.any)
+    }
+    for name in sorted(images & random_names()):
+        for entry in by_name()[name]:
+            last = newest(entry)
+            if last is None or not last[0] - _MAJORS <= have[0] <= last[0]:
+                continue
+            for secret in (s for item in entry.random for s in item.secrets):
+                if any(
+                    r.kind == "Secret"
+                    and release.named(secret.name, r.name)
+                    and set(secret.keys) <= set(mapping(r.any, "data"))
+                    for r in mine
+                ):
+                    return entry
+    return None
 
 
 def _fit(app: App, source: Object, release: Release, entry: Chart) -> int:

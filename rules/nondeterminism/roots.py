@@ -88,7 +88,8 @@ def _groups(found: Sequence[Sign]) -> list[list[Sign]]:
     for sign in found:
         if sign.kind in ("secret", "config"):
             several = sign.item is not None and len(sign.item.secrets) > 1
-            key = (sign.release.chart, sign.item.what) if several and sign.release and sign.item else sign.resource.key
+            release = sign.release
+            key = (release, sign.item.what) if several and release and sign.item else sign.resource.key
             groups.setdefault(key, []).append(sign)
     return list(groups.values())
 
