@@ -32,7 +32,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
                 continue  # somebody else wrote it: a live edit, a controller, a rotation
             if applied_as_rendered(resource, change):
                 continue  # Argo CD sent this very value, and a webhook or somebody unrecorded made another of it
-            mine = written_here(at, resource, change)
+            mine = written_here(at, resource, change) and not _upgraded(resource)
             kind = classify(resource.id, change.pointer, change.desired, change.live) or (
                 _drawn_kind(change) if mine and resource.kind != "Secret" else None
             )
@@ -218,6 +218,11 @@ def _gone(app: App, at: Synced) -> list[Resource]:
 
 def _images(obj: Object | None) -> list[str]:
     return [str(container.get("image")) for _, container in containers(obj)]
+
+
+def _upgraded(resource: Resource) -> bool:
+    """Whether the object's chart has another version now: at one revision an unpinned dependency, which explains every value."""
+    return charts.chart_label(resource.desired or {}) != charts.chart_label(resource.live or {})
 
 
 def _is_version_label(pointer: str) -> bool:

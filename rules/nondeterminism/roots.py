@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
+from argolint.values import join_pointer, split_pointer
 
 from . import charts, pins
 from .evidence import signs
@@ -58,9 +59,10 @@ class Root:
 
     @property
     def pointer(self) -> str:
-        """The head's field; `/data` when several keys of one object are random."""
-        keys = {s.pointer for s in self.own if s.resource == self.head.resource}
-        return self.head.pointer if len(keys) == 1 else "/" + self.head.pointer.split("/")[1]
+        """The head's field; what its fields have in common when several of one object are random, `/data` of a Secret."""
+        first, *rest = (split_pointer(s.pointer) for s in self.own if s.resource == self.head.resource)
+        shared = next((n for n, token in enumerate(first) if any(r[n : n + 1] != (token,) for r in rest)), len(first))
+        return join_pointer(*first[:shared])
 
 
 def roots(app: App, fleet: Fleet) -> tuple[Root, ...]:
