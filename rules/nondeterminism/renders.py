@@ -59,7 +59,22 @@ def _hashing_one(app: App, known: Sequence[Release], key: str, places: Places) -
     mine = [(w, v) for w, v in places if secret is not None and secret.name in references(w.any)]
     if secret is not None and len({v for _, v in mine}) > 1 and len({charts.chart_label(w.any) for w, _ in mine}) == 1:
         return _disagreeing(mine, key, "likely", f"all of them read {secret.id}, which the key names")
+    sole = _sole_secret(app, [w for w, _ in places]) if word(key) in ("secret", "secrets") else None
+    if sole is not None:
+        return _disagreeing(
+            places, key, "likely", f"{sole.id} is the chart's only Secret, and all of them read it alike"
+        )
     return None
+
+
+def _sole_secret(app: App, workloads: Sequence[Resource]) -> Resource | None:
+    """The only Secret of these workloads' one chart, when they read just the same Secrets and ConfigMaps, it among them."""
+    labels = {charts.chart_label(w.any) for w in workloads}
+    read = {references(w.any) for w in workloads}
+    if len(labels) != 1 or labels == {None} or len(read) != 1:
+        return None
+    mine = [r for r in app.of_kind("Secret", "") if r.hook or charts.chart_label(r.any) in labels]
+    return mine[0] if len(mine) == 1 and not mine[0].hook and mine[0].name in next(iter(read)) else None
 
 
 def _rendered(app: App, id_: ResourceId, pointer: str, kind: Kind) -> Sign:
