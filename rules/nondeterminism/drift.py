@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from argolint import App, Change, Fleet, Object, Resource, Symptom
+from argolint.applied import applied_value
 from argolint.model import Confidence
 from argolint.values import containers, dig, labels_of, mapping, split_pointer
 
@@ -15,7 +16,7 @@ from .charts import Release
 from .items import item_at
 from .shapes import Kind, alike, classify, drawn, generated, go_time, turns, twins
 from .sign import Sign, own
-from .syncs import Synced, applied_as_rendered, by_argocd, outlived, rotation, synced, written_here
+from .syncs import Synced, by_argocd, outlived, rotation, synced, written_here
 
 Place = tuple[Resource, Change, Kind]
 
@@ -27,30 +28,26 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
     elsewhere: list[Place] = []
     others: list[Change] = []
     for resource in (r for r in app.changed if own(app, fleet, r)):
+        upgraded = _upgraded(resource)
         for change in resource.changes:
             if change.writer is not None and not by_argocd(change.writer):
                 continue  # somebody else wrote it: a live edit, a controller, a rotation
-            if applied_as_rendered(resource, change):
-                continue  # Argo CD sent this very value, and a webhook or somebody unrecorded made another of it
-            mine = written_here(at, resource, change) and not _upgraded(resource)
+            mine = not upgraded and written_here(at, resource, change)
             kind = classify(resource.id, change.pointer, change.desired, change.live) or (
                 _drawn_kind(change) if mine and resource.kind != "Secret" else None
             )
             if kind is None:
                 others.append(change)
+            elif applied_value(resource, change) == change.desired:
+                continue  # Argo CD sent this very value, and a webhook or somebody unrecorded made another of it
             else:
                 (here if mine else elsewhere).append((resource, change, kind))
     for resource, change, kind in here:
         sign = _from_outside(app, _at_one_revision(app, resource, change, kind))
-        yield (
-            sign
-            if _can_draw(app, resource)
-            else replace(
-                sign,
-                confidence="possible",
-                why=f"{sign.why}\nnothing tells of a chart behind it, and Kustomize itself draws nothing",
-            )
-        )
+        if not _can_draw(app, resource):
+            why = f"{sign.why}\nno label tells of a chart behind it, and Kustomize itself draws nothing"
+            sign = replace(sign, confidence="possible", why=why)
+        yield sign
     if at.same and not at.partial:
         yield from _names(app, at)
     elif at.moved and _only_helm(app):

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Change, Object, Resource, Want, Writer, compare
-from argolint.values import annotations_of, dig, get, items, labels_of, mapping, maps, parse_time, text_at
+from argolint import App, Change, Object, Resource, Want, Writer
+from argolint.values import annotations_of, dig, items, labels_of, mapping, maps, parse_time, text_at
 
 
 @dataclass(frozen=True)
@@ -103,15 +103,6 @@ def written_here(at: Synced, resource: Resource, change: Change) -> bool:
         return False
     applied = (resource.group, resource.kind, resource.namespace, resource.name) in at.applied
     return applied or (at.since is not None and time is not None and time >= at.since - SLACK)
-
-
-def applied_as_rendered(resource: Resource, change: Change) -> bool:
-    """Whether the last apply said what is rendered now: then a webhook, a controller or a person changed it on the way or later.
-
-    Argo CD masks a Secret's values in last-applied together with the live and the desired ones (gitops-engine pkg/diff, hide).
-    """
-    applied = compare.last_applied(resource.live) if resource.live else None
-    return applied is not None and get(applied, change.pointer) == change.desired
 
 
 def outlived(app: App, resource: Resource) -> bool:
