@@ -26,7 +26,7 @@ from . import charts, evidence
 from .shapes import classify
 
 _TEMPLATE = "/spec/template/metadata/annotations"
-_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet")
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout")
 _LABELS = ("helm.sh/chart", "chart", "app.kubernetes.io/version")
 
 

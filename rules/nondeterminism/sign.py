@@ -46,7 +46,7 @@ def stronger(one: Confidence, other: Confidence) -> Confidence:
     return max(one, other, key=_ORDER.index)
 
 
-WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob")
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "CronJob")
 
 
 def references(obj: Object) -> frozenset[str]:
