@@ -16,7 +16,7 @@ from .charts import Release
 from .items import item_at
 from .shapes import Kind, alike, classify, drawn, generated, go_time, turns, twins
 from .sign import Sign, own
-from .syncs import Synced, by_argocd, outlived, rotation, synced, written_here
+from .syncs import Synced, by_argocd, only_charts_moved, outlived, rotation, synced, written_here
 
 Place = tuple[Resource, Change, Kind]
 
@@ -90,6 +90,7 @@ def _after_a_move(
     alone = not (at.partial or others or any(r.missing or r.extra for r in app.resources))
     lone = alone and "config" not in kinds
     random = [place for place in found if _random(place)] if alone and at.moved and "secret" not in kinds else []
+    same_values = at.moved and "secret" in kinds and only_charts_moved(app)
     meant = rotation(app) if "secret" in kinds else None
     only_random = bool(random) and len(random) == sum(kind in ("config", "value") for *_, kind in found)
     for resource, change, kind in found:
@@ -108,6 +109,10 @@ def _after_a_move(
             if lone and likely and not (at.respecified or meant or (at.moved and _decrypted(app))):
                 why = "nothing else that Git renders changed with it"
                 yield _shown(resource, change, kind, "likely", why)
+            elif likely and same_values and not _TEXT.search(change.pointer):
+                yield _shown(
+                    resource, change, kind, "likely", "the chart's version moved, and no value that could pin it"
+                )
             elif likely:
                 why = "its name is that of a generated value; Git may have changed it"
                 yield _shown(resource, change, kind, "possible", f"{why}\n{meant}" if meant else why)
@@ -154,6 +159,9 @@ def _hashable_moves(app: App) -> bool:
         for part in ("data", "binaryData")
     )
 
+
+_TEXT = re.compile(r"\.(?:ya?ml|json|conf|cfg|ini|toml|properties|env|sh|xml)$")
+"""Keys of whole files, which a chart's new version may word otherwise."""
 
 _DECRYPTED = re.compile(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)\.(?:ya?ml|json)$")
 

@@ -73,6 +73,23 @@ def new_commits(app: App) -> tuple[str, ...]:
     return tuple(dict.fromkeys(r for r in moved if re.fullmatch(r"[0-9a-f]{40}", r)))
 
 
+def only_charts_moved(app: App) -> bool:
+    """Whether chart versions alone have moved since the last sync: every Git revision and every value stayed as it was."""
+    operation = app.operation
+    then = _sources(mapping(operation.raw, "syncResult")) if operation is not None else ()
+    if operation is None or not len(then) == len(app.sources) == len(app.revisions) == len(operation.revisions):
+        return False
+    moved = [n for n, revision in enumerate(app.revisions) if revision != operation.revisions[n]]
+    charts_only = all(
+        app.sources[n].get("chart") and app.sources[n].get("chart") == then[n].get("chart") for n in moved
+    )
+    return (
+        bool(moved)
+        and charts_only
+        and all(old.get("helm") == new.get("helm") for old, new in zip(then, app.sources, strict=True))
+    )
+
+
 _OF_SECRETS = re.compile(
     r"(?i)\brotat|(?<!external[ -])(?<!sealed[ -])\bsecrets?\b"
     r"|\b(?:passwords?|passwd|credentials?|tokens?|certs?|certificates?|(?:api|signing|encryption|private)[ -]keys?)\b"
