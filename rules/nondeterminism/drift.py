@@ -117,10 +117,13 @@ def _after_a_move(
                 why = "its name is that of a generated value; Git may have changed it"
                 yield _shown(resource, change, kind, "possible", f"{why}\n{meant}" if meant else why)
         elif kind == "checksum" and not bumped:
-            if only_random or (lone and "secret" not in kinds and not _hashable_moves(app)):
+            of_values = (
+                "values" in split_pointer(change.pointer)[-1]
+            )  # all of them: one that shows nowhere else moves it too
+            if not of_values and (only_random or (lone and "secret" not in kinds and not _hashable_moves(app))):
                 yield _shown(resource, change, kind, "likely", "nothing that it could hash differs for a reason")
             elif lone:
-                yield _shown(resource, change, kind, "possible", "what it could hash differs as well")
+                yield _shown(resource, change, kind, "possible", "what it hashes may have changed in Git")
         elif kind == "stamp":
             sure = alike(str(change.desired), str(change.live)) or go_time(str(change.desired))
             yield _shown(
