@@ -158,9 +158,15 @@ def sync_windows(t: Transport, ref: AppRef) -> Object:
     return _object(t, f"{_app_path(ref)}/syncwindows", _app_query(ref))
 
 
-def revision_metadata(t: Transport, ref: AppRef, revision: str) -> Object:
-    """author, date, message, tags of a Git revision."""
-    return _object(t, f"{_app_path(ref)}/revisions/{quote(revision, safe='')}/metadata", _app_query(ref))
+def revision_metadata(t: Transport, ref: AppRef, revision: str, source: int | None = None) -> Object:
+    """author, date, message, tags of a Git revision; `source` is the position (from 0) of its source where there are several.
+
+    Left out, the server asks the first source's repository (server/application/application.go, RevisionMetadata).
+    """
+    query = list(_app_query(ref))
+    if source is not None:
+        query.append(("sourceIndex", str(source)))
+    return _object(t, f"{_app_path(ref)}/revisions/{quote(revision, safe='')}/metadata", query)
 
 
 class _Applications(msgspec.Struct):

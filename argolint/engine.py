@@ -363,7 +363,7 @@ def _fetch(t: Transport, app: App, fleet: Fleet, want: Want, plan: Plan) -> Any:
         case "sync-windows":
             return argocd.sync_windows(t, app.ref)
         case "revision":
-            return argocd.revision_metadata(t, app.ref, want.revision)
+            return argocd.revision_metadata(t, app.ref, want.revision, want.source)
 
 
 def _peer(t: Transport, fleet: Fleet, want: Want) -> Resource | None:

@@ -27,7 +27,7 @@ class Want:
     manifests     the plain rendered manifests, hooks included         -> tuple[dict, ...]   opt-in
     render        two fresh renders (noCache)                          -> tuple[tuple[dict, ...], tuple[dict, ...]]   free in a snapshot and from a checkout, else opt-in
     sync-windows  assigned and active windows                          -> dict
-    revision      author, date and message of `revision`               -> dict
+    revision      author, date and message of `revision`, of the `source` (from 0) where there are several    -> dict
     """
 
     kind: WantKind
@@ -35,6 +35,7 @@ class Want:
     uid: str = ""
     app: AppRef | None = None
     revision: str = ""
+    source: int | None = None
 
 
 @dataclass(frozen=True)

@@ -172,10 +172,8 @@ class FixtureTransport:
                 return {"items": [self._application(a) for a in self._apps.values()]}
             case ["v1", "applications", name, what]:
                 return self._about(self._apps[name], what, query)
-            case ["v1", "applications", name, "revisions", revision, "metadata"] if revision in (
-                self._apps[name].get("revisions") or {}
-            ):
-                return self._apps[name]["revisions"][revision]
+            case ["v1", "applications", name, "revisions", revision, "metadata"]:
+                return self._commit(self._apps[name], revision, int(query.get("sourceIndex", "0")))
             case _:
                 raise NotRecorded(f"the fixture has no answer for {'/'.join(path)}")
 
@@ -207,6 +205,13 @@ class FixtureTransport:
                 return app["syncwindows"]
             case _:
                 raise NotRecorded(f"the fixture has no {what} of {app['name']}")
+
+    def _commit(self, app: Mapping[str, Json], revision: str, source: int) -> Json:
+        """As the server does, of the repository of one source alone, which is the first where none is named."""
+        several = dig(app.get("status"), "sync", "revisions")
+        if revision not in (app.get("revisions") or {}) or (several and several[source] != revision):
+            raise NotRecorded(f"the fixture tells nothing of {revision} of {app['name']}")
+        return app["revisions"][revision]
 
     def _application(self, app: Mapping[str, Json]) -> Json:
         spec = _over(

@@ -28,7 +28,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     if rendered(app):
         yield Want("render")
         if any(r.modified for r in app.of_kind("Secret", "")):
-            yield from (Want("revision", revision=revision) for revision in new_commits(app))
+            yield from new_commits(app)
         if hook_secrets(app):
             yield Want("manifests")
 

@@ -64,13 +64,17 @@ def synced(app: App) -> Synced:
     )
 
 
-def new_commits(app: App) -> tuple[str, ...]:
-    """The Git revisions that are compared now and were not those of the last sync, one a source that moved."""
+def new_commits(app: App) -> tuple[Want, ...]:
+    """What tells of the Git revisions that are compared now and were not those of the last sync, one a source that moved."""
     operation = app.operation
     if operation is None or len(operation.revisions) != len(app.revisions):
         return ()
-    moved = (now for then, now in zip(operation.revisions, app.revisions, strict=True) if now != then)
-    return tuple(dict.fromkeys(r for r in moved if re.fullmatch(r"[0-9a-f]{40}", r)))
+    several = bool(app.spec.get("sources"))
+    return tuple(
+        Want("revision", revision=now, source=index if several else None)
+        for index, (then, now) in enumerate(zip(operation.revisions, app.revisions, strict=True))
+        if now != then and re.fullmatch(r"[0-9a-f]{40}", now)
+    )
 
 
 def only_charts_moved(app: App) -> bool:
@@ -98,11 +102,11 @@ _OF_SECRETS = re.compile(
 
 def rotation(app: App) -> str | None:
     """What a commit since the last sync says of secrets, in its subject: then it is as likely as not to have changed one."""
-    for revision in new_commits(app):
-        message = text_at(app.evidence.get(Want("revision", revision=revision)) or {}, "message")
+    for want in new_commits(app):
+        message = text_at(app.evidence.get(want) or {}, "message")
         subject = message.partition("\n")[0]
         if _OF_SECRETS.search(subject):
-            return f'commit {revision[:12]} says "{subject}"'
+            return f'commit {want.revision[:12]} says "{subject}"'
     return None
 
 
