@@ -14,7 +14,7 @@ from argolint.values import containers, dig, labels_of, mapping, split_pointer
 from . import charts
 from .charts import Release
 from .items import item_at
-from .shapes import Kind, alike, classify, drawn, generated, go_time, turns, twins
+from .shapes import Kind, alike, classify, drawn, generated, go_time, is_version_label, turns, twins
 from .sign import Sign, own
 from .syncs import Synced, by_argocd, only_charts_moved, outlived, rotation, synced, written_here
 
@@ -85,7 +85,7 @@ def _after_a_move(
     A checksum follows a real change of a ConfigMap or Secret, or the chart's version label; what the chart is known to
     draw, or what moved although nothing else did, is not the commit's.
     """
-    bumped = any(_is_version_label(change.pointer) for change in others)
+    bumped = any(is_version_label(change.pointer) for change in others)
     kinds = {kind for *_, kind in found}
     alone = not (at.partial or others or any(r.missing or r.extra for r in app.resources))
     lone = alone and "config" not in kinds
@@ -231,11 +231,6 @@ def _images(obj: Object | None) -> list[str]:
 def _upgraded(resource: Resource) -> bool:
     """Whether the object's chart has another version now: at one revision an unpinned dependency, which explains every value."""
     return charts.chart_label(resource.desired or {}) != charts.chart_label(resource.live or {})
-
-
-def _is_version_label(pointer: str) -> bool:
-    *_, parent, key = ("", *split_pointer(pointer))
-    return parent == "labels" and key in ("helm.sh/chart", "chart", "app.kubernetes.io/version")
 
 
 def _by_helm(app: App, resource: Resource) -> bool:

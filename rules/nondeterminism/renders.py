@@ -15,7 +15,7 @@ from argolint.values import annotations_of, join_pointer
 from . import charts
 from .charts import Release
 from .items import carries
-from .shapes import GENERIC, Kind, classify, twins, word
+from .shapes import GENERIC, Kind, classify, is_version_label, twins, word
 from .sign import Sign, checksums, named_secret, references
 
 
@@ -25,12 +25,12 @@ def two_renders(app: App) -> Iterator[Sign]:
     if not pair:
         return
     first, second = ({_identity(app, m): m for m in side if not _is_hook(m)} for side in pair)
-    for id_ in sorted(first.keys() & second.keys()):
-        if first[id_] == second[id_]:
-            continue
-        for pointer, one, other in differences(first[id_], second[id_]):
-            kind = classify(id_, pointer, one, other) or "value"
-            yield _rendered(app, id_, pointer, kind)
+    both = [id_ for id_ in sorted(first.keys() & second.keys()) if first[id_] != second[id_]]
+    found = [(id_, *difference) for id_ in both for difference in differences(first[id_], second[id_])]
+    if any(pointer.endswith("/image") or is_version_label(pointer) for _, pointer, *_ in found):
+        return  # nothing draws those: a commit came between the renders, whose revision the server does not tell
+    for id_, pointer, one, other in found:
+        yield _rendered(app, id_, pointer, classify(id_, pointer, one, other) or "value")
     for id_ in sorted(first.keys() - second.keys()):
         twin = next((o for o in sorted(second.keys() - first.keys()) if _same_but_name(id_, o)), None)
         if twin is not None:

@@ -187,3 +187,9 @@ def word(key: str) -> str:
 def is_checksum(key: str, value: str) -> bool:
     """Whether an annotation holds the checksum of something that is not empty."""
     return bool(_CHECKSUM_KEY.search(key) and _CHECKSUM_VALUE.match(value)) and not value.startswith(_EMPTY_HASHES)
+
+
+def is_version_label(pointer: str) -> bool:
+    """Whether a field is a label that tells the version of a chart or of what it installs."""
+    *_, parent, key = ("", *split_pointer(pointer))
+    return parent == "labels" and key in ("helm.sh/chart", "chart", "app.kubernetes.io/version")
