@@ -217,6 +217,16 @@ def test_a_content_hash_in_a_name_is_a_real_change_at_another_revision() -> None
     assert told(app({"desired": new}, {"live": old}, synced_at=BEFORE, status={"sourceType": "Kustomize"})) == []
 
 
+def test_jobs_that_are_named_for_their_image_are_new_releases() -> None:
+    def job(end: str) -> dict[str, Any]:
+        pod = {"containers": [{"name": "migrate", "image": f"shop:{end}"}]}
+        metadata = {"name": f"migrate-{end}", "namespace": "n"}
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
+
+    now, *before = map(job, ("20260101115002", "20251221101010", "20251222093011"))
+    assert told(app(pair(now, now), *({"live": live} for live in before))) == []
+
+
 def test_a_chart_that_renders_alike_at_its_defaults_makes_noise_unlikely() -> None:
     moved = pair(
         workload(ONE, chart="prometheus-node-exporter-4.56.1"), workload(TWO, chart="prometheus-node-exporter-4.56.1")

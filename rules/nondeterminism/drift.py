@@ -52,6 +52,8 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
         yield from _names(app, at)
     elif at.moved and _only_helm(app):
         yield from _names_after_a_move(app, at)
+    if _only_helm(app):
+        yield from _names_left_behind(app)
     yield from (_from_outside(app, sign) for sign in _after_a_move(app, at, elsewhere, others, known))
 
 
@@ -217,6 +219,20 @@ def _names_after_a_move(app: App, at: Synced) -> Iterator[Sign]:
                 claims = (Symptom.missing(new.id), Symptom.extra(old.id))
                 yield Sign(new.id, "/metadata/name", "name", "likely", why, claims)
                 break
+
+
+def _names_left_behind(app: App) -> Iterator[Sign]:
+    """A live object whose name ends in a time or a random word, as do several that earlier renders left; no image names the end."""
+    kinds = {(r.group, r.kind, r.namespace) for r in app.extra} if len(app.extra) > 1 else set()
+    for new in (r for r in app.resources if (r.group, r.kind, r.namespace) in kinds):
+        if new.hook or new.extra or new.missing or not new.desired_known:
+            continue
+        head, _, end = new.name.rpartition("-")
+        old = [r for r in app.extra if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)]
+        left = [r for r in old if r.name.rpartition("-")[0] == head and turns(end, r.name.rpartition("-")[2])]
+        if len(left) > 1 and not any(end in image for image in _images(new.desired)):
+            why = f"earlier renders left {', '.join(str(r.id) for r in left)}, which differ in the random or dated end of the name"
+            yield Sign(new.id, "/metadata/name", "name", "likely", why)
 
 
 def _gone(app: App, at: Synced) -> list[Resource]:

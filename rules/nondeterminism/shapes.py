@@ -110,6 +110,9 @@ _TIME = re.compile(
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
+_PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----|\bLS0tLS1CRUdJTi[A-Za-z0-9+/]+=*", re.DOTALL)
+"""Certificates and keys, as they are and in base64."""
+
 _SALTED_HASH = re.compile(r"\$(?:2[abxy]|apr1|5|6)\$")
 
 
@@ -119,11 +122,15 @@ def drawn(one: str, other: str, *, hashes: bool = True) -> bool:
     `hashes` takes hexadecimal words, UUIDs and times for drawn as well: only where no commit lies between the texts, which could
     name another commit, image or build.
     """
-    if hashes and _GO_TIME.sub("", one) == _GO_TIME.sub("", other):
-        return one != other
+    if one == other:
+        return False
+    if hashes:
+        one, other = (_PEM.sub("PEM", _GO_TIME.sub("TIME", text)) for text in (one, other))
+        if one == other:
+            return True
     first, second = _BREAK.split(one), _BREAK.split(other)
     if len(first) != len(second):
-        return hashes and "-----BEGIN " in one and "-----BEGIN " in other
+        return False
     differing = [_unshared(a, b) for a, b in zip(first, second, strict=True) if a != b]
     return bool(differing) and all(_drawn_word(a, b, hashes=hashes) for a, b in differing)
 
@@ -152,7 +159,7 @@ def _drawn_word(one: str, other: str, *, hashes: bool) -> bool:
         return False
     if not hashes and re.fullmatch(r"(?i)[0-9a-f-]+", one + other):
         return False
-    return sum(a != b for a, b in zip(one, other, strict=True)) * 5 > len(one) * 4
+    return sum(a != b for a, b in zip(one, other, strict=True)) > len(one) * (0.5 if hashes else 0.8)
 
 
 def _mixed(word: str) -> bool:
