@@ -1,15 +1,16 @@
 """A rendered field or name differs at each render
 
 What it finds: a ConfigMap value, an object's name, a schedule, an environment value, a CA bundle or any other text that comes
-out differently each time the same revision is rendered. A CA bundle that is signed with a random Secret of the same application is told with
-that Secret (nondeterministic-secret).
+out differently each time the same revision is rendered. A CA bundle that is signed with a random Secret of the same
+application is told with that Secret (nondeterministic-secret).
 
 *proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ.
-*likely*: the chart is known to draw it, or a commit after the last sync changed nothing but one random word into another.
-*possible* (info): a ConfigMap's text differs at one revision in words that a setting may hold: the cluster's version and kinds,
-or an input that is not pinned, may decide them. A value that the last apply sent as it is rendered now is a webhook's work, not
-meant here either. A CA bundle that is empty or a placeholder in Git and filled by the cluster is not
-meant: that is cainjector's or an operator's work.
+*likely*: the chart is known to draw it, a commit after the last sync changed nothing but one random word into another, or
+objects whose names end in other times or random words were left behind. *possible* (info): a ConfigMap's text differs at one
+revision in words that a setting may hold: the cluster's version and kinds, or an input that is not pinned, may decide them.
+
+A value that the last apply sent as it is rendered now is a webhook's work, and not meant; nor is a CA bundle that is empty or a
+placeholder in Git and filled by the cluster: that is cainjector's or an operator's.
 
 Why it hurts: the application is OutOfSync for ever; a Job whose name is random runs again at each sync and leaves its twin to
 prune; a webhook trusts a new authority before its pods serve the new certificate.
