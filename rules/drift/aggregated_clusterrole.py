@@ -25,21 +25,22 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a ClusterRole."""
     for resource, changes in matching(app, _collected):
         in_git = items(resource.desired, "rules")
+        held = f"the {len(in_git)} rules in Git never last" if in_git else "the empty list in Git never lasts"
         yield finding(
             app,
             resource,
             changes,
-            f"{resource.id} has an aggregationRule, and its rules were collected by {writer(changes[0])}; the {len(in_git)} rules"
-            " in Git never last, so it stays OutOfSync.",
+            f"{resource.id} has an aggregationRule, and its rules were collected by {writer(changes[0])}; {held}, so it"
+            " stays OutOfSync.",
             pointer="/rules",
             fixes=(
                 remove(
                     app,
                     ("/rules",),
                     "Leave rules out of the aggregated role",
-                    "rules of its own must move to a ClusterRole that the selector matches",
+                    "rules of its own must move to a ClusterRole that the selector matches" if in_git else "",
                 )
-                if in_git
+                if "rules" in (resource.desired or {})
                 else None,
                 narrowest_ignore(app, resource, ("/rules",)),
                 Fix(
