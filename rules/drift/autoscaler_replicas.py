@@ -36,6 +36,7 @@ from argolint import (
 )
 from argolint.values import annotations_of, dig
 
+from .ca_bundles import injected
 from .edits import remove
 from .fields import finding, matching, pointers, value, writer
 from .ignored import ignores
@@ -156,7 +157,7 @@ def _related(scaler: Scaler | None) -> tuple[Related, ...]:
 def _scaled(resource: Resource, change: Change) -> bool:
     if change.pointer == _REPLICAS and change.desired is not MISSING and not is_sort(change.writer, "person"):
         return resource.kind in _SCALED or is_sort(change.writer, "autoscaler")
-    return is_sort(change.writer, "autoscaler")
+    return is_sort(change.writer, "autoscaler") and not injected(resource, change)
 
 
 def _scalers(app: App) -> list[tuple[AppRef, Resource]]:

@@ -72,6 +72,15 @@ def tracks(change: Change, label_key: str) -> bool:
     return change.pointer in {join_pointer("metadata", *mark) for mark in marks}
 
 
+SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp")
+"""What of an object's metadata only the API server writes."""
+
+
+def of_server(change: Change) -> bool:
+    """True for metadata that only the API server writes."""
+    return change.pointer.startswith(tuple(join_pointer("metadata", name) for name in SERVER_SET))
+
+
 def value(change: Change, side: Json) -> str:
     """One side of a change for a sentence; never a Secret's content."""
     return "(masked)" if change.secret and side is not MISSING else show(side, change.pointer)

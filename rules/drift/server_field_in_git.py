@@ -20,9 +20,8 @@ from argolint.operations import consequences
 from argolint.values import get, join_pointer
 
 from .edits import remove
-from .fields import told
+from .fields import SERVER_SET, told
 
-_SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp")
 _REFUSED = ("resourceversion", "metadata.uid", "precondition failed", "the object has been modified")
 
 
@@ -31,7 +30,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.resources:
         if not (resource.modified or resource.missing):
             continue
-        fields = tuple(join_pointer("metadata", name) for name in _SERVER_SET if _holds(resource, name))
+        fields = tuple(join_pointer("metadata", name) for name in SERVER_SET if _holds(resource, name))
         status = tuple(c for c in resource.changes if c.pointer == "/status" or c.pointer.startswith("/status/"))
         places = (*fields, *(("/status",) if status else ()))
         if places:

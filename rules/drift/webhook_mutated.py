@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from argolint import App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 from argolint.applied import rewritten_on_arrival
 
+from .ca_bundles import injected
 from .edits import write_live
-from .fields import finding, listing, matching, pointers, value, writer
+from .fields import finding, listing, matching, of_server, pointers, value, writer
 from .writers import is_sort, known
 
 
@@ -28,7 +29,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for what a known mutator wrote to an object, one for what changed on the way in."""
 
     def on_arrival(resource: Resource, change: Change) -> bool:
-        return not _by_mutator(resource, change) and rewritten_on_arrival(app, resource, change)
+        return not of_server(change) and rewritten_on_arrival(app, resource, change)
 
     for resource, changes in matching(app, _by_mutator):
         tool = known(changes[0].writer)
@@ -57,7 +58,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str
 
 
 def _by_mutator(resource: Resource, change: Change) -> bool:
-    return is_sort(change.writer, "mutator")
+    return is_sort(change.writer, "mutator") and not injected(resource, change)
 
 
 RULE = Rule(id="webhook-mutated", family="drift", severity="info", doc=__doc__, check=check, rank=-10)
