@@ -20,10 +20,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
+from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.ignore import IgnoreRule, jq_failure, matches, server_rules
 from argolint.managed_fields import managers
-from argolint.values import items, join_pointer, owner_references, split_pointer
+from argolint.values import get, items, join_pointer, owner_references, split_pointer
 
 from .ignored import entries, has_entries, paths, selected, taken_out
 
@@ -151,7 +151,7 @@ def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Res
     for path, alone in paths(entry):
         places = {r.id: taken_out(alone, r) for r in known}
         if not any(places.values()):
-            yield _names_nothing(app, entry, path, known[0], _path_fault(path, known))
+            yield _names_nothing(app, entry, path, known[0], _path_fault(path, known, jq=bool(alone.jq_paths)))
         elif _repeated(fleet, known, places):
             fault = Fault("repeated", "the server's own settings ignore it for every application", sure=False)
             yield _names_nothing(app, entry, path, known[0], fault)
@@ -196,7 +196,9 @@ def _place(entry: IgnoreRule, path: str) -> str:
     """Where the path means to point; for what is no path, where it stands in the Application."""
     if path in entry.managers:
         return f"{entry.origin}/managedFieldsManagers/{entry.managers.index(path)}"
-    return path if path.startswith("/") else join_pointer(*_jq_steps(path)) or entry.origin
+    if path in entry.json_pointers:
+        return path if path.startswith("/") else f"{entry.origin}/jsonPointers/{entry.json_pointers.index(path)}"
+    return join_pointer(*_jq_steps(path)) or f"{entry.origin}/jqPathExpressions/{entry.jq_paths.index(path)}"
 
 
 def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault) -> tuple[Fix, ...]:
@@ -211,9 +213,9 @@ def _always(path: str, objects: Sequence[Resource]) -> bool:
     return all(jq_failure(path, resource.any) for resource in objects)
 
 
-def _path_fault(path: str, objects: Sequence[Resource]) -> Fault:
+def _path_fault(path: str, objects: Sequence[Resource], *, jq: bool) -> Fault:
     """Why the path names nothing, by the object in which it gets furthest; unsure when it may name something one day."""
-    if path.startswith("."):
+    if jq:
         failure = jq_failure(path, objects[0].any)
         if failure:
             words = "" if objects[0].kind == "Secret" else f" with {failure!r}"
@@ -222,6 +224,8 @@ def _path_fault(path: str, objects: Sequence[Resource]) -> Fault:
         return (
             _walk(objects[0].any, steps, "jq") if steps else Fault("jq", "nothing fits the expression now", sure=False)
         )
+    if not path:
+        return Fault("pointer", "it is empty")
     if not path.startswith("/"):
         return Fault("pointer", "a JSON pointer begins with a slash", "jsonPointers", f"/{path}")
     if "*" in path.split("/"):
@@ -276,6 +280,10 @@ def _absent_key(node: Mapping[str, Json], tokens: Sequence[str], position: int, 
             return Fault(
                 cause, f"the key {joined!r} holds a slash, which a pointer writes as ~1", "jsonPointers", right
             )
+    steps = token.split(".")
+    if len(steps) > 1 and get(node, join_pointer(*steps, *tokens[position + 1 :])) is not MISSING:
+        right = join_pointer(*tokens[:position], *steps, *tokens[position + 1 :])
+        return Fault(cause, f"{token!r} is one key; a pointer parts keys with slashes", "jsonPointers", right)
     alike = [key for key in node if key.lower() == token.lower()]
     if not alike and not (position and tokens[position - 1] in _FREE):
         alike = difflib.get_close_matches(token, list(node), 1, 0.85)
