@@ -2,7 +2,8 @@
 
 What it finds: one pointer or jq path of `ignoreDifferences` that at present hides differences of several origins: an
 autoscaler's and a person's, a webhook's and a commit that never reached the cluster. Only one of them can be what it was
-meant for. Also one that leaves out a whole `spec`, pod template or container, whatever differs today.
+meant for. Also one that leaves out a whole `spec`, pod template or container, or trusts Argo CD's own field manager, whatever
+differs today.
 
 Why it hurts: the application is shown as Synced while somebody's edit, or a change in Git, is not live.
 
@@ -16,9 +17,10 @@ Sources: docs/user-guide/diffing.md; argoproj/argo-cd#4326.
 import re
 from collections.abc import Iterator, Sequence
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Writer
 from argolint.applied import by_argocd
 from argolint.ignore import IgnoreRule
+from argolint.managed_fields import managers
 
 from .fields import told
 from .ignored import entries, has_entries, hidden_changes, paths, selected, taken_out
@@ -33,6 +35,7 @@ _WHOLE = re.compile(r"/spec(/template(/spec(/containers(/\d+)?)?)?)?")
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a pointer or jq path that is too wide."""
     for entry in entries(app):
+        yield from _trusts_itself(app, entry)
         for path, alone in paths(entry):
             objects = selected(app, alone)
             found = [(r, c) for r in objects for c in _hidden(app, fleet, r, entry, alone)]
@@ -44,6 +47,34 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             elif whole:
                 fact = f"leaves out the whole {whole[0][1]} of {whole[0][0].id}, so no commit that changes it is ever seen as a difference"
                 yield _finding(app, entry, f"{path!r} of {app.name} {fact}", *whole[0], found)
+
+
+def _trusts_itself(app: App, entry: IgnoreRule) -> Iterator[Finding]:
+    """Argo CD's manager owns every field that it applied: a value that a commit changes is left out as a trusted writer's."""
+    for position, manager in enumerate(entry.managers):
+        ours = next((r for r in selected(app, entry) if r.live and _writes(manager, r.live)), None)
+        if by_argocd(Writer(manager)) and ours is not None:
+            place = f"{entry.origin}/managedFieldsManagers/{position}"
+            others = len(entry.managers) > 1 or entry.json_pointers or entry.jq_paths
+            yield Finding(
+                message=f"The ignore rule of {app.name} that trusts field manager {manager!r} leaves out what Argo CD itself applied to {ours.id},"
+                " so no value that a commit changes is ever seen as a difference.",
+                at=Location(app.ref, ours.id, place),
+                evidence=(f"{entry.origin} of the Application",),
+                fixes=(
+                    Fix(
+                        "Trust the field manager of the other writer",
+                        "application",
+                        f"Application {app.ref}",
+                        Edit("json-patch", [{"op": "remove", "path": place if others else entry.origin}]),
+                        "what it no longer hides shows up as a difference",
+                    ),
+                ),
+            )
+
+
+def _writes(manager: str, live: Object) -> bool:
+    return any(found.manager == manager for found in managers(live))
 
 
 def _hidden(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, alone: IgnoreRule) -> Iterator[Change]:
