@@ -58,6 +58,14 @@ def confirmed(resource: Resource, change: Change) -> bool:
     return by_argocd(noted) and bool(applied_value(resource, change) == change.live)
 
 
+def adopts(app: App, resource: Resource) -> bool:
+    """True when others made the object and the application was never synced: nothing that Argo CD wrote was edited."""
+    if resource.live is None or app.operation is not None or maps(app.status, "history"):
+        return False
+    makers = [found for found in managed_fields.managers(resource.live) if not found.subresource]
+    return bool(makers) and not any(by_argocd(found) for found in makers)
+
+
 def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
     """True when Argo CD applied the desired value and the API server stored another in the very same request.
 
@@ -80,6 +88,8 @@ def not_stored(resource: Resource, change: Change) -> bool:
 def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
     """True when only Git, or the Application's own parameters, have moved: live still holds what the last apply said, or what
     the API server made of an apply that did not say yet what Git says now."""
+    if adopts(app, resource):
+        return True
     if not (change.writer is None or by_argocd(change.writer)):
         return confirmed(resource, change)
     if last_applied(resource) is None or change.secret:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
-from argolint.applied import confirmed, not_stored
+from argolint.applied import adopts, confirmed, not_stored
 from argolint.managed_fields import managers
 
 from .edits import write_live
@@ -29,6 +29,8 @@ from .writers import is_sort, known
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each writer of an object."""
     for resource in app.changed:
+        if adopts(app, resource):
+            continue
         edits = [edit for edit in (_edit(resource, change) for change in resource.changes) if edit is not None]
         for manager in dict.fromkeys(edit.writer.manager for edit in edits if edit.writer):
             yield _finding(app, resource, tuple(e for e in edits if e.writer and e.writer.manager == manager))
