@@ -224,6 +224,7 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     desired, live   decoded states; None when absent or not known (`desired_known`, `live_known` tell which)
     normalized, predicted   what Argo CD compares: the normalised live state and the live state a sync would leave
     pending         differences that the next sync of a change not merged yet will write: no symptom, set by the gate alone
+    answered        pointers of differences that a rule of higher rank explains: `changes` leaves them out, set by the engine alone
     """
 
     id: ResourceId
@@ -242,6 +243,7 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     uid: str = ""
     created_at: datetime | None = None
     pending: tuple[Change, ...] = ()
+    answered: tuple[str, ...] = ()
 
     @cached_property
     def key(self) -> ResourceKey:
@@ -312,7 +314,11 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
             return ()
         if self.normalized_state == self.predicted_state:
             return ()
-        return diff.changes(self.predicted or {}, self.normalized or {}, self.live)
+        found = diff.changes(self.predicted or {}, self.normalized or {}, self.live)
+        return tuple(c for c in found if not self._is_answered(c)) if self.answered else found
+
+    def _is_answered(self, change: Change) -> bool:
+        return any(change.pointer == place or change.pointer.startswith(f"{place}/") for place in self.answered)
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):

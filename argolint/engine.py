@@ -17,6 +17,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from argolint import argocd
 from argolint.app import App, Resource, app_from_list
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UnreadableStateError
@@ -24,7 +26,19 @@ from argolint.exported import ExportError
 from argolint.fix import Render, Today, unreplayed, verify
 from argolint.fleet import Fleet, cluster_of
 from argolint.helm import HelmError
-from argolint.model import AppRef, Fact, Failure, Finding, Note, Object, Severity, Source, Symptom
+from argolint.model import (
+    AppRef,
+    Fact,
+    Failure,
+    Finding,
+    Note,
+    Object,
+    ResourceId,
+    ResourceKey,
+    Severity,
+    Source,
+    Symptom,
+)
 from argolint.notes import notes
 from argolint.operations import with_consequences
 from argolint.rule import Rule, Want
@@ -391,6 +405,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
             failures.append(_crash(rule, app.ref, "check", error))
     by_id = {c.rule.id: c for c in rules}
     kept = settle(findings, {id_: c.rule.rank for id_, c in by_id.items()})
+    kept = list(_retold(kept, findings, app, fleet, by_id, failures))
     today: Today = {}
     proven = tuple(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today) for finding in kept)
     found: tuple[Note, ...] = ()
@@ -399,6 +414,49 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
     except UnreadableStateError as error:
         failures.append(Failure("states", error.message, error.hint, app.ref))
     return AppResult(app.ref, len(app.resources), proven, tuple(facts), tuple(failures), found)
+
+
+def _retold(
+    kept: Sequence[Finding],
+    findings: Iterable[Finding],
+    app: App,
+    fleet: Fleet,
+    by_id: Mapping[str, Chosen],
+    failures: list[Failure],
+) -> Iterator[Finding]:
+    """The findings kept; one that lost some differences to another in the words that its rule finds when those are not there.
+
+    So its message, place, evidence and fixes are about its own. It stays as it is when the rule tells something else then.
+    """
+    claimed = {(f.rule, f.at, f.message): f.explains for f in findings}
+    lost: dict[str, dict[ResourceKey | None, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
+    for finding in kept:
+        for claim in claimed[finding.rule, finding.at, finding.message]:
+            if claim.kind == "change" and claim not in finding.explains:
+                lost[finding.rule][claim.resource] += (claim.detail,)
+    again: dict[tuple[str, ResourceId | None, frozenset[Symptom]], Finding] = {}
+    for id_, answered in lost.items():
+        try:
+            for told in _told_without(answered, app, fleet, by_id[id_]):
+                again[id_, told.at.resource, frozenset(told.explains)] = told
+        except Exception as error:  # a rule's crash on fewer differences is a Failure that names it
+            failures.append(_crash(by_id[id_].rule, app.ref, "check", error))
+    for finding in kept:
+        whole = claimed[finding.rule, finding.at, finding.message] == finding.explains
+        subject = (finding.rule, finding.at.resource, frozenset(finding.explains))
+        yield finding if whole else again.get(subject, finding)
+
+
+def _told_without(
+    answered: Mapping[ResourceKey | None, tuple[str, ...]], app: App, fleet: Fleet, chosen: Chosen
+) -> Iterator[Finding]:
+    """What the rule tells of the application when these differences are not there."""
+    resources = tuple(
+        msgspec.structs.replace(r, answered=answered[r.key]) if r.key in answered else r for r in app.resources
+    )
+    check = chosen.rule.check
+    for told in check(replace(app, resources=resources), fleet, chosen.options) if check else ():
+        yield _stamp(with_consequences(told, app), chosen, app)
 
 
 def _proven(
