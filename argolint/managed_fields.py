@@ -19,6 +19,7 @@ def entries(live: Object) -> tuple[Object, ...]:
 def writers(live: Object, pointer: str) -> tuple[Writer, ...]:
     """Every manager that owns the field at `pointer`, or, if nobody does, a part of it; newest first.
 
+    `before-first-apply`, by which the API server notes what stood there before anyone was noted, comes after all others.
     Lists are resolved by their merge keys (`k:{...}`), set values (`v:...`) or indexes (`i:...`) against `live` itself.
     """
     tokens = split_pointer(pointer)
@@ -29,7 +30,11 @@ def writers(live: Object, pointer: str) -> tuple[Writer, ...]:
     ]
     deepest = max((depth for _, depth in owned), default=0)
     found = [_writer(entry) for entry, depth in owned if depth == deepest]
-    return tuple(sorted(found, key=lambda w: (w.time is not None, w.time or _NEVER, w.manager), reverse=True))
+    return tuple(
+        sorted(
+            found, key=lambda w: (w.manager != _BEFORE, w.time is not None, w.time or _NEVER, w.manager), reverse=True
+        )
+    )
 
 
 def writer(live: Object, pointer: str) -> Writer | None:
@@ -43,6 +48,7 @@ def managers(live: Object) -> tuple[Writer, ...]:
     return tuple(sorted(found, key=lambda w: (w.time or _NEVER, w.manager)))
 
 
+_BEFORE = "before-first-apply"  # apimachinery pkg/util/managedfields/internal/skipnonapplied.go
 _NEVER = datetime.fromisoformat("0001-01-01T00:00:00+00:00")
 
 
