@@ -1,7 +1,8 @@
 """The manifest holds fields that only the API server may write
 
 What it finds: `metadata.resourceVersion`, `uid`, `generation`, `managedFields`, `selfLink` or `status` in a manifest, as an
-export from a cluster leaves them.
+export from a cluster leaves them; and annotations that controllers write anew, such as `deployment.kubernetes.io/revision`,
+where their live value is another one.
 
 Why it hurts: creating the object fails ("resourceVersion should not be set on objects to be created"), updating it conflicts
 with every other writer, and the application never becomes Synced.
@@ -14,8 +15,10 @@ Sources: argoproj/argo-cd#3008; https://kubernetes.io/docs/reference/using-api/a
 """
 
 from collections.abc import Iterator
+from functools import cache
 
-from argolint import App, Finding, Fleet, Location, Resource, Rule, Symptom
+from argolint import MISSING, App, Finding, Fleet, Location, Resource, Rule, Symptom
+from argolint.knowledge import load
 from argolint.operations import consequences
 from argolint.values import get, join_pointer
 
@@ -33,8 +36,23 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         fields = tuple(join_pointer("metadata", name) for name in SERVER_SET if _holds(resource, name))
         status = tuple(c for c in resource.changes if c.pointer == "/status" or c.pointer.startswith("/status/"))
         places = (*fields, *(("/status",) if status else ()))
-        if places:
-            yield _finding(app, resource, places)
+        written = tuple(c.pointer for c in resource.changes if c.desired is not MISSING and c.pointer in _written())
+        if places or written:
+            yield _finding(
+                app, resource, (*places, *written), who="only the API server may write" if places else _WRITERS
+            )
+
+
+_WRITERS = "the cluster's own controllers and tools write"
+
+
+@cache
+def _written() -> frozenset[str]:
+    known = load(__package__, "written_annotations.yaml")["annotations"]
+    return frozenset(join_pointer("metadata", "annotations", entry["name"]) for entry in known)
+
+
+_OWN = frozenset(join_pointer("metadata", name) for name in SERVER_SET)
 
 
 def _holds(resource: Resource, name: str) -> bool:
@@ -42,13 +60,13 @@ def _holds(resource: Resource, name: str) -> bool:
     return found not in (None, "", 0, [])
 
 
-def _finding(app: App, resource: Resource, places: tuple[str, ...]) -> Finding:
+def _finding(app: App, resource: Resource, places: tuple[str, ...], who: str) -> Finding:
     changes = tuple(c for c in resource.changes if any(c.pointer == p or c.pointer.startswith(p + "/") for p in places))
     refusal = _refusal(app, resource)
     end = "a sync fails on it" if refusal else "they never equal the live ones"
     return Finding(
-        message=f"{resource.id} has {' and '.join(places)} in its manifest, which only the API server may write: {end}.",
-        at=Location(app.ref, resource.id, "/status" if places == ("/status",) else "/metadata"),
+        message=f"{resource.id} has {' and '.join(places)} in its manifest, which {who}: {end}.",
+        at=Location(app.ref, resource.id, places[0] if len(places) == 1 and places[0] not in _OWN else "/metadata"),
         severity="error" if refusal else None if changes or resource.missing else "info",
         evidence=(*(told(change) for change in changes), *((f"the last sync: {refusal}",) if refusal else ())),
         explains=(
