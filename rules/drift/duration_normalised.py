@@ -15,7 +15,7 @@ Sources: docs/faq.md of Argo CD; https://pkg.go.dev/time#Duration.String.
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.knowledge import load
 from argolint.scheme import duration
 from argolint.values import get
@@ -27,10 +27,14 @@ from .spelling import respelled
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object, with all its durations; and those that a change is about to bring."""
-    yield from respelled(app, same_duration, "duration", "Write the duration as Go prints it", "meta/v1/Duration")
+    yield from respelled(app, _same, "duration", "Write the duration as Go prints it", "meta/v1/Duration")
     for resource in app.resources:
         for pointer in _to_be_respelled(resource):
             yield _announced(app, resource, pointer)
+
+
+def _same(change: Change) -> bool:
+    return same_duration(change.desired, change.live)
 
 
 def _to_be_respelled(resource: Resource) -> Iterator[str]:

@@ -23,8 +23,9 @@ from argolint.values import dig, get, join_pointer, split_pointer
 from .defaults import is_custom
 from .edits import write_live
 from .fields import finding, listing, matching, value
-from .grammar import only_hollow, same_quantity
+from .grammar import only_hollow
 from .known_types import dotted, known_type_fields
+from .spelling import same_amount
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -58,7 +59,7 @@ def _respelled(resource: Resource, change: Change) -> bool:
         return False
     one, other = change.desired, change.live
     as_text = not isinstance(one, dict | list) and not isinstance(other, dict | list) and str(one) == str(other)
-    return same_quantity(one, other) or only_hollow(one, other) or as_text
+    return same_amount(change) or only_hollow(one, other) or as_text
 
 
 def _pod_spec(resource: Resource, pointer: str) -> str:

@@ -18,13 +18,12 @@ from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Rule
 
-from .grammar import same_quantity
-from .spelling import respelled
+from .spelling import respelled, same_amount
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object, with all its quantities."""
-    yield from respelled(app, same_quantity, "quantity", "Write the canonical quantity", "core/Quantity")
+    yield from respelled(app, same_amount, "quantity", "Write the canonical quantity", "core/Quantity")
 
 
 RULE = Rule(id="quantity-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=5)
