@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import compare, managed_fields
-from argolint.app import App, Resource
+from argolint.app import App, Operation, Resource
 from argolint.model import MISSING, Change, Json, Object, Writer
 from argolint.scheme import GROUPS
-from argolint.values import dig, get, items, join_pointer, maps, split_pointer
+from argolint.values import dig, get, items, join_pointer, maps, split_pointer, text_at
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
@@ -29,17 +29,38 @@ def applied_value(resource: Resource, change: Change) -> Json:
     return MISSING if found is None else get(found, change.pointer)
 
 
-def settled(app: App) -> bool:
+def settled(app: App, resource: Resource | None = None) -> bool:
     """True when the very revision that Argo CD compares with, and its parameters, were synced: by the last operation, or as
-    history tells (which holds whole and successful syncs only)."""
+    history tells (which holds whole and successful syncs only). With a `resource` it is asked of this object alone."""
     if not app.revisions:
         return False
     operation = app.operation
-    if operation is not None and operation.phase == "Succeeded" and operation.revisions == app.revisions:
+    reached = operation is not None and operation.phase == "Succeeded" and _reached(operation, resource)
+    if operation is not None and reached and operation.revisions == app.revisions:
         synced, compared = _sources(operation.raw.get("syncResult")), _sources(dig(app.status, "sync", "comparedTo"))
         return bool(not synced or synced == (compared or synced))
+    return _last_whole(app) == app.revisions
+
+
+def _reached(operation: Operation, resource: Resource | None) -> bool:
+    """Somebody may sync hand-picked objects only, or try what a sync would do. Self-heal picks as well, but after a whole sync
+    of the same revision."""
+    if dig(operation.raw, "operation", "sync", "dryRun"):
+        return False
+    picked = maps(operation.raw, "operation", "sync", "resources")
+    if operation.automated or not picked:
+        return True
+    return resource is not None and any(
+        (text_at(p, "group"), text_at(p, "kind"), text_at(p, "name")) == (resource.group, resource.kind, resource.name)
+        and text_at(p, "namespace") in ("", resource.namespace)
+        for p in picked
+    )
+
+
+def _last_whole(app: App) -> tuple[str, ...]:
+    """The revisions of the last whole and successful sync; empty when there was none."""
     latest = maps(app.status, "history")[-1:]
-    return any((items(entry, "revisions") or (entry.get("revision"),)) == app.revisions for entry in latest)
+    return next((items(entry, "revisions") or (text_at(entry, "revision"),) for entry in latest), ())
 
 
 def _sources(told: object) -> Json:
@@ -77,7 +98,7 @@ def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
         return False
     if last_applied(resource) is not None:
         return bool(applied_value(resource, change) == change.desired)
-    return settled(app)
+    return settled(app, resource)
 
 
 def not_stored(resource: Resource, change: Change) -> bool:
@@ -93,7 +114,7 @@ def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
     if not (change.writer is None or by_argocd(change.writer)):
         return confirmed(resource, change)
     if last_applied(resource) is None or change.secret:
-        return not settled(app)
+        return not settled(app, resource)
     return bool(applied_value(resource, change) == change.live) or git_moved(app, resource, change)
 
 
@@ -103,12 +124,12 @@ def git_moved(app: App, resource: Resource, change: Change) -> bool:
     A client-side apply notes what it said; a custom resource's list whose entries moved counts as a whole, as a merge patch
     replaces it. A server-side apply notes only that the live value is its own: then the last sync must have been of another revision.
     """
-    if settled(app) or change.secret:
+    if settled(app, resource) or change.secret:
         return False
     applied = last_applied(resource)
     if applied is None:
         both = change.live is not MISSING and change.desired is not MISSING
-        return both and by_argocd(change.writer) and _synced_another(app)
+        return both and by_argocd(change.writer) and _synced_another(app, resource)
     whole = next(_lists(resource, change), "") if resource.group not in GROUPS else ""
     return bool(
         get(applied, whole) != get(resource.desired, whole) if whole else get(applied, change.pointer) != change.desired
@@ -124,16 +145,19 @@ def _lists(resource: Resource, change: Change) -> Iterator[str]:
             yield above
 
 
-def _synced_another(app: App) -> bool:
-    """True when the last sync is known to have been of another revision than the one that is compared now."""
+def _synced_another(app: App, resource: Resource) -> bool:
+    """True when the object's last sync is known to have been of another revision than the one that is compared now."""
     operation = app.operation
-    return bool(operation and operation.revisions and app.revisions and operation.revisions != app.revisions)
+    if operation is None or not app.revisions:
+        return False
+    last = operation.revisions if _reached(operation, resource) else _last_whole(app)
+    return bool(last) and last != app.revisions
 
 
 def new_in_git(app: App, resource: Resource, change: Change) -> bool:
     """True when live lacks the field since no sync has brought it yet: nobody but Argo CD, who could have dropped it, writes
     the object. Of what the API server itself drops from its own types Argo CD's comparison takes no notice."""
-    if change.live is not MISSING or last_applied(resource) is not None or not _synced_another(app):
+    if change.live is not MISSING or last_applied(resource) is not None or not _synced_another(app, resource):
         return False
     found = [w for w in managed_fields.managers(resource.live or {}) if not w.subresource]
     return bool(found) and all(by_argocd(w) for w in found)
