@@ -20,7 +20,7 @@ def injected(resource: Resource, change: Change) -> bool:
     """
     foreign = change.writer is not None and not by_argocd(change.writer) and not is_sort(change.writer, "person")
     if change.pointer.endswith("/caBundle") and isinstance(change.live, str) and change.live:
-        return foreign or placeholder(change.desired)
+        return foreign or (placeholder(change.desired) and not by_argocd(change.writer))
     return foreign and in_configmap(resource, change)
 
 
