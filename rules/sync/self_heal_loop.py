@@ -42,9 +42,10 @@ from argolint import (
     Want,
     Writer,
     managed_fields,
+    narrowest_ignore,
 )
 from argolint.diff import differences
-from argolint.values import dig, get, items, maps, show, text_at
+from argolint.values import dig, get, items, maps, show, split_pointer, text_at
 
 from ._options import on_application
 
@@ -252,6 +253,11 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
                 f'the audit log of cluster {app.cluster}: verb "delete", objectRef.name "{resource.name}"; policies that clean up (Kyverno CleanupPolicy, kube-janitor), a time to live, an operator',
             ),
         )
+    if any(
+        token.isdigit() for token in split_pointer(pointer)
+    ):  # an item's field is seldom free to go, as a container's image
+        yield narrowest_ignore(app, resource, (pointer,))
+        return
     if pointer and get(resource.desired, pointer, None) is not None:
         yield Fix(
             f"Leave {pointer} out of Git, so that its other writer owns it",
