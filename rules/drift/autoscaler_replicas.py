@@ -45,6 +45,8 @@ from .writers import is_sort
 _SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
 _REPLICAS = "/spec/replicas"
+_HPA_CONTROLLER = "kube-controller-manager"
+"""The field manager of every HorizontalPodAutoscaler, those that KEDA makes among them."""
 _PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
 
 
@@ -97,7 +99,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             and not _rests(resource, scaler)
             and scaler.low < scaler.high
             and quiet
-            and not ignores(app, fleet, resource, _REPLICAS)
+            and not ignores(app, fleet, resource, _REPLICAS, _HPA_CONTROLLER)
         ):
             yield from _latent(app, resource, scaler)
 
@@ -106,13 +108,20 @@ def _fought(app: App, resource: Resource, changes: tuple[Change, ...], scaler: S
     first = changes[0]
     end = "self-heal writes it back and the two never stop" if app.self_heal else "the next sync writes it back"
     who = str(scaler) if scaler else f"an autoscaler ({writer(first)})"
+    given_up = first.pointer == _REPLICAS and dig(resource.desired, "spec", "replicas") is None
+    message = (
+        f"{resource.id} has no replicas in Git any more, while {who} made it {value(first, first.live)}: the next sync takes back what the"
+        f" last one applied, once, which leaves {value(first, first.desired)} until the autoscaler moves."
+        if given_up
+        else f"{resource.id} has {value(first, first.desired)} at {first.pointer} in Git, while {who} made it {value(first, first.live)}: {end}."
+    )
     return finding(
         app,
         resource,
         changes,
-        f"{resource.id} has {value(first, first.desired)} at {first.pointer} in Git, while {who} made it {value(first, first.live)}: {end}.",
+        message,
         fixes=_fixes(app, resource, pointers(changes)),
-        severity="error" if app.self_heal else None,
+        severity="error" if app.self_heal and not given_up else None,
         related=_related(scaler),
     )
 

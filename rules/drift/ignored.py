@@ -72,12 +72,15 @@ def _secret(live: Object, pointer: str) -> bool:
     return live.get("kind") == "Secret" and pointer.startswith(("/data", "/stringData"))
 
 
-def ignores(app: App, fleet: Fleet, resource: Resource, pointer: str) -> bool:
-    """True when an entry of the Application or of the server keeps Argo CD from comparing this field."""
+def ignores(app: App, fleet: Fleet, resource: Resource, pointer: str, coming: str) -> bool:
+    """True when an entry of the Application or of the server keeps Argo CD from comparing this field, or will once the field
+    manager `coming` writes it."""
     for entry in rules_of(app.raw, fleet.settings).ignore:
         if not matches_object(entry, resource.any):
             continue
         if any(pointer == p or pointer.startswith(p + "/") for p in taken_out(entry, resource)):
+            return True
+        if coming in entry.managers:
             return True
         if resource.live is not None and any(w.manager in entry.managers for w in writers(resource.live, pointer)):
             return True
