@@ -68,12 +68,13 @@ def _sync(app: App, resource: Resource) -> str:
 
 
 def _edit(resource: Resource, change: Change) -> Change | None:
-    """The change when a person made it. A removed field has no writer of its own: then the person who wrote to the object last."""
+    """The change when a person made it. A removed field has no writer of its own: then the person who wrote to the object last,
+    whatever controllers have noted in its status or scale since."""
     if is_sort(change.writer, "person"):
         return None if confirmed(resource, change) else change
     if resource.live is None or not not_stored(resource, change) or hollow(change.desired):
         return None
-    last = managers(resource.live)[-1:]
+    last = [found for found in managers(resource.live) if not found.subresource][-1:]
     return replace(change, writer=last[0]) if last and is_sort(last[0], "person") else None
 
 
