@@ -19,8 +19,16 @@ def by_argocd(writer: Writer | None) -> bool:
 
 
 def last_applied(resource: Resource) -> Object | None:
-    """The configuration of the last client-side apply; None under server-side apply."""
-    return compare.last_applied(resource.live) if resource.live else None
+    """The configuration of the last client-side apply; None under server-side apply, which leaves an older one as it was."""
+    if resource.live is None or _applies_server_side(resource.live):
+        return None
+    return compare.last_applied(resource.live)
+
+
+def _applies_server_side(live: Object) -> bool:
+    """True when Argo CD's own latest entry in managedFields is a server-side apply."""
+    mine = [found for found in managed_fields.managers(live) if by_argocd(found) and not found.subresource]
+    return bool(mine) and mine[-1].operation == "Apply"
 
 
 def applied_value(resource: Resource, change: Change) -> Json:
