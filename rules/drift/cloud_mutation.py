@@ -19,11 +19,13 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint.applied import git_moved
 from argolint.knowledge import load
 from argolint.values import annotations_of
 
 from .edits import write_live
 from .fields import finding, listing, matching, pointers, value
+from .writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -31,7 +33,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for provider in load(__package__, "cloud.yaml")["providers"]:
 
         def rewritten(resource: Resource, change: Change, provider: Any = provider) -> bool:
-            return _rewritten(provider, resource, change)
+            wrote = not is_sort(change.writer, "person") and not git_moved(app, resource, change)
+            return wrote and _rewritten(provider, resource, change)
 
         for resource, changes in matching(app, rewritten):
             first = changes[0]
