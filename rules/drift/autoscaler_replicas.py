@@ -16,6 +16,7 @@ Sources: argoproj/argo-cd#2748, #6520, #7820; docs/user-guide/best_practices.md 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from argolint import (
     MISSING,
@@ -34,6 +35,7 @@ from argolint import (
     Want,
     narrowest_ignore,
 )
+from argolint.applied import by_argocd, git_moved
 from argolint.values import annotations_of, dig
 
 from .ca_bundles import injected
@@ -74,7 +76,7 @@ def reads(app: App, fleet: Fleet) -> bool:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Autoscalers of other applications in the namespace of a workload whose replicas differ."""
-    for resource, _ in matching(app, _scaled):
+    for resource, _ in matching(app, partial(_scaled, app)):
         if _scaler_of(app, resource) is None:
             for group, kind in _SCALERS:
                 for key in fleet.of_kind(app.cluster, group, kind):
@@ -86,13 +88,13 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """Fields that differ now, then workloads whose number will be fought over as soon as the autoscaler moves."""
-    for resource, changes in matching(app, _scaled):
+    for resource, changes in matching(app, partial(_scaled, app)):
         scaler = _scaler_of(app, resource)
         if scaler is not None or any(is_sort(change.writer, "autoscaler") for change in changes):
             yield _fought(app, resource, changes, scaler)
     for resource in app.resources if _scalers(app) else ():
         scaler = _scaler_of(app, resource)
-        quiet = not any(_scaled(resource, change) for change in resource.changes)
+        quiet = not any(_scaled(app, resource, change) for change in resource.changes)
         if (
             scaler is not None
             and resource.live is not None
@@ -163,7 +165,9 @@ def _related(scaler: Scaler | None) -> tuple[Related, ...]:
     return (Related(scaler.app, scaler.id, "/spec", "claimant"),) if scaler else ()
 
 
-def _scaled(resource: Resource, change: Change) -> bool:
+def _scaled(app: App, resource: Resource, change: Change) -> bool:
+    if by_argocd(change.writer) and git_moved(app, resource, change):
+        return False  # a commit moved the number, no autoscaler did
     if change.pointer == _REPLICAS and change.desired is not MISSING and not is_sort(change.writer, "person"):
         return resource.kind in _SCALED or is_sort(change.writer, "autoscaler")
     return is_sort(change.writer, "autoscaler") and not injected(resource, change)
