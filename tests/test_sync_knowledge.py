@@ -111,7 +111,12 @@ SCHEMAS = {
                 "type": "object",
                 "required": ["cause", "match"],
                 "additionalProperties": False,
-                "properties": {"cause": {"type": "string"}, "verb": {"type": "string"}, "match": REGEX},
+                "properties": {
+                    "cause": {"type": "string"},
+                    "verb": {"type": "string"},
+                    "place": {"enum": [0, 1, 2]},
+                    "match": REGEX,
+                },
             },
         },
     },
@@ -185,11 +190,31 @@ def test_cron_refuses_what_is_no_schedule(schedule: str) -> None:
     ("message", "cause"),
     [
         ("0/3 nodes are available: 3 Insufficient cpu.", "resources"),
-        ("0/4 nodes are available: 1 Too many pods, 3 node(s) didn't match Pod's node affinity/selector.", "selector"),
+        # of each node the first filter that refused it is told: the one node passed the filter that stopped the three
+        ("0/4 nodes are available: 1 Too many pods, 3 node(s) didn't match Pod's node affinity/selector.", "resources"),
         (
             "0/4 nodes are available: 1 Insufficient memory, 3 node(s) had taint {a: b}, that the pod didn't tolerate.",
+            "resources",
+        ),
+        (
+            "0/4 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 3 node(s) had untolerated taint(s).",
+            "resources",
+        ),
+        (
+            "0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 node(s) didn't match Pod's node affinity/selector.",
+            "selector",
+        ),
+        (
+            "0/5 nodes are available: 2 node(s) had untolerated taint {a: b}, 3 node(s) had untolerated taint "
+            "{node-role.kubernetes.io/control-plane: }.",
             "taint",
         ),
+        (
+            "0/6 nodes are available: 2 node(s) didn't match pod anti-affinity rules, 4 node(s) had untolerated taint(s).",
+            "selector",
+        ),
+        ("0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity.", "volume"),
+        ('incompatible with nodepool "gpu", did not tolerate nvidia.com/gpu=true:NoSchedule', "taint"),
         ("0/2 nodes are available: 2 node(s) had volume node affinity conflict.", "volume"),
         ("0/2 nodes are available: pod has unbound immediate PersistentVolumeClaims.", "volume"),
         ('persistentvolumeclaim "data" not found', "volume"),
@@ -209,6 +234,25 @@ def test_cron_refuses_what_is_no_schedule(schedule: str) -> None:
 )
 def test_the_scheduler_is_understood(message: str, cause: str) -> None:
     assert _pods.scheduling(message)[0] == cause
+
+
+@pytest.mark.parametrize(
+    ("workload", "cause"),
+    [
+        ({"kind": "Deployment", "spec": {"template": {"spec": {"nodeSelector": {"dedicated": "batch"}}}}}, "taint"),
+        ({"kind": "Deployment", "spec": {"template": {"spec": {"nodeSelector": {"disk": "ssd"}}}}}, "selector"),
+        (
+            {"kind": "DaemonSet", "spec": {"template": {"spec": {}}}},
+            "taint",
+        ),  # bound to one node, refused by the others
+    ],
+)
+def test_what_the_pods_ask_for_decides_between_taint_and_selector(workload: dict[str, object], cause: str) -> None:
+    message = (
+        "0/4 nodes are available: 1 node(s) had untolerated taint {dedicated: batch}, "
+        "3 node(s) didn't match Pod's node affinity/selector."
+    )
+    assert _pods.scheduling(message, workload)[0] == cause
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from functools import cache
 
-from argolint import App, Edit, Event, Fix, Node, Object, Resource, ResourceId, Want
-from argolint.knowledge import load
-from argolint.values import containers, dig, excerpt, get
+from argolint import App, Edit, Fix, Node, Object, Resource, ResourceId, Want
+from argolint.knowledge import dump, load
+from argolint.values import containers, dig, excerpt, get, items, mapping, maps
+
+from ..drift.grammar import quantity  # noqa: TID252 - the package is installed under another name than its folder
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:}]+): ?([^}]*)\}")
+_KARPENTER_TAINT = re.compile(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
+_NODE_STATE = re.compile(
+    r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$"
+)
+_CONTROL_PLANE = "node-role.kubernetes.io/"
 _ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
 _INSUFFICIENT = re.compile(r"Insufficient ([\w./-]+)")
 _KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
@@ -98,20 +106,20 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     events = [e for e in app.events(node.id, node.uid) or () if e.type != "Normal"]
     newest = next((e for e in events if e.reason == "FailedScheduling"), None)
     if newest is not None and status_reason(node) in ("", "Pending", "SchedulingGated"):
-        cause, text = scheduling(newest.message)
+        cause, text = scheduling(newest.message, _workload(app, node))
         return Trouble(cause, "cannot be scheduled", text, node, node.created_at, degraded)
-    told = [
+    words = (
         status_reason(node),
         node.health.message if degraded else "",
         *(f"{e.reason}: {e.message}" for e in events),
-    ]
-    for text in filter(None, told):
+    )
+    told = [text for text in words if text]
+    for text in told:
         known = _known(text)
         if known is not None:
             cause, verb = known
-            better = text if " " in text else _sharper(events, cause) or text
             failed = degraded or cause == "quota"
-            return Trouble(cause, verb, excerpt(better), node, node.created_at, failed)
+            return Trouble(cause, verb, excerpt(_sharpest(told, cause) or text), node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         return Trouble(
             "unknown",
@@ -124,11 +132,21 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     return None
 
 
-def _sharper(events: list[Event], cause: str) -> str:
-    """An Event's sentence says more than the one word of a container's state."""
-    told = [f"{e.reason}: {e.message}" for e in events]
-    alike = [text for text in told if (known := _known(text)) and known[0] == cause]
-    return next(iter((*alike, *(t for t in told if t.startswith("Failed:")))), "")
+def _workload(app: App, node: Node) -> Object | None:
+    """The managed object that the node belongs to."""
+    resource = app.resource(app.root(node).id.key)
+    return (resource.live or resource.desired) if resource else None
+
+
+_BARE = re.compile(r"^\w+: Error: \w+$")
+_BACK_OFF = re.compile(r"^(\w+: )?back-off (pulling image \"[^\"]*\"|.*restarting failed container.*)$", re.IGNORECASE)
+
+
+def _sharpest(told: Sequence[str], cause: str) -> str:
+    """Of the sentences on one cause, the first that says more than a state's name or that the kubelet waits; empty without any."""
+    kinds = {t: _known(t) for t in told if " " in t}
+    alike = [t for t, known in kinds.items() if (known and known[0] == cause) or t.startswith("Failed: ")]
+    return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
 
 
 @cache
@@ -147,21 +165,55 @@ _ITEM = re.compile(r"^(\d+)\s+(.*)$", re.DOTALL)
 _PREEMPTION = re.compile(r"\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
 
 
-def scheduling(message: str) -> tuple[str, str]:
+def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
     """(cause, text) of a FailedScheduling message such as `0/3 nodes are available: 1 …, 2 …. preemption: …`.
 
-    The item that stops most nodes decides; the scheduler's remark on preemption is left out of the text.
+    The scheduler tells of each node the first filter that refused it (framework/runtime, RunFilterPlugins), so an item of a
+    later filter speaks of nodes that passed the earlier ones: it decides, and among equals the one that stops most nodes.
+    The scheduler's remark on preemption is left out of the text.
     """
     text = _PREEMPTION.sub("", message).strip()
     _, found, body = text.partition("nodes are available:")
-    best, cause = -1, "unknown"
+    best, cause = (-1, -1), "unknown"
     for part in _parts(body if found else text):
+        sort, place = next(((c, p) for c, p, match in _filters() if match.search(part)), ("", 0))
+        if sort == "selector" and place == 1 and dig(workload, "kind") == "DaemonSet":
+            place = 0  # each of its pods is bound to one node, and so refused by all others
         counted = _ITEM.match(part)
         weight = int(counted.group(1)) if counted else 0
-        sort = next((c for c, _, match in _patterns("scheduling") if match.search(part)), "")
-        if sort and weight > best:
-            best, cause = weight, sort
+        if sort == "taint" and _wanted_by(workload, part):
+            weight += 10_000
+        if sort and (place, weight) > best:
+            best, cause = (place, weight), sort
     return cause, excerpt(text)
+
+
+@cache
+def _filters() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
+    return tuple(
+        (entry["cause"], entry["place"], re.compile(entry["match"], re.IGNORECASE))
+        for entry in load(__package__, "pod_reasons.yaml")["scheduling"]
+    )
+
+
+def _wanted_by(workload: Object | None, part: str) -> bool:
+    """True when the pods ask for the very nodes that have this taint: its key or value is one of their node labels."""
+    spec = get(workload, pod_spec(workload), None)
+    terms = items(
+        spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"
+    )
+    asked = dict(mapping(spec, "nodeSelector"))
+    labels = {*asked, *(v for v in asked.values() if isinstance(v, str))}
+    for expression in (e for term in terms for e in maps(term, "matchExpressions") if e.get("operator") == "In"):
+        labels |= {str(expression.get("key")), *map(str, items(expression, "values"))}
+    return any(key.strip() in labels or value.strip() in labels for key, value in _TAINT.findall(part))
+
+
+def pod_spec(obj: Object | None) -> str:
+    """The pointer of a workload's pod spec."""
+    if dig(obj, "kind") == "Pod":
+        return "/spec"
+    return "/spec/jobTemplate/spec/template/spec" if dig(obj, "kind") == "CronJob" else "/spec/template/spec"
 
 
 def _parts(body: str) -> list[str]:
@@ -171,17 +223,10 @@ def _parts(body: str) -> list[str]:
 
 def pointer_of(obj: Object | None, trouble: Trouble) -> str:
     """The field of the workload that decides, as far as the manifest has one."""
-    spec = "/spec" if dig(obj, "kind") == "Pod" else "/spec/template/spec"
+    spec = pod_spec(obj)
     match trouble.cause:
         case "selector":
-            return next(
-                (
-                    f"{spec}/{f}"
-                    for f in ("nodeSelector", "affinity", "topologySpreadConstraints")
-                    if get(obj, f"{spec}/{f}", None)
-                ),
-                "",
-            )
+            return next((f"{spec}/{f}" for f in _chosen_by(trouble.text) if get(obj, f"{spec}/{f}", None)), "")
         case "taint":
             return f"{spec}/tolerations" if get(obj, spec, None) else ""
         case "volume":
@@ -189,15 +234,28 @@ def pointer_of(obj: Object | None, trouble: Trouble) -> str:
         case "quota":
             return "/spec/replicas" if get(obj, "/spec/replicas", None) is not None else ""
         case "resources":
-            short = set(_INSUFFICIENT.findall(trouble.text))
-            asked = [
-                (p, set(dig(c, "resources", "requests") or dig(c, "resources", "limits") or {}))
-                for p, c in containers(obj)
-            ]
-            return next((f"{p}/resources" for p, names in asked if names & short), "")
+            short = _INSUFFICIENT.findall(trouble.text)
+            asked = [(f"{p}/resources", amount) for p, c in containers(obj) for amount in _asked(c, short)]
+            return max(asked, key=lambda found: found[1], default=("",))[0]
         case "image":
-            return next((f"{p}/image" for p, c in containers(obj) if str(c.get("image")) in trouble.text), "")
+            images = [(f"{p}/image", str(c.get("image"))) for p, c in containers(obj)]
+            return next((p for p, image in images if image in trouble.text), images[0][0] if len(images) == 1 else "")
     return ""
+
+
+def _chosen_by(text: str) -> tuple[str, ...]:
+    """The fields of a pod spec that the scheduler's words speak of."""
+    if "topology spread" in text:
+        return ("topologySpreadConstraints",)
+    if "anti-affinity" in text:
+        return ("affinity/podAntiAffinity",)
+    return ("affinity/podAffinity",) if "pod affinity" in text else ("nodeSelector", "affinity/nodeAffinity")
+
+
+def _asked(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
+    """What a container requests of these resources; a limit without a request counts as one."""
+    asked = {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
+    return (amount for name in names if (amount := quantity(asked.get(name))) is not None)
 
 
 def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> Iterator[Fix]:
@@ -256,22 +314,30 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> It
                 caveat="costs nodes",
             )
         case "taint":
-            taints = _TAINT.findall(trouble.text)
-            tolerations = "".join(
-                f"\n- key: {key.strip()}\n  operator: {'Equal' if value.strip() else 'Exists'}"
-                + (f"\n  value: {value.strip()}" if value.strip() else "")
+            named = (*_TAINT.findall(trouble.text), *_KARPENTER_TAINT.findall(trouble.text))
+            taints = [t for t in named if not _NODE_STATE.search(t[0])]
+            taints = [t for t in taints if not t[0].startswith(_CONTROL_PLANE)] or taints
+            tolerations = [
+                {"key": key.strip(), "operator": "Equal", "value": value.strip()}
+                if value.strip()
+                else {"key": key.strip(), "operator": "Exists"}
                 for key, value in taints
-            )
+            ]
             if tolerations:
                 yield Fix(
                     "Tolerate the taint, if the pods belong on those nodes",
                     "manifest",
                     where,
-                    Edit("yaml", f"tolerations:{tolerations}"),
+                    Edit("yaml", dump([{"tolerations": tolerations}]).rstrip()),
                     resource=id_,
                 )
+            away = len(taints) < len(named) or "unschedulable" in trouble.text or "not ready" in trouble.text
             yield Fix(
-                "Or free a node of the taint",
+                "Or free a node of the taint"
+                if tolerations
+                else "Bring back the nodes that are cordoned or not ready"
+                if away
+                else "Tolerate the taint of the nodes where the pods belong, or free a node of it",
                 "live",
                 app.cluster,
                 Edit("command", "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints"),
