@@ -11,56 +11,35 @@ correct the metric's name.
 Example: `failed to get cpu utilization: missing request for cpu in container app`.
 
 Sources: k8s.io/kubernetes pkg/controller/podautoscaler (conditions); gitops-engine/pkg/health/health_hpa.go, which before 3.0
-stops at AbleToScale and calls such an autoscaler Healthy. Metrics that are merely late are told after five minutes (option
-`minutes`).
+stops at AbleToScale and calls such an autoscaler Healthy, and which never heard of FailedGetContainerResourceMetric. Metrics
+that are merely late are told after five minutes (option `minutes`).
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
-from argolint.values import annotations_of, excerpt, mapping, maps, parse_time
+from argolint.values import excerpt, mapping
 
-from ._age import Patience, overdue
+from ._age import Patience
+from ._metrics import NO_API, NO_REQUEST, late, unread
 
-_NO_API = re.compile(
-    r"could not find the requested resource|no matches for|unable to handle the request|not registered", re.IGNORECASE
-)
 _PREFIX = re.compile(r"^the HPA was unable to compute the replica count: ")
-_NO_REQUEST = re.compile(r"missing request for (\S+)")
-_V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"  # where autoscaling/v1 keeps them
 
 
 def reads(app: App, fleet: Fleet) -> bool:
-    """Argo CD 2.x calls such an autoscaler Healthy."""
-    return not fleet.at_least(3, 0) and any(app.of_kind("HorizontalPodAutoscaler", "autoscaling"))
+    """Argo CD may call such an autoscaler Healthy: before 3.0 all of them, later those that read one container's metric."""
+    return any(app.of_kind("HorizontalPodAutoscaler", "autoscaling"))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding an autoscaler."""
     for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
-        condition = next((c for c in _conditions(hpa) if c.get("type") == "ScalingActive"), None)
-        if condition is None or condition.get("status") != "False" or "Metric" not in str(condition.get("reason")):
-            continue
-        message = str(condition.get("message") or "")
-        lasting = bool(_NO_API.search(message) or _NO_REQUEST.search(message))
-        if lasting or overdue(app, parse_time(condition.get("lastTransitionTime")), options.span):
-            yield _finding(app, hpa, condition, message)
-
-
-def _conditions(hpa: Resource) -> tuple[Object, ...]:
-    found = maps(hpa.live, "status", "conditions")
-    text = annotations_of(hpa.live).get(_V1_CONDITIONS)
-    if found or not text:
-        return found
-    try:
-        decoded = json.loads(text)
-    except ValueError:
-        return ()
-    return tuple(c for c in decoded if isinstance(c, dict)) if isinstance(decoded, list) else ()
+        condition = unread(hpa)
+        if condition is not None and not late(app, condition, options.span):
+            yield _finding(app, hpa, condition, str(condition.get("message") or ""))
 
 
 def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
@@ -76,7 +55,7 @@ def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Findin
 
 
 def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
-    missing = _NO_REQUEST.search(message)
+    missing = NO_REQUEST.search(message)
     target = mapping(hpa.live, "spec", "scaleTargetRef")
     workload = f"{target.get('kind', 'workload')} {hpa.namespace}/{target.get('name', '')}"
     if missing:
@@ -94,7 +73,7 @@ def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
             app.cluster,
             Edit("command", "kubectl get apiservices | grep metrics.k8s.io"),
         )
-    elif _NO_API.search(message):
+    elif NO_API.search(message):
         yield Fix(
             "Install metrics-server, or repair it: the cluster has no metrics API",
             "operator",
