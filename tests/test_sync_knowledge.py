@@ -131,6 +131,7 @@ SCHEMAS = {
                 "kind": {"type": "string"},
                 "pointer": {"pattern": "^/"},
                 "word": {},
+                "halts": {"const": True},
             },
         },
     },

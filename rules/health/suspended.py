@@ -17,17 +17,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
 from argolint.knowledge import load
-from argolint.values import excerpt, get, split_pointer
+from argolint.values import dig, excerpt, get, maps, number_at, split_pointer
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Argo CD has no health for a CronJob before 3.2, and calls a suspended one Healthy in later versions."""
+    return any(app.of_kind("CronJob", "batch"))
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object."""
     for resource in app.resources:
-        found = _switch(resource) if (resource.group, resource.kind) in _switches() else None
+        found = _switch(resource)
         if found is not None or resource.health.status == "Suspended":
-            yield _finding(app, resource, *(found or ("", "suspended")))
+            yield _finding(app, resource, found or _NO_SWITCH)
+
+
+_NO_SWITCH: Object = {"pointer": "", "word": "suspended"}
+_OFF: tuple[Json, ...] = (None, False, "false", "off", "enabled", {}, [])
 
 
 @cache
@@ -38,28 +47,45 @@ def _switches() -> Mapping[tuple[str, str], Sequence[Object]]:
     return found
 
 
-def _switch(resource: Resource) -> tuple[str, str] | None:
-    """(pointer, word) of what stops it; None when nothing does."""
-    for entry in _switches()[resource.group, resource.kind]:
+def _switch(resource: Resource) -> Object | None:
+    """The entry of suspended.yaml that stops it; None when nothing does."""
+    entries = _switches().get((resource.group, resource.kind), ())
+    if resource.health.status not in ("", "Healthy"):
+        entries = (*entries, *_switches()["*", "*"])
+    for entry in entries:
         if not resource.mentions(f'"{split_pointer(entry["pointer"])[-1]}"'):
             continue  # no such field: nearly all objects are told so without decoding them
-        value = get(resource.live or resource.desired, entry["pointer"], None)
-        if value not in (None, False, "false", {}, []):
-            return entry["pointer"], entry["word"]
+        if get(resource.live or resource.desired, entry["pointer"], None) not in _OFF:
+            return entry
     return None
 
 
-def _finding(app: App, resource: Resource, pointer: str, word: str) -> Finding:
+def _finding(app: App, resource: Resource, switch: Object) -> Finding:
+    pointer = str(switch["pointer"])
     in_git = bool(pointer) and get(resource.desired, pointer, None) is not None
     told = f' ("{excerpt(resource.health.message)}")' if resource.health.message else ""
     by = "in Git" if in_git else "live"
+    after = _goes_on_after(resource)
+    end = f" and goes on by itself after {after}" if after else ", so it does nothing until somebody resumes it"
+    halted = resource.health.status == "Suspended" or (switch.get("halts") and resource.health.status)
     return Finding(
-        message=f"{resource.id} is {word} {by}{told}, so it does nothing until somebody resumes it.",
+        message=f"{resource.id} is {switch['word']} {by}{told}{end}.",
         at=Location(app.ref, resource.id, pointer),
         evidence=(f"health {resource.health.status or 'not checked'}",),
-        fixes=tuple(_fixes(app, resource, pointer, in_git=in_git)),
-        explains=(Symptom.health(resource.id),) if resource.health.status == "Suspended" else (),
+        fixes=() if after else tuple(_fixes(app, resource, pointer, in_git=in_git)),
+        explains=(Symptom.health(resource.id),) if halted else (),
     )
+
+
+def _goes_on_after(resource: Resource) -> str:
+    """The duration of the pause that a Rollout's step asks for; empty when somebody has to promote it."""
+    if resource.kind != "Rollout" or dig(resource.live, "spec", "paused"):
+        return ""
+    steps, now = (
+        maps(resource.live, "spec", "strategy", "canary", "steps"),
+        number_at(resource.live, "status", "currentStepIndex"),
+    )
+    return str(dig(steps[now], "pause", "duration") or "") if now < len(steps) else ""
 
 
 def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Iterator[Fix]:
@@ -83,4 +109,4 @@ def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Itera
         )
 
 
-RULE = Rule(id="suspended", family="health", severity="info", doc=__doc__, check=check)
+RULE = Rule(id="suspended", family="health", severity="info", doc=__doc__, check=check, reads=reads)
