@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Object, Resource
-from argolint.values import dig, mapping, maps, parse_time
+from argolint.values import annotations_of, dig, mapping, maps, parse_time
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,11 @@ def allowed(resource: Resource, patience: timedelta) -> timedelta:
 def overdue(app: App, since: datetime | None, allowance: timedelta) -> bool:
     """True when it has waited longer than it may; what has no time is taken as old."""
     return since is None or app.observed_at - since > allowance
+
+
+def judged(resource: Resource) -> bool:
+    """False for an object whose health its annotation takes out of its application's (controller/health.go)."""
+    return annotations_of(resource.live).get("argocd.argoproj.io/ignore-healthcheck") != "true"
 
 
 def waited(app: App, since: datetime | None) -> timedelta | None:

@@ -7,14 +7,18 @@ from collections.abc import Iterator
 from argolint import App, Resource, Want
 from argolint.values import age_text, excerpt
 
-from ._age import Patience, overdue, waited, waiting_since
+from ._age import Patience, judged, overdue, waited, waiting_since
 
 
 def late(app: App, options: Patience, kind: str, *groups: str) -> Iterator[Resource]:
     """Managed objects of the kind that are Progressing for longer than the option allows."""
     for resource in app.of_kind(kind):
         waits = resource.group in groups and resource.health.status == "Progressing" and resource.live is not None
-        if waits and overdue(app, waiting_since(resource), options.span):
+        if (
+            waits
+            and overdue(app, waiting_since(resource), options.span)
+            and (judged(resource) or app.awaits(resource.id))
+        ):
             yield resource
 
 

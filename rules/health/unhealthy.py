@@ -35,11 +35,11 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.values import age_text, dig, excerpt, items
+from argolint.values import age_text, dig, excerpt, items, parse_time
 
-from ._age import Patience, allowed, overdue, waited, waiting_since
+from ._age import Patience, allowed, judged, overdue, waited, waiting_since
 from ._metrics import late, unread
-from ._pods import below, troubles, wanted_events
+from ._pods import Trouble, below, troubles, wanted_events
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
 
@@ -80,7 +80,8 @@ def _unhealthy(app: App, options: Patience) -> Iterator[Resource]:
             continue
         if resource.kind == "HorizontalPodAutoscaler" and _metrics_late(app, resource, options):
             continue
-        yield resource
+        if judged(resource):
+            yield resource
 
 
 def _metrics_late(app: App, resource: Resource, options: Patience) -> bool:
@@ -103,9 +104,13 @@ def _awaits_a_run(app: App, resource: Resource) -> bool:
 
 
 def _last_step(app: App, resource: Resource) -> datetime | None:
-    """When it last got on: its own times, or a pod that was made for it, so that a long rolling update is no standstill."""
+    """When it last got on: its own times, or a pod that was made for it, so that a long rolling update is no standstill.
+
+    An application that became Progressing a moment ago has no object that is so for long: a pod lost its readiness.
+    """
     pods = (node.created_at for node in app.descendants(resource.uid) if node.id.kind == "Pod")
-    return max((t for t in (waiting_since(resource), *pods) if t is not None), default=None)
+    since = parse_time(dig(app.status, "health", "lastTransitionTime")) if app.health.status == "Progressing" else None
+    return max((t for t in (waiting_since(resource), since, *pods) if t is not None), default=None)
 
 
 def _any_object_is(app: App, status: str) -> bool:
@@ -114,11 +119,12 @@ def _any_object_is(app: App, status: str) -> bool:
 
 def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     status = resource.health.status
-    reason, evidence = _reason(app, resource, ailing)
+    told_of_pods = troubles(app, resource, ailing)
+    reason, evidence = _reason(app, resource, told_of_pods)
     waits = status == "Progressing"
     age = waited(app, _last_step(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
-    severity: Severity = "warning" if waits else "error"
+    severity: Severity = "warning" if waits and not any(t.failed for t in told_of_pods) else "error"
     told = f': "{reason}"' if reason else ", and neither its status nor its Events tell why"
     return Finding(
         message=f"{resource.id} is {_shown(status)}{since}{told}, so application {app.ref} is {app.health.status or status}.",
@@ -152,11 +158,11 @@ def _describe(resource: Resource) -> str:
     return f"kubectl {where}describe {kind} {resource.name}"
 
 
-def _reason(app: App, resource: Resource, ailing: tuple[Node, ...]) -> tuple[str, tuple[str, ...]]:
+def _reason(app: App, resource: Resource, told_of_pods: tuple[Trouble, ...]) -> tuple[str, tuple[str, ...]]:
     """(reason, evidence): the pods' trouble first, then a failed condition, a Warning Event, Argo CD's own words."""
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
-    candidates = [f"{t.node.id}: {t.text}" for t in troubles(app, resource, ailing)]
+    candidates = [f"{t.node.id}: {t.text}" for t in told_of_pods]
     candidates += [_of_condition(c) for c in items(resource.live, "status", "conditions") if _speaks(c)]
     candidates += [_of_event(e) for e in events or () if e.type == "Warning"]
     lines += [excerpt(c, 400) for c in candidates[:6]]
