@@ -26,6 +26,9 @@ _CONTROL_PLANE = "node-role.kubernetes.io/"
 _ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
 _INSUFFICIENT = re.compile(r"Insufficient ([\w./-]+)")
 _KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
+_INIT_FAILED = re.compile(
+    r"Init:(Err.*|.*Error|.*BackOff)$"
+)  # as health_pod.go judges containers, which looks at no init one
 _NOT_RUNNING = ("Degraded", "Progressing", "Unknown")
 
 
@@ -118,7 +121,7 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         known = _known(text)
         if known is not None:
             cause, verb = known
-            failed = degraded or cause == "quota"
+            failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
             return Trouble(cause, verb, excerpt(_sharpest(told, cause) or text), node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         return Trouble(

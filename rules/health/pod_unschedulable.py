@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Location, Node, Related, Resource, Rule, Symptom, Want
-from argolint.values import age_text
+from argolint.values import age_text, dig, get, items
 
 from ._age import Patience, overdue
-from ._pods import Trouble, below, fixes, pointer_of, troubles, wanted_events
+from ._pods import Trouble, below, fixes, pod_spec, pointer_of, troubles, wanted_events
 
 _NO_CHECK = ""  # an operator's own object, which Argo CD has no health check for
 
@@ -60,7 +60,25 @@ def _workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
             yield resource, nodes
 
 
+_NEVER_PLACED = ("cannot be scheduled", "cannot be created")
+
+
+def _waiting_claims(app: App, resource: Resource, trouble: Trouble) -> Iterator[Resource]:
+    """Managed claims that wait for these pods, as those of a WaitForFirstConsumer class do until a pod is placed.
+
+    A claim that waits for anything else stops the scheduler before any other filter (volumebinding, PreFilter).
+    """
+    obj = resource.live or resource.desired
+    mounted = {dig(v, "persistentVolumeClaim", "claimName") for v in items(get(obj, pod_spec(obj), None), "volumes")}
+    for claim in app.of_kind("PersistentVolumeClaim", "") if trouble.verb in _NEVER_PLACED else ():
+        refused = any(e.type == "Warning" for e in app.events(claim.id, claim.uid) or ())
+        used = claim.name in mounted and claim.namespace == resource.namespace
+        if used and claim.health.status == "Progressing" and trouble.cause != "volume" and not refused:
+            yield claim
+
+
 def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Trouble) -> Finding:
+    claims = tuple(_waiting_claims(app, resource, trouble))
     pods = [n for n in nodes if n.id.kind == "Pod"]
     count = f"{len(pods)} of its pods" if len(pods) > 1 else "its pods" if resource.kind != "Pod" else "it"
     age = f" for {age_text(app.observed_at - trouble.since)}" if trouble.since and not trouble.failed else ""
@@ -70,11 +88,11 @@ def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Tro
         cause=trouble.cause,
         confidence="likely" if trouble.cause == "unknown" else "proven",
         evidence=tuple(_evidence(app, resource, trouble)),
-        related=tuple(Related(app.ref, n.id, role="symptom") for n in nodes[:5]),
+        related=tuple(Related(app.ref, n.id, role="symptom") for n in (*nodes[:5], *claims)),
         fixes=tuple(fixes(app, resource.id, resource.desired, trouble)),
         explains=(
             Symptom.health(resource.id),
-            *(Symptom.health(n.id) for n in nodes),
+            *(Symptom.health(n.id) for n in (*nodes, *claims)),
         ),
     )
 
