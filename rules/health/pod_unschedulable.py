@@ -88,11 +88,14 @@ def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Tro
         cause=trouble.cause,
         confidence="likely" if trouble.cause == "unknown" else "proven",
         evidence=tuple(_evidence(app, resource, trouble)),
-        related=tuple(Related(app.ref, n.id, role="symptom") for n in (*nodes[:5], *claims)),
+        related=tuple(
+            Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
+        ),
         fixes=tuple(fixes(app, resource.id, resource.desired, trouble)),
         explains=(
             Symptom.health(resource.id),
-            *(Symptom.health(n.id) for n in (*nodes, *claims)),
+            *(Symptom.health(n.id) for n in nodes),
+            *(Symptom.health(c.id) for c in claims),
         ),
     )
 
