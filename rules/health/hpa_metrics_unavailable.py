@@ -17,16 +17,22 @@ that are merely late are told after five minutes (option `minutes`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
-from argolint.values import excerpt, mapping
+from argolint.values import annotations_of, excerpt, mapping, maps, parse_time
 
-from ._age import Patience
-from ._metrics import NO_API, NO_REQUEST, late, unread
+from ._age import Patience, overdue
 
+_NO_API = re.compile(
+    r"could not find the requested resource|no matches for|unable to handle the request|not registered|no custom metrics API|no known available metric versions",
+    re.IGNORECASE,
+)
 _PREFIX = re.compile(r"^the HPA was unable to compute the replica count: ")
+_NO_REQUEST = re.compile(r"missing request for (\S+)")
+_V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"  # where autoscaling/v1 keeps them
 
 
 def reads(app: App, fleet: Fleet) -> bool:
@@ -35,11 +41,41 @@ def reads(app: App, fleet: Fleet) -> bool:
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
-    """One finding an autoscaler."""
+    """One finding an autoscaler; of metrics that are merely late a remark, where Argo CD calls the autoscaler Degraded."""
     for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
-        condition = unread(hpa)
-        if condition is not None and not late(app, condition, options.span):
-            yield _finding(app, hpa, condition, str(condition.get("message") or ""))
+        condition = next((c for c in _conditions(hpa) if c.get("type") == "ScalingActive"), None)
+        if condition is None or condition.get("status") != "False" or "Metric" not in str(condition.get("reason")):
+            continue
+        message = str(condition.get("message") or "")
+        lasting = bool(_NO_API.search(message) or _NO_REQUEST.search(message))
+        if lasting or overdue(app, parse_time(condition.get("lastTransitionTime")), options.span):
+            yield _finding(app, hpa, condition, message)
+        elif hpa.health.status == "Degraded":
+            yield _late(app, hpa, condition, message)
+
+
+def _conditions(hpa: Resource) -> tuple[Object, ...]:
+    found = maps(hpa.live, "status", "conditions")
+    text = annotations_of(hpa.live).get(_V1_CONDITIONS)
+    if found or not text:
+        return found
+    try:
+        decoded = json.loads(text)
+    except ValueError:
+        return ()
+    return tuple(c for c in decoded if isinstance(c, dict)) if isinstance(decoded, list) else ()
+
+
+def _late(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
+    return Finding(
+        message=f'{hpa.id} has no metrics yet ({condition.get("reason")}): "{excerpt(_PREFIX.sub("", message))}", as is usual for a minute or two after pods start.',
+        at=Location(app.ref, hpa.id),
+        severity="info",
+        evidence=(
+            f"condition ScalingActive=False {condition.get('reason')} since {condition.get('lastTransitionTime')}",
+        ),
+        explains=(Symptom.health(hpa.id),),
+    )
 
 
 def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Finding:
@@ -55,7 +91,7 @@ def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Findin
 
 
 def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
-    missing = NO_REQUEST.search(message)
+    missing = _NO_REQUEST.search(message)
     target = mapping(hpa.live, "spec", "scaleTargetRef")
     workload = f"{target.get('kind', 'workload')} {hpa.namespace}/{target.get('name', '')}"
     if missing:
@@ -73,7 +109,7 @@ def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
             app.cluster,
             Edit("command", "kubectl get apiservices | grep metrics.k8s.io"),
         )
-    elif NO_API.search(message):
+    elif _NO_API.search(message):
         yield Fix(
             "Install metrics-server, or repair it: the cluster has no metrics API",
             "operator",

@@ -38,7 +38,6 @@ from argolint import (
 from argolint.values import age_text, dig, excerpt, items, parse_time
 
 from ._age import Patience, allowed, judged, overdue, waited, waiting_since
-from ._metrics import late, unread
 from ._pods import Trouble, below, troubles, wanted_events
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
@@ -78,15 +77,8 @@ def _unhealthy(app: App, options: Patience) -> Iterator[Resource]:
             continue  # told as a missing object
         if status == "Progressing" and not _late(app, resource, options):
             continue
-        if resource.kind == "HorizontalPodAutoscaler" and _metrics_late(app, resource, options):
-            continue
         if judged(resource):
             yield resource
-
-
-def _metrics_late(app: App, resource: Resource, options: Patience) -> bool:
-    condition = unread(resource)
-    return condition is not None and late(app, condition, options.span)
 
 
 def _late(app: App, resource: Resource, options: Patience) -> bool:
