@@ -44,7 +44,10 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 
 def _workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
-    """Managed objects that are not Healthy and have something unhealthy under them; hooks are hook-stuck's."""
+    """Managed objects that are not Healthy and have something unhealthy under them; hooks are hook-stuck's.
+
+    The health of a CronJob says nothing of the job that runs (resource_customizations/batch/CronJob).
+    """
     ailing = below(app)
     for resource in app.resources:
         nodes = ailing.get(resource.uid, ())
@@ -52,11 +55,8 @@ def _workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
             "Progressing",
             "Degraded",
         )
-        if (
-            not resource.hook
-            and (own or nodes)
-            and resource.health.status in ("Progressing", "Degraded", "Unknown", _NO_CHECK)
-        ):
+        shown = resource.health.status in ("Progressing", "Degraded", "Unknown", _NO_CHECK)
+        if not resource.hook and (own or nodes) and (shown or resource.kind == "CronJob"):
             yield resource, nodes
 
 

@@ -160,7 +160,9 @@ def _reason(app: App, resource: Resource, told_of_pods: tuple[Trouble, ...]) -> 
     lines += [excerpt(c, 400) for c in candidates[:6]]
     if events is None and resource.uid:
         lines.append("its Events could not be had")
-    best = next(iter(candidates), resource.health.message or str(dig(resource.live, "status", "message") or ""))
+    said = resource.health.message or str(dig(resource.live, "status", "message") or "")
+    newest = next((_of_event(e) for e in events or ()), "")  # of claims, what is amiss is a Normal Event
+    best = next(iter(candidates), said or newest)
     return excerpt(best), tuple(lines)
 
 
