@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
-from argolint_rules.health import _pods
+from argolint_rules.health import _pods, pdb_blocks
 from argolint_rules.sync import _cron, _failures, _removed, comparison_error
 from argolint_rules.sync.invalid_spec import classify as classify_spec
 from jsonschema import validate
@@ -362,3 +362,17 @@ def test_an_operation_that_waits_to_retry_has_failed_and_awaits_nothing() -> Non
     waiting = operation("waiting for healthy state of apps/Deployment/web", finished=datetime(2026, 1, 1, tzinfo=UTC))
     assert waiting.failed
     assert waiting.awaited is None
+
+
+@pytest.mark.parametrize(
+    ("demanded", "expected", "enough"),
+    [
+        (1, 1, 2),
+        (3, 2, 4),  # one more than there are would still be what the budget demands
+        ("90%", 4, 10),
+        ("100%", 5, 0),
+        (None, 3, 0),  # maxUnavailable: 0
+    ],
+)
+def test_replicas_that_satisfy_a_budget(demanded: object, expected: int, enough: int) -> None:
+    assert pdb_blocks._enough(demanded, expected) == enough

@@ -53,7 +53,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
                 *([f"classes that applications bring to this cluster: {', '.join(known)}"] if known else []),
                 *told(app, ingress),
             ),
-            fixes=tuple(_fixes(app, ingress, named or "", known)),
+            fixes=(_as_told(ingress),) if event else tuple(_fixes(app, ingress, named or "", known)),
             explains=(Symptom.health(ingress.id),),
         )
 
@@ -64,6 +64,16 @@ def _waiting(app: App, options: Patience) -> Iterator[Resource]:
             ingress.live, "metadata", "deletionTimestamp"
         ):
             yield ingress
+
+
+def _as_told(ingress: Resource) -> Fix:
+    """A controller that writes Events serves the Ingress: another one, or another health check, would cure nothing."""
+    return Fix(
+        "Repair what the controller's Event names",
+        "live",
+        str(ingress.id),
+        Edit("command", f"kubectl -n {ingress.namespace} describe ingress {ingress.name}"),
+    )
 
 
 def _fixes(app: App, ingress: Resource, named: str, known: list[str]) -> Iterator[Fix]:

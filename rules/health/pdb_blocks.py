@@ -17,6 +17,7 @@ that is only blocked while pods start is not told.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
 from argolint.values import dig, mapping, number_at
@@ -67,13 +68,27 @@ def _fixes(budget: Resource, field: str, expected: int) -> Iterator[Fix]:
             else "one pod fewer during a drain",
             resource=budget.id,
         )
-    yield Fix(
-        f"Or run more than {expected} replica{'s' if expected > 1 else ''}",
-        "manifest",
-        f"the workload that {budget.id} selects",
-        Edit("yaml", f"spec:\n  replicas: {expected + 1}"),
-        caveat="a percentage or maxUnavailable: 0 still demands all of them" if field == "maxUnavailable" else "",
-    )
+    enough = _enough(dig(budget.live, "spec", "minAvailable"), expected)
+    if enough:
+        yield Fix(
+            f"Or run {enough} replicas",
+            "manifest",
+            f"the workload that {budget.id} selects",
+            Edit("yaml", f"spec:\n  replicas: {enough}"),
+        )
+
+
+def _enough(demanded: Json, expected: int) -> int:
+    """The fewest pods, more than there are, of which `minAvailable` lets one go; 0 when no number of them helps.
+
+    A percentage is rounded up (policy/v1). With maxUnavailable it is the zero that blocks, whatever the number.
+    """
+    if isinstance(demanded, int):
+        return max(demanded, expected) + 1
+    share = str(demanded or "").removesuffix("%")
+    if not share.isdigit() or int(share) >= 100:
+        return 0
+    return next(n for n in range(expected + 1, expected + 102) if ceil(int(share) * n / 100) < n)
 
 
 RULE = Rule(id="pdb-blocks", family="health", severity="warning", doc=__doc__, check=check, reads=reads, rank=10)
