@@ -28,6 +28,7 @@ State = str | Mapping[str, Json] | None
 
 BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
 """Conditions under which the desired state is unknown: the server answers `targetState: "null"` for everything."""
+_OF_HEALTH = "error setting app health: "
 
 
 class Health(msgspec.Struct, frozen=True, gc=False):
@@ -451,8 +452,11 @@ class App:
 
     @cached_property
     def desired_known(self) -> bool:
-        """False under a condition that keeps Argo CD from rendering or comparing."""
-        return not any(c.type in BLINDING for c in self.conditions)
+        """False under a condition that keeps Argo CD from rendering or comparing.
+
+        A health check that fails is told as a ComparisonError as well, after the comparison (controller/state.go).
+        """
+        return not any(c.type in BLINDING and not c.message.startswith(_OF_HEALTH) for c in self.conditions)
 
     @property
     def rows(self) -> Sequence[Row] | Sequence[Resource]:
