@@ -26,6 +26,10 @@ _CONTROL_PLANE = "node-role.kubernetes.io/"
 _ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
 _INSUFFICIENT = re.compile(r"Insufficient ([\w./-]+)")
 _KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
+_ENDED = re.compile(
+    r"Evicted|OutOf\w+|(Predicate )?NodeAffinity|TaintToleration|UnexpectedAdmissionError|Terminated|(Node)?Shutdown"
+    r"|NodeLost|ContainerStatusUnknown|Preempt\w+"
+)
 _INIT_FAILED = re.compile(
     r"Init:(Err.*|.*Error|.*BackOff)$"
 )  # as health_pod.go judges containers, which looks at no init one
@@ -57,7 +61,15 @@ def below(app: App) -> Mapping[str, tuple[Node, ...]]:
         root = app.root(node)
         if root.uid in managed:
             found[root.uid].append(node)
-    return {uid: tuple(nodes) for uid, nodes in found.items()}
+    return {uid: tuple(n for n in nodes if not _replaced(app, n)) for uid, nodes in found.items()}
+
+
+def _replaced(app: App, node: Node) -> bool:
+    """True for a pod that ended on its node, and whose controller has made another since: it is history."""
+    if node.id.kind != "Pod" or not _ENDED.match(status_reason(node)):
+        return False
+    others = (n for owner in node.owners if owner.kind in _KEEP_RUNNING for n in app.children(owner.uid))
+    return any(n.created_at and node.created_at and n.created_at > node.created_at for n in others)
 
 
 def ailing(node: Node) -> bool:
@@ -111,18 +123,15 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     if newest is not None and status_reason(node) in ("", "Pending", "SchedulingGated"):
         cause, text = scheduling(newest.message, _workload(app, node))
         return Trouble(cause, "cannot be scheduled", text, node, node.created_at, degraded)
-    words = (
-        status_reason(node),
-        node.health.message if degraded else "",
-        *(f"{e.reason}: {e.message}" for e in events),
-    )
+    said = node.health.message if degraded else ""
+    words = (status_reason(node), said, *(f"{e.reason}: {e.message}" for e in events))
     told = [text for text in words if text]
     for text in told:
         known = _known(text)
         if known is not None:
             cause, verb = known
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
-            return Trouble(cause, verb, excerpt(_sharpest(told, cause) or text), node, node.created_at, failed)
+            return Trouble(cause, verb, excerpt(_sharpest(told, cause) or said or text), node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         return Trouble(
             "unknown",

@@ -48,10 +48,20 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             continue
         message = str(condition.get("message") or "")
         lasting = bool(_NO_API.search(message) or _NO_REQUEST.search(message))
-        if lasting or overdue(app, parse_time(condition.get("lastTransitionTime")), options.span):
+        old = overdue(app, parse_time(condition.get("lastTransitionTime")), options.span)
+        if lasting or old or _failed_the_sync(app, hpa):
             yield _finding(app, hpa, condition, message)
         elif hpa.health.status == "Degraded":
             yield _late(app, hpa, condition, message)
+
+
+def _failed_the_sync(app: App, hpa: Resource) -> bool:
+    """True when the last operation ended since the autoscaler turned Degraded; no metric that comes late undoes that."""
+    results = app.operation.results if app.operation and app.operation.failed else ()
+    named = [
+        r for r in results if (r.get("kind"), r.get("namespace"), r.get("name")) == (hpa.kind, hpa.namespace, hpa.name)
+    ]
+    return any(r.get("hookPhase") == "Failed" for r in named)
 
 
 def _conditions(hpa: Resource) -> tuple[Object, ...]:
