@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Object, Resource
-from argolint.values import annotations_of, dig, mapping, maps, parse_time
+from argolint.values import annotations_of, containers, dig, maps, number_at, parse_time
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,27 @@ def _times(live: Object | None) -> Iterator[datetime | None]:
 
 
 def allowed(resource: Resource, patience: timedelta) -> timedelta:
-    """How long it may be Progressing: the option, or the object's own deadlines where they are longer."""
-    spec = mapping(resource.live or resource.desired, "spec")
-    own = sum(
-        value
-        for field in ("progressDeadlineSeconds", "minReadySeconds")
-        if isinstance(value := spec.get(field), int) and 0 < value < 2**31 - 1
+    """How long it may be Progressing: the option, or the object's own deadlines where they are longer.
+
+    Those of its pods count as well: the time that a startup probe gives, and the one to shut down.
+    """
+    obj = resource.live or resource.desired
+    deadlines = [dig(obj, "spec", field) for field in ("progressDeadlineSeconds", "minReadySeconds")]
+    own = sum(seconds for seconds in deadlines if isinstance(seconds, int) and 0 < seconds < 2**31 - 1)
+    starting = max((_startup(container) for _, container in containers(obj)), default=0)
+    stopping = number_at(obj, "spec", "template", "spec", "terminationGracePeriodSeconds")
+    return max(patience, timedelta(seconds=own), timedelta(seconds=starting), timedelta(seconds=stopping))
+
+
+def _startup(container: Object) -> int:
+    """Seconds that a container's startup probe gives it (core/v1 Probe, with the defaults of the API server)."""
+    if not dig(container, "startupProbe"):
+        return 0
+    period, failures, delay = (
+        number_at(container, "startupProbe", field)
+        for field in ("periodSeconds", "failureThreshold", "initialDelaySeconds")
     )
-    return max(patience, timedelta(seconds=own))
+    return delay + (period or 10) * (failures or 3)
 
 
 def overdue(app: App, since: datetime | None, allowance: timedelta) -> bool:

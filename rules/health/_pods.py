@@ -84,6 +84,11 @@ def status_reason(node: Node) -> str:
     return node.info.get("Status Reason", "")
 
 
+def crashes(node: Node) -> bool:
+    """True for a pod of which the kubelet starts a container again and again."""
+    return status_reason(node).removeprefix("Init:") == "CrashLoopBackOff"
+
+
 def wanted_events(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) -> Iterator[Want]:
     """Events of the workload itself and of some of what is not well under it, pods first."""
     for node in _pods_first(ailing_nodes)[:_WATCHED]:

@@ -16,7 +16,7 @@ Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. What only
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from argolint import (
@@ -38,7 +38,7 @@ from argolint import (
 from argolint.values import age_text, dig, excerpt, items, parse_time
 
 from ._age import Patience, allowed, judged, overdue, waited, waiting_since
-from ._pods import Trouble, below, troubles, wanted_events
+from ._pods import Trouble, below, crashes, troubles, wanted_events
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
 
@@ -46,14 +46,14 @@ _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "Ana
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     """Events of what is unhealthy, and of the pods under it."""
     ailing = below(app)
-    for resource in _unhealthy(app, options):
+    for resource in _unhealthy(app, options, ailing):
         yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding an object; one for the application when it is unhealthy and none of its objects is."""
     ailing = below(app)
-    for resource in _unhealthy(app, options):
+    for resource in _unhealthy(app, options, ailing):
         if resource.kind == "Application" and fleet.app(resource.name, resource.namespace) is not None:
             yield _child_application(app, fleet, resource)
         else:
@@ -66,7 +66,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         yield _whole(app)
 
 
-def _unhealthy(app: App, options: Patience) -> Iterator[Resource]:
+def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...]]) -> Iterator[Resource]:
     if any(c.type == "InvalidSpecError" for c in app.conditions):
         return  # Argo CD does not look any more: what status.resources holds is old
     for resource in app.resources:
@@ -75,15 +75,17 @@ def _unhealthy(app: App, options: Patience) -> Iterator[Resource]:
             continue
         if status == "Missing" and (resource.missing or not resource.live_known):
             continue  # told as a missing object
-        if status == "Progressing" and not _late(app, resource, options):
+        if status == "Progressing" and not _late(app, resource, options, ailing.get(resource.uid, ())):
             continue
         if judged(resource):
             yield resource
 
 
-def _late(app: App, resource: Resource, options: Patience) -> bool:
+def _late(app: App, resource: Resource, options: Patience, ailing: tuple[Node, ...]) -> bool:
     if resource.kind in _RUN_TO_THEIR_END or _awaits_a_run(app, resource):
         return False
+    if any(crashes(node) and overdue(app, node.created_at, options.span) for node in ailing):
+        return True  # a pod that comes up between two crashes makes its workload's conditions look young
     return overdue(app, _last_step(app, resource), allowed(resource, options.span))
 
 
