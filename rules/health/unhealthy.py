@@ -116,7 +116,8 @@ def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     told_of_pods = troubles(app, resource, ailing)
     reason, evidence = _reason(app, resource, told_of_pods)
     waits = status == "Progressing"
-    age = waited(app, _last_step(app, resource))
+    crashing = min((n.created_at for n in ailing if crashes(n) and n.created_at), default=None)
+    age = waited(app, crashing or _last_step(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in told_of_pods) else "error"
     told = f': "{reason}"' if reason else ", and neither its status nor its Events tell why"
