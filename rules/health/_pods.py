@@ -122,7 +122,25 @@ def _pods_first(nodes: tuple[Node, ...]) -> list[Node]:
     return sorted(nodes, key=lambda n: n.id.kind != "Pod")
 
 
+_UNPROVISIONED = (
+    "ProvisioningFailed",
+    "ExternalProvisioning",
+    "FailedBinding",
+)  # the middle one is a Normal Event, too
+
+
+def _claim(app: App, node: Node) -> Trouble | None:
+    """Why a claim is not bound, unless it only waits for its pod."""
+    event = next((e for e in app.events(node.id, node.uid) or () if e.reason in _UNPROVISIONED), None)
+    if event is None or node.health.status != "Progressing":
+        return None
+    text = excerpt(f"{event.reason}: {event.message}")
+    return Trouble("volume", f"wait for the claim {node.id.name}", text, node, node.created_at, failed=False)
+
+
 def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
+    if node.id.kind == "PersistentVolumeClaim":
+        return _claim(app, node)
     events = [e for e in app.events(node.id, node.uid) or () if e.type != "Normal"]
     newest = next((e for e in events if e.reason == "FailedScheduling"), None)
     if newest is not None and status_reason(node) in ("", "Pending", "SchedulingGated"):
@@ -381,7 +399,7 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> It
                 where,
                 Edit(
                     "command",
-                    f"kubectl -n {namespace} get pvc,secret,configmap; kubectl -n {namespace} describe pod {trouble.node.id.name} | tail -20",
+                    f"kubectl -n {namespace} get pvc,secret,configmap; kubectl -n {namespace} describe {trouble.node.id.kind.lower()} {trouble.node.id.name} | tail -20",
                 ),
                 resource=id_,
             )

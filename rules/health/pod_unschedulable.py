@@ -31,12 +31,14 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     """Events of workloads that are not well and of what is unhealthy under them."""
     for resource, nodes in _workloads(app):
         yield from wanted_events(app, resource, nodes)
+        yield from (Want("events", claim.id, claim.uid) for claim in _unbound(app, resource))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding a workload whose pods do not come to run."""
     for resource, nodes in _workloads(app):
-        trouble = next((t for t in troubles(app, resource, nodes) if t.cause), None)
+        claims = (node for claim in _unbound(app, resource) if (node := app.node(claim.id)) is not None)
+        trouble = next((t for t in troubles(app, resource, (*nodes, *claims)) if t.cause), None)
         if trouble is None:
             continue
         if trouble.failed or resource.health.status == "Degraded" or overdue(app, trouble.since, options.span):
@@ -63,18 +65,24 @@ def _workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
 _NEVER_PLACED = ("cannot be scheduled", "cannot be created")
 
 
+def _unbound(app: App, resource: Resource) -> Iterator[Resource]:
+    """Claims of the application that the workload's pods mount and that are not bound."""
+    obj = resource.live or resource.desired
+    mounted = {dig(v, "persistentVolumeClaim", "claimName") for v in items(get(obj, pod_spec(obj), None), "volumes")}
+    for claim in app.of_kind("PersistentVolumeClaim", ""):
+        if claim.name in mounted and claim.namespace == resource.namespace and claim.health.status == "Progressing":
+            yield claim
+
+
 def _waiting_claims(app: App, resource: Resource, trouble: Trouble) -> Iterator[Resource]:
-    """Managed claims that wait for these pods, as those of a WaitForFirstConsumer class do until a pod is placed.
+    """Claims that wait for these pods, as those of a WaitForFirstConsumer class do until a pod is placed.
 
     A claim that waits for anything else stops the scheduler before any other filter (volumebinding, PreFilter).
     """
-    obj = resource.live or resource.desired
-    mounted = {dig(v, "persistentVolumeClaim", "claimName") for v in items(get(obj, pod_spec(obj), None), "volumes")}
-    for claim in app.of_kind("PersistentVolumeClaim", "") if trouble.verb in _NEVER_PLACED else ():
-        refused = any(e.type == "Warning" for e in app.events(claim.id, claim.uid) or ())
-        used = claim.name in mounted and claim.namespace == resource.namespace
-        if used and claim.health.status == "Progressing" and trouble.cause != "volume" and not refused:
-            yield claim
+    if trouble.verb in _NEVER_PLACED and trouble.cause != "volume":
+        for claim in _unbound(app, resource):
+            if not any(e.type == "Warning" for e in app.events(claim.id, claim.uid) or ()):
+                yield claim
 
 
 def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Trouble) -> Finding:

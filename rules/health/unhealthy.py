@@ -157,7 +157,7 @@ def _reason(app: App, resource: Resource, told_of_pods: tuple[Trouble, ...]) -> 
     """(reason, evidence): the pods' trouble first, then a failed condition, a Warning Event, Argo CD's own words."""
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
-    candidates = [f"{t.node.id}: {t.text}" for t in told_of_pods]
+    candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in told_of_pods]
     candidates += [_of_condition(c) for c in items(resource.live, "status", "conditions") if _speaks(c)]
     candidates += [_of_event(e) for e in events or () if e.type == "Warning"]
     lines += [excerpt(c, 400) for c in candidates[:6]]
