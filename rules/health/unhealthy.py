@@ -100,11 +100,12 @@ def _awaits_a_run(app: App, resource: Resource) -> bool:
 def _last_step(app: App, resource: Resource) -> datetime | None:
     """When it last got on: its own times, or a pod that was made for it, so that a long rolling update is no standstill.
 
-    An application that became Progressing a moment ago has no object that is so for long: a pod lost its readiness.
+    No time of a workload tells that a pod has lost its readiness; when the application became Progressing does.
     """
-    pods = (node.created_at for node in app.descendants(resource.uid) if node.id.kind == "Pod")
-    since = parse_time(dig(app.status, "health", "lastTransitionTime")) if app.health.status == "Progressing" else None
-    return max((t for t in (waiting_since(resource), since, *pods) if t is not None), default=None)
+    times = [node.created_at for node in app.descendants(resource.uid) if node.id.kind == "Pod"]
+    if resource.group == "apps" and app.health.status == "Progressing":
+        times.append(parse_time(dig(app.status, "health", "lastTransitionTime")))
+    return max((t for t in (waiting_since(resource), *times) if t is not None), default=None)
 
 
 def _any_object_is(app: App, status: str) -> bool:
