@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cache
 
-from argolint import App, Edit, Fix, Node, Object, Resource, ResourceId, Want
+from argolint import App, Edit, Event, Fix, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import dump, load
 from argolint.values import containers, dig, excerpt, get, items, mapping, maps
 
@@ -141,7 +141,9 @@ def _claim(app: App, node: Node) -> Trouble | None:
 def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     if node.id.kind == "PersistentVolumeClaim":
         return _claim(app, node)
-    events = [e for e in app.events(node.id, node.uid) or () if e.type != "Normal"]
+    if status_reason(node) == "Terminating":
+        return None  # it is on its way out, whatever kept it from running
+    events = _of_now(app.events(node.id, node.uid) or (), degraded=degraded)
     newest = next((e for e in events if e.reason == "FailedScheduling"), None)
     if newest is not None and status_reason(node) in ("", "Pending", "SchedulingGated"):
         cause, text = scheduling(newest.message, _workload(app, node))
@@ -156,15 +158,31 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
             return Trouble(cause, verb, excerpt(_sharpest(told, cause) or said or text), node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
+        got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
+        last = f"the last Event is {got_on.reason}: {excerpt(got_on.message)}" if got_on else "no Event tells why"
+        since = got_on.last if got_on and got_on.last else node.created_at
         return Trouble(
-            "unknown",
-            "do not start",
-            f"status {status_reason(node)}, and no Event tells why",
-            node,
-            node.created_at,
-            failed=False,
+            "unknown", "do not start", f"status {status_reason(node)}, and {last}", node, since, failed=False
         )
     return None
+
+
+_STARTING = ("Pulling", "Pulled", "Created", "Started")
+_OVERCOME_BY = {
+    "FailedCreate": ("SuccessfulCreate",),
+    **dict.fromkeys(("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"), _STARTING),
+}
+"""Events that tell that what a Warning complained of is over, if they are newer."""
+
+
+def _of_now(events: Sequence[Event], *, degraded: bool) -> list[Event]:
+    """The Warnings that no newer Event has overcome; all of them while the object's own health still speaks of failure."""
+
+    def over(event: Event) -> bool:
+        better = (e.last for e in events if e.reason in _OVERCOME_BY.get(event.reason, ()))
+        return any(event.last and last and last > event.last for last in better)
+
+    return [e for e in events if e.type != "Normal" and (degraded or not over(e))]
 
 
 def _workload(app: App, node: Node) -> Object | None:
