@@ -57,11 +57,11 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 
 def _failed_the_sync(app: App, hpa: Resource) -> bool:
     """True when the last operation ended since the autoscaler turned Degraded; no metric that comes late undoes that."""
-    results = app.operation.results if app.operation and app.operation.failed else ()
-    named = [
-        r for r in results if (r.get("kind"), r.get("namespace"), r.get("name")) == (hpa.kind, hpa.namespace, hpa.name)
-    ]
-    return any(r.get("hookPhase") == "Failed" for r in named)
+    operation = app.operation
+    degraded = operation.turned_degraded if operation is not None and operation.failed else ()
+    return any(
+        (r.get("kind"), r.get("namespace"), r.get("name")) == (hpa.kind, hpa.namespace, hpa.name) for r in degraded
+    )
 
 
 def _conditions(hpa: Resource) -> tuple[Object, ...]:
