@@ -1,7 +1,7 @@
 """What a check costs, as ratios of one run on one machine: `python bench/check.py [APPS]`.
 
     check   a check as users run it, against decoding every answer and every state once with orjson: four of ten applications
-            are read, since they drift or hold an autoscaler or a disruption budget
+            are read, since they drift or hold an autoscaler, a disruption budget or a CronJob
     deep    a check that reads every application, against the same
     memory  growth of the peak from APPS to 5 x APPS, of it the list answer and the facts kept: the fleet as the list tells it,
             and the results

@@ -25,7 +25,7 @@ KINDS = (
     ("policy", "v1", "PodDisruptionBudget"),
     ("batch", "v1", "CronJob"),
 )
-DELICATE = ("HorizontalPodAutoscaler", "PodDisruptionBudget")
+DELICATE = ("HorizontalPodAutoscaler", "PodDisruptionBudget", "CronJob")
 """Kinds for which an application is read although it is Synced and Healthy; a quarter of the templates have them."""
 CHECKED = ("Deployment", "Service", *DELICATE)
 """Kinds that Argo CD has a health check for."""
