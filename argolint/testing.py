@@ -17,6 +17,7 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
         predicted: {...}
         health: {status: Degraded, message: ...}
         status: OutOfSync                                # left out: from the comparison
+        hook: true                                       # a hook that its last run left on the cluster; `live` only
       nodes: [{kind: Pod, name: web-1, uid: u1, parentRefs: [...], health: {...}}]   # more of the resource tree
       events: {Pod/web-1: [{type: Warning, reason: ..., message: ..., lastTimestamp: ...}]}   # Application/<name>: its own
       manifests: [{...}]                                 # plain render
@@ -236,13 +237,11 @@ class FixtureTransport:
                 "kind": m["kind"],
                 "namespace": m.get("namespace", ""),
                 "name": m["name"],
-                "status": r.get("status")
-                or ("OutOfSync" if m.get("modified") or "null" in (m["liveState"], m["targetState"]) else "Synced"),
-                **({"requiresPruning": True} if m["targetState"] == "null" else {}),
+                **_listed(r, m),
             }
             for r, m in managed
         ]
-        out = any(r["status"] == "OutOfSync" for r in resources)
+        out = any(r.get("status") == "OutOfSync" for r in resources)
         status = _over(
             {
                 "sync": {
@@ -283,6 +282,7 @@ class FixtureTransport:
             "name": metadata["name"],
             **{key: json.dumps(value, default=str) for key, value in states.items()},
             **({"modified": True} if modified else {}),
+            **({"hook": True} if r.get("hook") else {}),
         }
 
     def _tree(self, app: Mapping[str, Json]) -> list[Json]:
@@ -316,6 +316,17 @@ class FixtureTransport:
             if same and obj.get("cluster", cluster) == cluster:
                 return obj
         raise NotRecorded(f"the fixture has no live {query['kind']} {query['resourceName']}")
+
+
+def _listed(r: Mapping[str, Json], managed: Mapping[str, Json]) -> dict[str, Json]:
+    """What the list says of an object's sync: nothing about hooks (controller/state.go)."""
+    if r.get("hook"):
+        return {"hook": True}
+    differs = managed.get("modified") or "null" in (managed["liveState"], managed["targetState"])
+    return {
+        "status": r.get("status") or ("OutOfSync" if differs else "Synced"),
+        **({"requiresPruning": True} if managed["targetState"] == "null" else {}),
+    }
 
 
 def _any(r: Mapping[str, Json]) -> Object:
