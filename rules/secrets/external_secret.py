@@ -19,6 +19,7 @@ from argolint.values import (
     get,
     items,
     join_pointer,
+    mapping,
     parse_duration,
     parse_time,
     split_pointer,
@@ -61,6 +62,48 @@ def created_by_cluster(app: App) -> Iterator[Resource]:
                 uid=node.uid,
                 created_at=node.created_at,
             )
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An ExternalSecret as somebody writes it: an object of its own, or the template in a ClusterExternalSecret.
+
+    `manifest` reads like an ExternalSecret in both cases; its pointers and edits must be turned into those of `resource`.
+    """
+
+    resource: Resource
+    manifest: Object
+    base: str = "/spec"
+
+    def pointer(self, pointer: str) -> str:
+        """Where a field of `manifest` below /spec lies in `resource`."""
+        return self.base + pointer.removeprefix("/spec")
+
+    def set(self, pointer: str, value: Json) -> list[dict[str, Json]]:
+        """RFC 6902 operations on `resource` that set a field of `manifest`."""
+        return set_field(self.resource.any, self.pointer(pointer), value)
+
+    @property
+    def copies(self) -> int:
+        """The namespaces that hold it: those that a ClusterExternalSecret reports, at least one."""
+        return max(1, len(items(self.resource.live, "status", "provisionedNamespaces"))) if self.base != "/spec" else 1
+
+
+def declared(app: App) -> Iterator[Declared]:
+    """Every ExternalSecret that the application's objects spell out, the templates of ClusterExternalSecrets included."""
+    for resource in external_secrets(app):
+        if resource.any:
+            yield Declared(resource, resource.any)
+    for resource in app.of_kind("ClusterExternalSecret", GROUP):
+        spec = spec_of(resource.any)
+        manifest = {
+            "apiVersion": resource.any.get("apiVersion"),
+            "kind": "ExternalSecret",
+            "metadata": {"name": spec.get("externalSecretName") or resource.name},
+            "spec": mapping(spec, "externalSecretSpec"),
+        }
+        if manifest["spec"]:
+            yield Declared(resource, manifest, "/spec/externalSecretSpec")
 
 
 def spec_of(obj: Object | None) -> Object:
@@ -162,6 +205,30 @@ def generator_refs(obj: Object | None) -> tuple[tuple[str, str, str], ...]:
             pointer = f"/spec/dataFrom/{index}/sourceRef/generatorRef"
             found.append((str(ref.get("kind") or ""), str(ref.get("name") or ""), pointer))
     return tuple(found)
+
+
+def generated_only(obj: Object | None) -> bool:
+    """True when every value comes from a generator and none from a provider."""
+    sources = len(items(obj, "spec", "data")) + len(items(obj, "spec", "dataFrom"))
+    return bool(sources) and sources == len(generator_refs(obj))
+
+
+def keeps_first_value(obj: Object | None) -> bool:
+    """`target.immutable`: the operator leaves the data of a Secret that exists alone (in all versions, in different ways)."""
+    return target_of(obj).get("immutable") is True
+
+
+def written_keys(obj: Object | None) -> frozenset[str]:
+    """The Secret's keys as far as the manifest names them; what `find`, `extract` and `templateFrom` add stays unknown.
+
+    A template with content writes its own keys in place of the fetched ones, unless it merges (ApplyTemplate).
+    """
+    template = mapping(target_of(obj), "template")
+    rendered = frozenset(mapping(template, "data"))
+    if (rendered or template.get("templateFrom")) and template.get("mergePolicy") != "Merge":
+        return rendered
+    fetched = (dig(entry, "secretKey") for entry in items(obj, "spec", "data"))
+    return rendered | {str(key) for key in fetched if key}
 
 
 def remote_key(obj: Object | None, field: str, index: int) -> str:

@@ -1,6 +1,7 @@
 """A lost key deletes data
 
-What it finds: `deletionPolicy: Delete` or `Merge` on an ExternalSecret or the template of a ClusterExternalSecret.
+What it finds: `deletionPolicy: Delete` or `Merge` on an ExternalSecret or the template of a ClusterExternalSecret that reads a
+provider.
 
 Why it hurts: the operator cannot tell a key that was deleted from one that was mistyped, moved or hidden by a prefix. With
 Delete it then removes the whole Secret, with Merge the keys; the ExternalSecret stays Ready=True and Argo CD shows Healthy.
@@ -18,38 +19,28 @@ Sources: external-secrets docs/guides/ownership-deletion-policy.md, docs/introdu
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
-from argolint.values import mapping
 
 from . import external_secret as es
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each object whose Secret can lose data that way."""
-    for kind, base in (("ExternalSecret", "/spec"), ("ClusterExternalSecret", "/spec/externalSecretSpec")):
-        for resource in app.of_kind(kind, es.GROUP):
-            spec = es.spec_of(resource.any)
-            target = mapping(spec if base == "/spec" else spec.get("externalSecretSpec"), "target")
-            policy = target.get("deletionPolicy")
-            if policy not in ("Delete", "Merge"):
-                continue
-            name = str(target.get("name") or spec.get("externalSecretName") or resource.name)
-            lost = f'the Secret "{name}"' if policy == "Delete" else f'its data from the Secret "{name}"'
-            users = es.users_of(app, resource.namespace, name) if kind == "ExternalSecret" else ()
-            need = f", which {users[0].id} needs" if users else ""
-            edit = Edit("json-patch", es.set_field(resource.any, f"{base}/target/deletionPolicy", "Retain"))
-            yield Finding(
-                message=f"{resource.id} has deletionPolicy {policy}: a key that is deleted or mistyped at the provider removes {lost}{need}.",
-                at=Location(app.ref, resource.id, f"{base}/target/deletionPolicy"),
-                fixes=(
-                    Fix(
-                        "Retain the Secret, so that a lost key is an error",
-                        "manifest",
-                        str(resource.id),
-                        edit,
-                        safe=True,
-                    ),
-                ),
-            )
+    """One finding for each object whose Secret can lose data that way; a generator has no key to lose."""
+    for found in es.declared(app):
+        resource, policy = found.resource, es.deletion_policy(found.manifest)
+        if policy not in ("Delete", "Merge") or es.generated_only(found.manifest):
+            continue
+        target, place = es.target_text(found.manifest), found.pointer("/spec/target/deletionPolicy")
+        lost = f"the {target}" if policy == "Delete" else f"its data from the {target}"
+        users = es.users_of(app, resource.namespace, es.target_name(found.manifest))
+        need = f", which {users[0].id} needs" if users else ""
+        edit = Edit("json-patch", found.set("/spec/target/deletionPolicy", "Retain"))
+        yield Finding(
+            message=f"{resource.id} has deletionPolicy {policy}: a key that is deleted or mistyped at the provider removes {lost}{need}.",
+            at=Location(app.ref, resource.id, place),
+            fixes=(
+                Fix("Retain the Secret, so that a lost key is an error", "manifest", str(resource.id), edit, safe=True),
+            ),
+        )
 
 
 RULE = Rule(

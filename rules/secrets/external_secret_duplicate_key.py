@@ -1,9 +1,11 @@
 """One secretKey twice in one ExternalSecret
 
-What it finds: two entries of `spec.data` with the same `secretKey`.
+What it finds: two entries of `spec.data` with the same `secretKey`, also in the template of a ClusterExternalSecret.
 
 Why it hurts: the later entry overwrites the earlier one in silence, so the Secret holds another value than a reader of the
 manifest expects. The admission webhook of newer operators refuses it (`duplicate secretKey found`), which then fails the sync.
+With `deletionPolicy: Delete` or `Merge` it is allowed, since an entry whose key is gone is passed over and the earlier one then
+counts: worth knowing, and perhaps meant.
 
 How to fix: give each entry its own key, or remove the one that is not meant.
 
@@ -17,7 +19,7 @@ Sources: external-secrets apis/externalsecrets/v1/externalsecret_validator.go.
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 from argolint.values import dig, items, mapping
 
 from . import external_secret as es
@@ -25,30 +27,38 @@ from . import external_secret as es
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each entry that overwrites an earlier one."""
-    for resource in es.external_secrets(app):
+    for found in es.declared(app):
         first: dict[str, int] = {}
-        for index, entry in enumerate(items(resource.any, "spec", "data")):
+        spare = es.deletion_policy(found.manifest) != "Retain"
+        for index, entry in enumerate(items(found.manifest, "spec", "data")):
             key = str(dig(entry, "secretKey") or "")
             if key not in first:
                 first[key] = index
                 continue
+            earlier = first[key]
+            outcome = (
+                f"the value of entry {earlier} counts only while the provider lacks that of entry {index}"
+                if spare
+                else f"the value of entry {earlier} is overwritten"
+            )
             yield Finding(
-                message=f'{resource.id} lists secretKey "{key}" twice (entries {first[key]} and {index}): the value of entry '
-                f"{first[key]} is overwritten.",
-                at=Location(app.ref, resource.id, f"/spec/data/{index}/secretKey"),
-                fixes=tuple(_fixes(resource, key, first[key], index)),
+                message=f'{found.resource.id} lists secretKey "{key}" twice (entries {earlier} and {index}): {outcome}.',
+                at=Location(app.ref, found.resource.id, found.pointer(f"/spec/data/{index}/secretKey")),
+                severity="info" if spare else None,
+                fixes=tuple(_fixes(found, earlier, index)),
             )
 
 
-def _fixes(resource: Resource, key: str, first: int, index: int) -> Iterator[Fix]:
-    where = f"ExternalSecret {resource.namespace}/{resource.name}"
-    entries = items(resource.any, "spec", "data")
-    remote = mapping(entries[index], "remoteRef")
+def _fixes(found: es.Declared, first: int, index: int) -> Iterator[Fix]:
+    where = str(found.resource.id)
+    entries = items(found.manifest, "spec", "data")
+    key, remote = str(dig(entries[index], "secretKey") or ""), mapping(entries[index], "remoteRef")
     told = str(remote.get("property") or str(remote.get("key") or "").rpartition("/")[2])
     separator = "_" if "_" in key else "-"
     name = re.sub(r"[^A-Za-z0-9.]+", separator, told).strip(separator)
     if name and name not in {str(dig(e, "secretKey")) for e in entries}:
-        edit = Edit("json-patch", [{"op": "replace", "path": f"/spec/data/{index}/secretKey", "value": name}])
+        place = found.pointer(f"/spec/data/{index}/secretKey")
+        edit = Edit("json-patch", [{"op": "replace", "path": place, "value": name}])
         yield Fix(
             f'Call the later entry "{name}"',
             "manifest",
@@ -56,8 +66,10 @@ def _fixes(resource: Resource, key: str, first: int, index: int) -> Iterator[Fix
             edit,
             "workloads that read the overwritten value get the first one again",
         )
-    edit = Edit("json-patch", [{"op": "remove", "path": f"/spec/data/{first}"}])
-    yield Fix("Remove the entry that is overwritten", "manifest", where, edit, safe=True)
+    edit = Edit("json-patch", [{"op": "remove", "path": found.pointer(f"/spec/data/{first}")}])
+    spare = es.deletion_policy(found.manifest) != "Retain"
+    caveat = "no value is left when the provider loses the later one" if spare else ""
+    yield Fix("Remove the entry that is overwritten", "manifest", where, edit, caveat, safe=not spare)
 
 
 RULE = Rule(

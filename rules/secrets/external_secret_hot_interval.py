@@ -1,7 +1,7 @@
 """An ExternalSecret refreshes very often
 
-What it finds: a `refreshInterval` under five minutes, with the calls a month that it makes, what they cost and the provider's
-quota, against the same at one hour.
+What it finds: a `refreshInterval` under five minutes (also in the template of a ClusterExternalSecret, where it counts for each
+namespace), with the calls a month that it makes, what they cost and the provider's quota, against the same at one hour.
 
 Why it hurts: each refresh calls the provider for every key (Vault: a login and a revoke besides), whether anything changed or
 not. That costs money, eats the quota that all clusters share, and keeps the operator busy.
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule, Want
 
 from . import external_secret as es
 from . import stores
@@ -35,37 +35,43 @@ class Options:
     below_minutes: int = 5
 
 
-def _hot(app: App, options: Options) -> Iterator[Resource]:
-    for resource in es.external_secrets(app):
-        every = es.interval(resource.any)
-        periodic = es.refresh_policy(resource.any) == "Periodic"
-        if resource.any and periodic and timedelta() < every < timedelta(minutes=options.below_minutes):
-            yield resource
+def _hot(app: App, options: Options) -> Iterator[es.Declared]:
+    for found in es.declared(app):
+        every = es.interval(found.manifest)
+        periodic = es.refresh_policy(found.manifest) == "Periodic"
+        if periodic and timedelta() < every < timedelta(minutes=options.below_minutes):
+            yield found
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     """The stores of hot ExternalSecrets, where another application manages them: they name the provider."""
-    for resource in _hot(app, options):
-        yield from stores.wants_of(app, fleet, resource.any, resource.namespace)
+    for found in _hot(app, options):
+        yield from stores.wants_of(app, fleet, found.manifest, found.resource.namespace)
 
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding for each ExternalSecret that refreshes more often than the option allows."""
-    for resource in _hot(app, options):
-        cost = cost_of(app, fleet, resource)
-        calls = calls_per_refresh(resource.any, cost)
-        now, hourly = a_month(calls, es.interval(resource.any)), a_month(calls, es.ONE_HOUR)
+    for found in _hot(app, options):
+        resource, manifest = found.resource, found.manifest
+        cost = cost_of(app, fleet, manifest, resource.namespace)
+        each = calls_per_refresh(manifest, cost)
+        calls = each * found.copies
+        now, hourly = a_month(calls, es.interval(manifest)), a_month(calls, es.ONE_HOUR)
         yield Finding(
-            message=f"{resource.id} refreshes every {es.spec_of(resource.any).get('refreshInterval')}: about {now:,} calls a "
+            message=f"{resource.id} refreshes every {es.spec_of(manifest).get('refreshInterval')}: about {now:,} calls a "
             f"month to {cost['title']}{price(now, cost)}, where 1h would make {hourly:,}.",
-            at=Location(app.ref, resource.id, "/spec/refreshInterval"),
-            evidence=(f"{calls} calls a refresh", *load_of_store(app, fleet, resource)),
+            at=Location(app.ref, resource.id, found.pointer("/spec/refreshInterval")),
+            evidence=(
+                f"{each} calls a refresh",
+                *((f"in {found.copies} namespaces",) if found.copies > 1 else ()),
+                *load_of_store(app, fleet, manifest, resource.namespace),
+            ),
             fixes=(
                 Fix(
                     f"Refresh every hour: {hourly:,} calls a month",
                     "manifest",
-                    f"ExternalSecret {resource.namespace}/{resource.name}",
-                    Edit("json-patch", es.set_field(resource.any, "/spec/refreshInterval", "1h0m0s")),
+                    str(resource.id),
+                    Edit("json-patch", found.set("/spec/refreshInterval", "1h0m0s")),
                     "a rotation arrives up to an hour later; force a sync when it was done on purpose",
                     safe=True,
                 ),

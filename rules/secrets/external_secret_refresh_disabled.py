@@ -1,7 +1,7 @@
 """An ExternalSecret is never refreshed
 
-What it finds: a `refreshInterval` of zero or less with the periodic policy. (With `CreatedOnce`, `OnChange` or a generator as the
-only source that is a choice, and no finding.)
+What it finds: a `refreshInterval` of zero or less with the periodic policy. (With `CreatedOnce`, `OnChange`, an immutable target
+or a generator as the only source that is a choice, and no finding.)
 
 Why it hurts: the value is fetched once. A rotation at the provider never arrives, and since v0.11 neither an edit of the
 ExternalSecret nor the annotation `force-sync` fetches again; Argo CD's refresh action is disabled.
@@ -20,33 +20,30 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
-from argolint.values import items
 
 from . import external_secret as es
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ExternalSecret that fetches once although it is periodic."""
-    for resource in es.external_secrets(app):
-        manifest = resource.any
-        if not manifest or es.interval(manifest) > timedelta() or es.refresh_policy(manifest) != "Periodic":
+    for found in es.declared(app):
+        resource, manifest = found.resource, found.manifest
+        if es.interval(manifest) > timedelta() or es.refresh_policy(manifest) != "Periodic":
             continue
-        sources = len(items(manifest, "spec", "data")) + len(items(manifest, "spec", "dataFrom"))
-        if sources and sources == len(es.generator_refs(manifest)):
+        if es.generated_only(manifest) or es.keeps_first_value(manifest):
             continue
-        where = f"ExternalSecret {resource.namespace}/{resource.name}"
-        hourly = Edit("json-patch", es.set_field(manifest, "/spec/refreshInterval", "1h0m0s"))
-        on_change = Edit("json-patch", es.set_field(manifest, "/spec/refreshPolicy", "OnChange"))
+        hourly = Edit("json-patch", found.set("/spec/refreshInterval", "1h0m0s"))
+        on_change = Edit("json-patch", found.set("/spec/refreshPolicy", "OnChange"))
         yield Finding(
             message=f'{resource.id} has refreshInterval "{es.spec_of(manifest).get("refreshInterval")}": its '
             f"{es.target_text(manifest)} keeps the first value for ever, and force-sync does nothing.",
-            at=Location(app.ref, resource.id, "/spec/refreshInterval"),
+            at=Location(app.ref, resource.id, found.pointer("/spec/refreshInterval")),
             fixes=(
-                Fix("Refresh every hour", "manifest", where, hourly, "one call a key and hour"),
+                Fix("Refresh every hour", "manifest", str(resource.id), hourly, "one call a key and hour"),
                 Fix(
                     "Say that it changes with the manifest only, and let force-sync work",
                     "manifest",
-                    where,
+                    str(resource.id),
                     on_change,
                     "refreshPolicy needs External Secrets v0.16.0 or later",
                 ),

@@ -129,7 +129,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         at=Location(app.ref, resource.id, _pointer(resource, found)),
         cause=found.cause,
         confidence="proven" if found.certain else "likely",
-        evidence=(*found.evidence, *(load_of_store(app, fleet, resource) if found.cause == "throttled" else ())),
+        evidence=(
+            *found.evidence,
+            *(load_of_store(app, fleet, resource.any, resource.namespace) if found.cause == "throttled" else ()),
+        ),
         fixes=_in_template(
             app,
             resource,

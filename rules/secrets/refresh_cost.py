@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Fleet, Object, Resource
+from argolint import App, Fleet, Object
 from argolint.knowledge import load
 from argolint.values import dig, items, mapping
 
@@ -18,11 +18,11 @@ from . import stores
 MONTH = timedelta(days=30)
 
 
-def cost_of(app: App, fleet: Fleet, resource: Resource) -> Object:
+def cost_of(app: App, fleet: Fleet, obj: Object, namespace: str) -> Object:
     """The entry of providers.yaml for the first store that the ExternalSecret reads; `other` when the store is not shown."""
     table: dict[str, Object] = load(__package__, "providers.yaml")
-    for ref in es.store_refs(resource.any):
-        store = stores.find(app, fleet, ref, resource.namespace)
+    for ref in es.store_refs(obj):
+        store = stores.find(app, fleet, ref, namespace)
         service = dig(store.resource.any if store.resource else None, "spec", "provider", "aws", "service")
         name = f"{store.provider}/{service}" if service else store.provider
         return table.get(name) or {**table["other"], **({"title": store.provider} if store.provider else {})}
@@ -49,10 +49,10 @@ def price(calls: int, cost: Object) -> str:
     return f" (${calls * cost['usd_per_10k'] / 10_000:,.2f})" if cost.get("usd_per_10k") else ""
 
 
-def load_of_store(app: App, fleet: Fleet, resource: Resource) -> Iterator[str]:
+def load_of_store(app: App, fleet: Fleet, obj: Object, namespace: str) -> Iterator[str]:
     """What all ExternalSecrets of the application that read the same store make together, and the provider's quota."""
-    cost = cost_of(app, fleet, resource)
-    first = next(iter(es.store_refs(resource.any)), None)
+    cost = cost_of(app, fleet, obj, namespace)
+    first = next(iter(es.store_refs(obj)), None)
     sharing = [
         r
         for r in es.external_secrets(app)
