@@ -23,7 +23,6 @@ from typing import Any
 from msgspec import to_builtins
 
 from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Related, ResourceId, Rule
-from argolint.values import dig, items
 
 from . import external_secret as es
 
@@ -37,14 +36,13 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         secret = es.target_name(manifest)
         if not manifest or policy == "None" or not secret or resource.extra:
             continue
-        keys = sorted(str(dig(e, "secretKey")) for e in items(manifest, "spec", "data") if dig(e, "secretKey"))
         rename = es.set_field(manifest, "/spec/target/name", resource.name)
         failed = es.ready(resource.live).get("status") == "False"
         modern = str(manifest.get("apiVersion")) == f"{es.GROUP}/v1"
         data = {
             "id": to_builtins(resource.id),
             "policy": policy,
-            "keys": keys,
+            "keys": sorted(es.written_keys(manifest)),
             "rename": rename,
             "failed": failed,
             "v1": modern,
