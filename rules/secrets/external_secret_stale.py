@@ -2,7 +2,7 @@
 
 What it finds: a periodic ExternalSecret that is Ready=True although its last successful sync is older than twice the refresh
 interval plus ten minutes. The age is measured at the moment Argo CD last compared the application, so that a server which
-ignores status updates raises no alarm.
+ignores status updates raises no alarm. An immutable target keeps its first value whatever the operator does, and is no finding.
 
 Why it hurts: Argo CD shows Healthy, the condition says `secret synced`, and the Secret keeps a value that the provider may have
 rotated long ago. A skipped reconcile does not touch the condition, so nothing turns red.
@@ -21,11 +21,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, managed_fields
 from argolint.values import age_text, dig, parse_time
 
 from . import external_secret as es
 from .operator_version import version_of
+
+ANSWERED = timedelta(minutes=2)
+"""An operator that runs answers an edit of the interval within this time."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,14 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             es.ready(live).get("status") != "True"
             or es.refresh_policy(live) != "Periodic"
             or es.deleting(resource)
+            or es.keeps_first_value(live)
             or every <= timedelta()
             or es.spec_of(live).get("syncWindows")
             or last is None
         ):
             continue
         age = es.seen_at(app) - last
-        if age <= options.intervals * every + timedelta(minutes=options.grace_minutes):
+        if age <= options.intervals * every + timedelta(minutes=options.grace_minutes) or _just_edited(app, resource):
             continue
         wanted = es.spec_of(live).get("refreshInterval") or "1h"
         broken = version.at_least("v2.0.1") and version.at_least("v2.2.0") is False
@@ -97,6 +101,12 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _just_edited(app: App, resource: Resource) -> bool:
+    """The interval may have been longer until a moment ago."""
+    writer = managed_fields.writer(resource.live or {}, "/spec/refreshInterval")
+    return writer is not None and writer.time is not None and es.seen_at(app) - writer.time < ANSWERED
 
 
 RULE = Rule(
