@@ -1,12 +1,14 @@
 """A generated Secret looks like one that Argo CD must prune
 
 What it finds: with label tracking, an ExternalSecret that makes a Secret without owner reference (creationPolicy Orphan, Merge or
-CreateOrMerge) and without `target.template`: all its labels, Argo CD's instance label among them, are copied to the Secret.
+CreateOrMerge) that carries Argo CD's instance label: without `target.template` all labels of the ExternalSecret are copied to the
+Secret; with one, the template may spell the label itself, as common labels of Helm charts do. A Secret that the application
+renders too, or that is handed `Prune=false`, is safe.
 
 Why it hurts: the Secret carries the application's label and is not in Git, so the application is OutOfSync and a sync with
 pruning deletes it under the workloads. Merging into another application's Secret overwrites that one's label.
 
-How to fix: give the template empty metadata; then nothing is copied. Or use annotation tracking (the default since Argo CD 3.0),
+How to fix: give the template empty metadata, or leave the label out of it; then nothing is copied. Or use annotation tracking (the default since Argo CD 3.0),
 where a copied tracking id that names another object is ignored.
 
 Example:
@@ -16,12 +18,14 @@ Example:
 Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller_template.go; issues 68 and 1885; Argo CD controller/state.go.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
-from argolint.values import labels_of
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint.values import annotations_of, join_pointer, labels_of
 
 from . import external_secret as es
+
+SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -34,28 +38,51 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         reason = str(es.ready(resource.live).get("reason") or "")
         if not manifest or policy not in ("Orphan", "Merge", "CreateOrMerge") or not name or reason.endswith("Missing"):
             continue
-        carried = {**labels_of(resource.desired), **labels_of(resource.live)}
-        if "template" not in es.target_of(manifest) and fleet.label_key in carried:
-            yield _finding(app, fleet, resource, policy, name)
+        secret = app.find("", "Secret", resource.namespace, name)
+        extra = secret if secret is not None and (secret.extra or secret.requires_pruning) else None
+        if secret is not None and extra is None:
+            continue  # the application renders the Secret: the label is right
+        labels, annotations = _handed_on(resource)
+        if _tracked(app, fleet, resource, labels) and "Prune=false" not in annotations.get(SYNC_OPTIONS, ""):
+            yield _finding(app, fleet, resource, policy, extra)
 
 
-def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, name: str) -> Finding:
-    secret = app.find("", "Secret", resource.namespace, name)
-    extra = secret if secret is not None and (secret.extra or secret.requires_pruning) else None
-    empty = {"engineVersion": "v2", "metadata": {"labels": {}, "annotations": {}}}
+def _template(manifest: Object) -> Object | None:
+    found = es.target_of(manifest).get("template")
+    return found if isinstance(found, Mapping) else None
+
+
+def _handed_on(resource: Resource) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Labels and annotations of the Secret: the template's, or without one all of the ExternalSecret's own (setMetadata)."""
+    template = _template(resource.any)
+    if template is not None:
+        return labels_of(template), annotations_of(template)
+    sides = (resource.desired, resource.live)
+    return (
+        {k: v for side in sides for k, v in labels_of(side).items()},
+        {k: v for side in sides for k, v in annotations_of(side).items()},
+    )
+
+
+def _tracked(app: App, fleet: Fleet, resource: Resource, labels: Mapping[str, str]) -> bool:
+    """Own labels hold what Argo CD set; a template's count when their text names an application of this cluster."""
+    value = labels.get(fleet.label_key)
+    if value is None or _template(resource.any) is None:
+        return value is not None
+    named = fleet.app_of_instance(value)
+    return value == app.instance or (named is not None and named.cluster == app.cluster)
+
+
+def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, extra: Resource | None) -> Finding:
+    templated = _template(resource.any) is not None
+    how = "its template gives it" if templated else "copies"
     return Finding(
-        message=f'{resource.id} makes the Secret "{name}" without an owner (creationPolicy {policy}) and copies the label '
-        f"{fleet.label_key} to it: Argo CD takes it for an extra object and {'prunes it' if app.prune else 'any sync with pruning deletes it'}.",
-        at=Location(app.ref, resource.id, "/spec/target"),
+        message=f'{resource.id} makes the Secret "{es.target_name(resource.any)}" without an owner (creationPolicy {policy}) and {how} the label '
+        f"{fleet.label_key}{'' if templated else ' to it'}: Argo CD takes it for an extra object and {'prunes it' if app.prune else 'any sync with pruning deletes it'}.",
+        at=Location(app.ref, resource.id, _place(fleet) if templated else "/spec/target"),
         evidence=("the Secret is already shown as to be pruned",) if extra else (),
         fixes=(
-            Fix(
-                "Copy no metadata to the Secret",
-                "manifest",
-                str(resource.id),
-                Edit("json-patch", es.set_field(resource.any, "/spec/target/template", empty)),
-                safe=True,
-            ),
+            _label_left_out(fleet, resource) if templated else _nothing_copied(resource),
             Fix(
                 "Track by annotation",
                 "argocd-settings",
@@ -66,6 +93,21 @@ def _finding(app: App, fleet: Fleet, resource: Resource, policy: str, name: str)
         ),
         explains=(Symptom.extra(extra.id),) if extra else (),
     )
+
+
+def _place(fleet: Fleet) -> str:
+    return join_pointer("spec", "target", "template", "metadata", "labels", fleet.label_key)
+
+
+def _label_left_out(fleet: Fleet, resource: Resource) -> Fix:
+    edit = Edit("json-patch", [{"op": "remove", "path": _place(fleet)}])
+    return Fix("Leave the label out of the template", "manifest", str(resource.id), edit, safe=True)
+
+
+def _nothing_copied(resource: Resource) -> Fix:
+    empty = {"engineVersion": "v2", "metadata": {"labels": {}, "annotations": {}}}
+    edit = Edit("json-patch", es.set_field(resource.any, "/spec/target/template", empty))
+    return Fix("Copy no metadata to the Secret", "manifest", str(resource.id), edit, safe=True)
 
 
 RULE = Rule(
