@@ -1,8 +1,7 @@
 """An ExternalSecret is Ready, and its Secret is not there
 
 What it finds: an ExternalSecret that is Ready=True while its Secret is absent, was deleted because the provider lost the key,
-holds nothing but old data (`secret retained due to DeletionPolicy=Retain`: the provider gave no key at all), or lacks keys that
-spec.data names.
+holds nothing but old data (`secret retained due to DeletionPolicy=Retain`: the provider gave no key at all), holds no key, or lacks keys that spec.data names.
 
 Why it hurts: Argo CD copies the condition and shows Healthy. The pods that need the Secret do not start, now or at their
 next restart, and nothing points here.
@@ -23,7 +22,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, ResourceKey, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
 from argolint.values import dig, items, mapping, parse_time
 
 from . import external_secret as es
@@ -55,7 +54,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
             continue
         yield Want("events", resource.id, resource.uid)
         secret = _secret(app, resource)
-        if secret is not None and _keys(resource):
+        if secret is not None and (_keys(resource) or _copied(resource)):
             yield Want("live", secret.id)
 
 
@@ -139,20 +138,8 @@ def _retained(app: App, resource: Resource) -> Finding:
     secret = es.target_name(resource.live)
     there = _secret(app, resource) is not None
     state = f'its Secret "{secret}" keeps old data' if there else f'there is no Secret "{secret}"'
-    field = "dataFrom" if items(resource.live, "spec", "dataFrom") else "data"
-    entry = next(iter(items(resource.live, "spec", field)), None)
-    inner = next((name for name in ("find", "extract", "remoteRef", "sourceRef") if dig(entry, name)), "")
-    fixes = (
-        Fix(
-            "Correct the key or the expression, or create the keys at the provider",
-            "manifest",
-            str(resource.id),
-            Edit("text", "The provider gave no key at all for spec.data and spec.dataFrom."),
-        ),
-    )
-    return _found(
-        app, resource, f"the provider gave no key at all: {state}", f"/spec/{field}/0/{inner}".rstrip("/"), fixes
-    )
+    fixes = (_right_key(resource),)
+    return _found(app, resource, f"the provider gave no key at all: {state}", _first_source(resource), fixes)
 
 
 def _absent(app: App, fleet: Fleet, resource: Resource) -> bool:
@@ -196,8 +183,34 @@ def _lost(app: App, resource: Resource) -> Finding:
     return _found(app, resource, what, "/spec/target/name", fixes, confidence=False)
 
 
+def _empty(app: App, resource: Resource) -> Finding:
+    what = f"its {es.target_text(resource.live)} holds no key: the provider gave none (deletionPolicy Merge hides that)"
+    return _found(app, resource, what, _first_source(resource), (_right_key(resource),))
+
+
+def _right_key(resource: Resource) -> Fix:
+    return Fix(
+        "Correct the key or the expression, or create the keys at the provider",
+        "manifest",
+        str(resource.id),
+        Edit("text", "The provider gave no key at all for spec.data and spec.dataFrom."),
+    )
+
+
+def _first_source(resource: Resource) -> str:
+    """Pointer of what is fetched first, or alone."""
+    field = "dataFrom" if items(resource.live, "spec", "dataFrom") else "data"
+    entry = next(iter(items(resource.live, "spec", field)), None)
+    inner = next((name for name in ("find", "extract", "remoteRef", "sourceRef") if dig(entry, name)), "")
+    return f"/spec/{field}/0/{inner}".rstrip("/")
+
+
 def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
     if not _may_drop(resource):
+        return
+    live = _live_secret(app, resource)
+    if live is not None and _copied(resource) and not _held(live) and not _keys(resource):
+        yield _empty(app, resource)
         return
     lacking = _lacking(app, resource)
     missing = lacking or _told(app, resource)
@@ -227,12 +240,27 @@ def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
 
 def _lacking(app: App, resource: Resource) -> dict[str, str]:
     """Keys of spec.data that the live Secret does not hold, with the pointers of their entries."""
-    secret = _secret(app, resource)
-    live = app.evidence.get(Want("live", secret.id)) if secret is not None else None
+    live = _live_secret(app, resource)
     if live is None:
         return {}
-    held = {*mapping(live, "data"), *mapping(live, "stringData")}
+    held = _held(live)
     return {key: pointer for key, pointer in _keys(resource).items() if key not in held}
+
+
+def _live_secret(app: App, resource: Resource) -> Object | None:
+    secret = _secret(app, resource)
+    found: Object | None = app.evidence.get(Want("live", secret.id)) if secret is not None else None
+    return found
+
+
+def _held(secret: Object) -> frozenset[str]:
+    return frozenset((*mapping(secret, "data"), *mapping(secret, "stringData")))
+
+
+def _copied(resource: Resource) -> bool:
+    """The Secret holds what was fetched as it came: no template writes keys of its own."""
+    template = mapping(resource.live, "spec", "target", "template")
+    return not template.get("data") and not template.get("templateFrom")
 
 
 def _told(app: App, resource: Resource) -> dict[str, str]:
