@@ -1,14 +1,17 @@
 """Store, ExternalSecret and workload block each other by sync waves
 
 What it finds: within one application, a store (or generator) in a later wave than an ExternalSecret that reads it, or an
-ExternalSecret in a later wave than a workload that cannot start without its Secret. Equal waves are fine.
+ExternalSecret in a later wave than a workload that cannot start without its Secret. Equal waves are fine. Also a PreSync hook
+(Helm: pre-install, pre-upgrade) that needs the Secret: it must complete before the ExternalSecret is applied at all. Hooks show in
+the rendered manifests (`--manifests`), or when the last run was left on the cluster.
 
 Why it hurts: Argo CD waits until a wave is healthy before it starts the next one, and a Degraded object fails the sync. So the
 ExternalSecret fails for want of a store that would come later, or the pods wait for a Secret that would come later: the first
 sync on a new cluster never ends, although the running one looks healthy.
 
 How to fix: wave of the store < wave of the ExternalSecret < wave of the workload, or no waves at all, and
-`syncPolicy.retry`. Waves order objects of one application only: across applications use the waves of an app of apps.
+`syncPolicy.retry`. Make such a hook a Sync hook in a later wave (an ExternalSecret that is a PreSync hook itself is deleted, with
+its Secret, before each sync). Waves order objects of one application only: across applications use the waves of an app of apps.
 
 Example:
 
@@ -17,15 +20,23 @@ Example:
 Sources: Argo CD gitops-engine/pkg/sync/sync_context.go, docs/user-guide/sync-waves.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
-from argolint.values import dig
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceId, Rule, Want
+from argolint.values import annotations_of, dig
 
 from . import external_secret as es
 
 BLOCKING = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "Pod")
 WAVE = "argocd.argoproj.io/sync-wave"
+HOOK = "argocd.argoproj.io/hook"
+HELM_BEFORE = frozenset(("pre-install", "pre-upgrade"))
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The plain render: hooks that were deleted after their run are not among the managed objects."""
+    if any(_makes_secret(resource) for resource in es.external_secrets(app)):
+        yield Want("manifests")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -37,20 +48,75 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for r in app.resources
         if r.kind in BLOCKING and r.desired and dig(r.desired, "spec", "replicas") != 0
     ]
+    hooks = dict(_early_hooks(app))
     for resource in es.external_secrets(app):
         if resource.desired is None:
             continue
         for source in _sources(app, resource):
             if es.wave(source) > es.wave(resource):
                 yield _finding(app, source, resource, "which reads it", "the store or generator")
-        if es.creation_policy(resource.desired) not in ("Owner", "Orphan"):
-            continue  # the Secret exists without it
+        if not _makes_secret(resource):
+            continue
         secret = es.target_name(resource.desired)
+        waiting = [
+            hook
+            for hook, manifest in hooks.items()
+            if hook.namespace == resource.namespace and secret in es.secrets_used_by(manifest)
+        ]
+        if waiting:
+            yield _before_the_sync(app, resource, waiting, secret)
         for workload, used in workloads:
             if workload.namespace == resource.namespace and secret in used and es.wave(resource) > es.wave(workload):
                 yield _finding(
                     app, resource, workload, f'which cannot start without its Secret "{secret}"', "the ExternalSecret"
                 )
+
+
+def _makes_secret(resource: Resource) -> bool:
+    """Other policies than these leave the making of the Secret to somebody else."""
+    return resource.desired is not None and es.creation_policy(resource.desired) in ("Owner", "Orphan")
+
+
+def _early_hooks(app: App) -> Iterator[tuple[ResourceId, Object]]:
+    """Hooks that must complete before the first object of the sync is applied, as left on the cluster or rendered."""
+    for r in app.resources:
+        if r.hook and r.kind in BLOCKING and _runs_before(r.live):
+            yield r.id, r.live or {}
+    for manifest in app.evidence.get(Want("manifests")) or ():
+        if manifest.get("kind") in BLOCKING and _runs_before(manifest):
+            group, _, version = str(manifest.get("apiVersion") or "").rpartition("/")
+            namespace = str(dig(manifest, "metadata", "namespace") or app.destination_namespace)
+            name = str(dig(manifest, "metadata", "name") or dig(manifest, "metadata", "generateName") or "")
+            yield ResourceId(group, str(manifest["kind"]), namespace, name, version, app.cluster), manifest
+
+
+def _runs_before(manifest: Object | None) -> bool:
+    """PreSync, or the Helm hooks that stand for it; Argo CD's own annotation wins (gitops-engine pkg/sync/hook)."""
+    annotations = annotations_of(manifest)
+    own = {each.strip() for each in annotations.get(HOOK, "").split(",") if each.strip()}
+    helm = {each.strip() for each in annotations.get("helm.sh/hook", "").split(",")}
+    return "PreSync" in own if own else bool(helm & HELM_BEFORE)
+
+
+def _before_the_sync(app: App, late: Resource, hooks: Sequence[ResourceId], secret: str) -> Finding:
+    first, more = hooks[0], f" (and {len(hooks) - 1} more)" if len(hooks) > 1 else ""
+    annotations = f'{HOOK}: Sync\n    {WAVE}: "{es.wave(late) + 1}"'
+    place = f"/metadata/annotations/{HOOK.replace('/', '~1')}"
+    return Finding(
+        message=f'{late.id} comes after the PreSync hook {first}{more}, which cannot start without its Secret "{secret}": a first sync never ends.',
+        at=Location(app.ref, late.id),
+        related=tuple(Related(app.ref, hook, place, "dependent") for hook in hooks),
+        fixes=(
+            Fix(
+                "Run the hook within the sync, after the ExternalSecret",
+                "manifest",
+                str(first),
+                Edit("yaml", f"metadata:\n  annotations:\n    {annotations}"),
+                "workloads that must wait for the hook need a later wave still",
+                resource=first,
+            ),
+        ),
+    )
 
 
 def _sources(app: App, resource: Resource) -> Iterator[Resource]:
@@ -82,5 +148,6 @@ RULE = Rule(
     severity="warning",
     doc=__doc__,
     check=check,
+    wants=wants,
     reads=es.holds_external_secrets,
 )
