@@ -45,12 +45,14 @@ def reads(app: App, fleet: Fleet) -> bool:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object of Kubernetes External Secrets that the application wants or still runs."""
     for resource in app.resources:
-        if resource.extra or not (resource.desired_known or resource.live_known):
+        if resource.extra or resource.requires_pruning:
             continue
-        if resource.group == es.KES_GROUP and resource.kind == "ExternalSecret":
-            yield _object(app, fleet, resource)
-        elif resource.kind == "CustomResourceDefinition" and resource.name == CRD:
+        if resource.kind == "CustomResourceDefinition" and resource.name == CRD:
             yield _part(app, resource, "installs the API of Kubernetes External Secrets, which is archived")
+        elif not (resource.desired_known or resource.live_known):
+            continue
+        elif resource.group == es.KES_GROUP and resource.kind == "ExternalSecret":
+            yield _object(app, fleet, resource)
         elif resource.mentions(IMAGE, "live" if resource.desired_state is None else "desired") and any(
             IMAGE in str(c.get("image") or "") for _, c in containers(resource.any)
         ):

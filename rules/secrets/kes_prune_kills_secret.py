@@ -1,7 +1,7 @@
 """Removing an old ExternalSecret deletes a Secret in use
 
 What it finds: an ExternalSecret of Kubernetes External Secrets that is no longer in the desired state, or is being deleted, while it
-still owns a live Secret. In the pull-request gate: a change that removes such an object.
+still owns a live Secret. One that `Prune=false` keeps is none. In the pull-request gate: a change that removes such an object.
 
 Why it hurts: Kubernetes deletes the Secret together with its owner. Workloads that read it fail at their next start, and a new
 ExternalSecret of the same name can fill it again only after it is gone.
@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, Rule, Symptom
 
+from ..ownership.handover import prunes  # noqa: TID252 - the package is installed under another name than its folder
 from . import external_secret as es
 
 
@@ -27,6 +28,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each old object on its way out that owns a Secret."""
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
         if not (resource.extra or es.deleting(resource) or (resource.requires_pruning and app.desired_known)):
+            continue
+        if not es.deleting(resource) and prunes(app, resource) == "never":
             continue
         node = app.node(resource.id)
         for child in app.children(node.uid if node else resource.uid):
