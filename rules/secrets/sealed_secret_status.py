@@ -1,14 +1,15 @@
 """A SealedSecret is not unsealed, or does not say so
 
 What it finds: a SealedSecret without a status minutes after its creation, and one whose condition Synced is False (`no key could
-decrypt secret`).
+decrypt secret`, or a Secret of that name which it does not manage).
 
 Why it hurts: without a status Argo CD shows Progressing for ever. Either no controller runs (then there is no Secret), or it runs
 without `--update-status`. After a decryption error the Secret keeps old data or does not exist; the error may be stale when the
 key came back later.
 
 How to fix: run the controller with `--update-status` (the default since v0.18); seal again with the certificate of this cluster;
-or restart the controller when the sealing key was restored.
+or restart the controller when the sealing key was restored. A Secret that was there before is taken over when it bears the
+annotation `sealedsecrets.bitnami.com/managed: "true"`.
 
 Example:
 
@@ -22,10 +23,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
-from argolint.values import age_text, condition, dig
+from argolint.values import age_text, annotations_of, condition, dig
 
 from . import external_secret as es
 from .sync_error import clean
+
+RESTART = "kubectl -n kube-system rollout restart deployment sealed-secrets-controller"
+DETACHED = ("sealedsecrets.bitnami.com/skip-set-owner-references", "sealedsecrets.bitnami.com/patch")
+"""Annotations of the template by which the Secret gets no owner, so that the tree does not show it."""
+FOREIGN = "already exists and is not managed by SealedSecret"
 
 
 @dataclass(frozen=True)
@@ -42,20 +48,24 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             continue
         synced = condition(resource.live, "Synced")
         if synced is not None and synced.get("status") == "False":
-            yield _refused(app, resource, clean(str(synced.get("message") or "no reason given")))
+            message = clean(str(synced.get("message") or "no reason given"))
+            yield _foreign(app, resource) if FOREIGN in message else _refused(app, resource, message)
         elif not dig(resource.live, "status"):
             since = es.created_at(resource)
             if since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes):
                 yield _silent(app, resource, age_text(app.observed_at - since))
 
 
-def _secret(app: App, resource: Resource) -> tuple[str, bool]:
-    name = str(dig(resource.live, "spec", "template", "metadata", "name") or resource.name)
+def _secret(app: App, resource: Resource) -> tuple[str, bool | None]:
+    """The Secret's name, and whether the tree shows it; None when it would not in any case."""
+    template = dig(resource.live, "spec", "template")
+    name = str(dig(template, "metadata", "name") or resource.name)
     found = any(
         (n.id.kind, n.id.group, n.id.namespace, n.id.name) == ("Secret", "", resource.namespace, name)
         for n in app.nodes
     )
-    return name, found
+    detached = any(annotations_of(template).get(each) == "true" for each in DETACHED)
+    return name, None if detached and not found else found
 
 
 def _silent(app: App, resource: Resource, age: str) -> Finding:
@@ -73,11 +83,11 @@ def _silent(app: App, resource: Resource, age: str) -> Finding:
         Edit("yaml", "updateStatus: true"),
         safe=True,
     )
-    what = (
-        f'although the Secret "{name}" is there: the controller runs without --update-status'
-        if there
-        else f'and there is no Secret "{name}": no sealed-secrets controller unseals it'
-    )
+    what = {
+        True: f'although the Secret "{name}" is there: the controller runs without --update-status',
+        False: f'and there is no Secret "{name}": no sealed-secrets controller unseals it',
+        None: f'and its Secret "{name}" has no owner: nothing here tells whether a controller unsealed it',
+    }[there]
     return Finding(
         message=f"{resource.id} has no status {age} after its creation {what}.",
         at=Location(app.ref, resource.id),
@@ -86,9 +96,43 @@ def _silent(app: App, resource: Resource, age: str) -> Finding:
     )
 
 
+def _foreign(app: App, resource: Resource) -> Finding:
+    name, _ = _secret(app, resource)
+    where = f"Secret {resource.namespace}/{name}"
+    adopt = f"kubectl -n {resource.namespace} annotate secret {name} sealedsecrets.bitnami.com/managed=true"
+    delete = f"kubectl -n {resource.namespace} delete secret {name}"
+    again = f"\n{RESTART}   # it has given up, and only a change of the sealed data wakes it else"
+    return Finding(
+        message=f'{resource.id} is not unsealed, since a Secret "{name}" that it does not manage is there already: that one keeps its old data.',
+        at=Location(app.ref, resource.id),
+        evidence=(f"condition Synced=False: {FOREIGN}",),
+        fixes=(
+            Fix(
+                "Let the controller take the Secret over",
+                "live",
+                where,
+                Edit("command", adopt + again),
+                "its data is replaced by the sealed one; who else writes it must stop, such as a copy in Git",
+            ),
+            Fix(
+                "Delete the Secret, so that it is made from the sealed data",
+                "live",
+                where,
+                Edit("command", delete + again),
+                "keys that only it holds are lost, and pods that start meanwhile wait",
+            ),
+        ),
+        explains=es.consequences(app, resource.id),
+    )
+
+
 def _refused(app: App, resource: Resource, message: str) -> Finding:
     name, there = _secret(app, resource)
-    loss = f'the Secret "{name}" keeps old data' if there else f'there is no Secret "{name}"'
+    loss = {
+        True: f'the Secret "{name}" keeps old data',
+        False: f'there is no Secret "{name}"',
+        None: f'the Secret "{name}" stays as it was',
+    }[there]
     seal = (
         f"kubectl -n {resource.namespace} create secret generic {name} --dry-run=client -o yaml ... | kubeseal -o yaml"
     )
@@ -107,7 +151,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
                 "Bring the old sealing key back, then restart the controller: the error stays until it looks again",
                 "live",
                 "Secrets labelled sealedsecrets.bitnami.com/sealed-secrets-key",
-                Edit("command", "kubectl -n kube-system rollout restart deployment sealed-secrets-controller"),
+                Edit("command", RESTART),
             ),
         ),
         explains=es.consequences(app, resource.id),
