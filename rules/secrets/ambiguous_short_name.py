@@ -1,7 +1,8 @@
 """One kubectl short name stands for several kinds
 
 What it finds: a cluster that serves more than one kind with the short name `es`: External Secrets, Kubernetes External Secrets,
-Argo Events' EventSource, Elasticsearch. One finding for each cluster that holds ExternalSecrets.
+Argo Events' EventSource, Elasticsearch. One finding for each cluster that holds ExternalSecrets. An account without the right to
+see clusters is told by the objects and CRDs that applications manage there.
 
 Why it hurts: `kubectl get es` and `kubectl annotate es` then silently mean one of them, by the alphabetical order of group and
 version in discovery (not by the order of installation, as is sometimes told): an emergency command changes the wrong object or
@@ -18,7 +19,7 @@ Sources: external-secrets issues 988 and 3704; kube-aggregator pkg/apis/apiregis
 
 from collections.abc import Iterator, Sequence
 
-from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Rule
+from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Object, ResourceKey, Rule
 from argolint.knowledge import load
 
 from . import external_secret as es
@@ -30,7 +31,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         return
     served = {_unversioned(v) for v in fleet.api_versions(app.cluster) if v.count("/") > 1}
     for short, kinds in load(__package__, "short_names.yaml").items():
-        found = [k["full"] for k in kinds if k["kind"] in served]
+        found = [k["full"] for k in kinds if (k["kind"] in served if served else _managed(fleet, app.cluster, k))]
         if len(found) > 1:
             yield Fact(f"{app.cluster}|{short}", app.ref, {"cluster": app.cluster, "short": short, "full": found})
 
@@ -38,6 +39,13 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 def _unversioned(served: str) -> str:
     group, _, kind = served.split("/", 2)
     return f"{group}/{kind}"
+
+
+def _managed(fleet: Fleet, cluster: str, known: Object) -> bool:
+    """Where the account may not see what the cluster serves: an application manages an object of the kind, or its CRD."""
+    group, _, kind = known["kind"].partition("/")
+    crd = ResourceKey(cluster, "apiextensions.k8s.io", "CustomResourceDefinition", "", known["full"])
+    return bool(fleet.of_kind(cluster, group, kind) or fleet.owners(crd))
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
