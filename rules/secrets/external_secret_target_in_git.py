@@ -1,7 +1,8 @@
 """A Secret is in Git and made by an ExternalSecret too
 
 What it finds: a Secret that an application renders and that an ExternalSecret on the same cluster, of this or another
-application, replaces (creationPolicy Owner or Orphan).
+application, replaces (creationPolicy Owner or Orphan), or a key of it that differs because an ExternalSecret writes that key
+(creationPolicy Merge or CreateOrMerge). Data that Argo CD ignores or Git leaves out is no finding.
 
 Why it hurts: the operator takes the Secret over: it sets its owner reference and replaces the data. Argo CD wants its own data
 back at each sync; the application stays OutOfSync, and with self-heal the two fight. Workloads see now one value, now the other.
@@ -16,35 +17,120 @@ Example:
 Sources: external-secrets docs/guides/ownership-deletion-policy.md; issue 2416 (argocd-secret emptied), 4548.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Symptom
-from argolint.values import mapping, owner_references
+from argolint import (
+    MISSING,
+    App,
+    AppRef,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Symptom,
+    Want,
+)
+from argolint.values import join_pointer, mapping, owner_references
 
 from . import external_secret as es
 
+ADDING = ("Merge", "CreateOrMerge")
+"""Policies that leave the other keys of the Secret alone."""
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """Secrets of other applications that are OutOfSync and get keys from here: which keys differ tells who wrote them."""
+    for resource, secret in _targets(app):
+        if es.creation_policy(resource.any) in ADDING:
+            yield from (
+                Want("peer", secret, app=owner)
+                for owner, listed in _elsewhere(app, fleet, secret)
+                if listed.status == "OutOfSync"
+            )
+
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding for each Secret of Git that an ExternalSecret of this application replaces."""
-    for resource in es.external_secrets(app):
-        policy, name = es.creation_policy(resource.any), es.target_name(resource.any)
-        if not resource.any or policy not in ("Owner", "Orphan") or not name or resource.extra:
-            continue
-        secret = ResourceId("", "Secret", resource.namespace, name, "v1", app.cluster)
+    """One finding for each Secret of Git that an ExternalSecret of this application replaces, or whose keys it writes."""
+    for resource, secret in _targets(app):
         own = app.resource(secret.key)
-        others = [(o, fleet.resource(o, secret.key)) for o in fleet.owners(secret.key) if o != app.ref]
-        for owner, listed in ((app.ref, own), *others):
-            if listed is not None and not listed.requires_pruning and not listed.extra and not _shell(resource, listed):
-                yield _finding(app, owner, resource, listed, policy)
+        for owner, listed in (*(((app.ref, own),) if own else ()), *_elsewhere(app, fleet, secret)):
+            if listed.requires_pruning or listed.extra:
+                continue
+            if es.creation_policy(resource.any) in ADDING:
+                shown = app.evidence.get(Want("peer", secret, app=owner)) or listed
+                if keys := _contested(resource, shown):
+                    yield _shared_keys(app, owner, resource, shown, keys)
+            elif not _shell(resource, listed):
+                yield _finding(app, owner, resource, listed)
+
+
+def _targets(app: App) -> Iterator[tuple[Resource, ResourceId]]:
+    """The ExternalSecrets that write a Secret, and the Secret."""
+    for resource in es.external_secrets(app):
+        name = es.target_name(resource.any)
+        if resource.any and name and es.creation_policy(resource.any) != "None" and not resource.extra:
+            yield resource, ResourceId("", "Secret", resource.namespace, name, "v1", app.cluster)
+
+
+def _elsewhere(app: App, fleet: Fleet, secret: ResourceId) -> Iterator[tuple[AppRef, Resource]]:
+    for owner in fleet.owners(secret.key):
+        listed = fleet.resource(owner, secret.key) if owner != app.ref else None
+        if listed is not None:
+            yield owner, listed
 
 
 def _shell(resource: Resource, secret: Resource) -> bool:
-    """A Secret that lives in peace with its ExternalSecret: in sync, and Git is not known to hold any key of it."""
-    keys = {**mapping(secret.desired, "data"), **mapping(secret.desired, "stringData")}
+    """A Secret that lives in peace with its ExternalSecret: in sync, and no key of Git is known that Argo CD compares."""
+    keys = {*mapping(secret.desired, "data"), *mapping(secret.desired, "stringData")}
+    if secret.normalized is not None:
+        keys &= mapping(secret.normalized, "data").keys()  # the others are ignored
     return secret.status == "Synced" and not keys and es.ready(resource.live).get("status") == "True"
 
 
-def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource, policy: str) -> Finding:
+def _contested(resource: Resource, secret: Resource) -> tuple[str, ...]:
+    """Keys that the ExternalSecret adds and that differ from Git's own."""
+    written = es.written_keys(resource.any)
+    return tuple(
+        key
+        for change in secret.changes
+        for top, _, key in (change.pointer.removeprefix("/").partition("/"),)
+        if top == "data" and key in written and change.desired is not MISSING
+    )
+
+
+def _shared_keys(app: App, owner: AppRef, resource: Resource, secret: Resource, keys: Sequence[str]) -> Finding:
+    mine = "" if owner == app.ref else f" of application {app.ref}"
+    names = ", ".join(f'"{key}"' for key in keys)
+    edit = [{"op": "remove", "path": join_pointer(_field(secret, key), key)} for key in keys]
+    return Finding(
+        message=f"{secret.id} holds {names} in Git and gets {'it' if len(keys) == 1 else 'them'} from {resource.id}{mine} too "
+        f"(creationPolicy {es.creation_policy(resource.any)}): Argo CD and the operator overwrite each other.",
+        at=Location(owner, secret.id, join_pointer("data", keys[0]) if len(keys) == 1 else "/data"),
+        related=(Related(app.ref, resource.id, "/spec/target/name", "cause"),),
+        fixes=(
+            Fix(
+                "Leave the key to the ExternalSecret: remove it from Git",
+                "manifest",
+                str(secret.id),
+                Edit("json-patch", edit),
+                "client-side apply drops the live key once, and the operator adds it again at once",
+            ),
+        ),
+        explains=tuple(Symptom.change(secret.id, join_pointer("data", key)) for key in keys),
+    )
+
+
+def _field(secret: Resource, key: str) -> str:
+    return "stringData" if key in mapping(secret.desired, "stringData") else "data"
+
+
+def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource) -> Finding:
+    policy = es.creation_policy(resource.any)
     taken = any(str(o.get("apiVersion", "")).startswith(es.GROUP) for o in owner_references(secret.live))
     mine = "" if owner == app.ref else f" of application {app.ref}"
     name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
@@ -93,6 +179,7 @@ RULE = Rule(
     severity="error",
     doc=__doc__,
     check=check,
+    wants=wants,
     reads=es.holds_external_secrets,
     rank=20,
 )
