@@ -67,9 +67,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _before_the_sync(app, resource, waiting, secret)
         for workload, used in workloads:
             if workload.namespace == resource.namespace and secret in used and es.wave(resource) > es.wave(workload):
-                yield _finding(
-                    app, resource, workload, f'which cannot start without its Secret "{secret}"', "the ExternalSecret"
-                )
+                need = f'which cannot start without its Secret "{secret}"'
+                least = max((es.wave(source) for source in _sources(app, resource)), default=None)
+                yield _finding(app, resource, workload, need, "the ExternalSecret", least)
 
 
 def _makes_secret(resource: Resource) -> bool:
@@ -130,11 +130,12 @@ def _sources(app: App, resource: Resource) -> Iterator[Resource]:
             yield found
 
 
-def _finding(app: App, late: Resource, early: Resource, need: str, what: str) -> Finding:
-    edit = Edit(
-        "json-patch",
-        es.set_field(late.desired, f"/metadata/annotations/{WAVE.replace('/', '~1')}", str(es.wave(early) - 1)),
-    )
+def _finding(app: App, late: Resource, early: Resource, need: str, what: str, least: int | None = None) -> Finding:
+    """`least`: a wave that the later object needs itself, if that is possible at all."""
+    wave = es.wave(early) - 1
+    if least is not None and least <= es.wave(early):
+        wave = max(wave, least)
+    edit = Edit("json-patch", es.set_field(late.desired, f"/metadata/annotations/{WAVE.replace('/', '~1')}", str(wave)))
     return Finding(
         message=f"{late.id} (wave {es.wave(late)}) comes after {early.id} (wave {es.wave(early)}), {need}: a first sync never ends.",
         at=Location(app.ref, late.id, f"/metadata/annotations/{WAVE.replace('/', '~1')}"),
