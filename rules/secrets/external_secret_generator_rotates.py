@@ -52,12 +52,15 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ExternalSecret that asks a random generator again and again."""
     random = load(__package__, "generators.yaml")["random"]
-    for found in _drawing(app):
+    drawing = tuple(_drawing(app))
+    # since v0.11 interval 0 stops every refresh, that by a label change too
+    old = bool(drawing) and version_of(app, fleet).at_least("v0.11.0") is False
+    for found in drawing:
         manifest = found.manifest
         periodic = es.refresh_policy(manifest) == "Periodic"
         timed = periodic and es.interval(manifest) > timedelta()
-        if periodic and not timed and version_of(app, fleet).at_least("v0.11.0") is not False:
-            continue  # since then interval 0 stops every refresh, that by a label change too
+        if periodic and not timed and not old:
+            continue
         for kind, name, pointer in es.generator_refs(manifest):
             if _drawn(app, fleet, kind, name) not in random:
                 continue

@@ -22,21 +22,34 @@ from datetime import timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 
 from . import external_secret as es
+from .operator_version import version_of
+
+
+def _once(app: App) -> Iterator[es.Declared]:
+    for found in es.declared(app):
+        periodic = es.refresh_policy(found.manifest) == "Periodic"
+        meant = es.generated_only(found.manifest) or es.keeps_first_value(found.manifest)
+        if periodic and not meant and es.interval(found.manifest) <= timedelta():
+            yield found
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ExternalSecret that fetches once although it is periodic."""
-    for found in es.declared(app):
+    zero = tuple(_once(app))
+    if not zero:
+        return
+    until = (
+        "keeps its value until the ExternalSecret itself is changed"
+        if version_of(app, fleet).at_least("v0.11.0") is False
+        else "keeps the first value for ever, and force-sync does nothing"
+    )
+    for found in zero:
         resource, manifest = found.resource, found.manifest
-        if es.interval(manifest) > timedelta() or es.refresh_policy(manifest) != "Periodic":
-            continue
-        if es.generated_only(manifest) or es.keeps_first_value(manifest):
-            continue
         hourly = Edit("json-patch", found.set("/spec/refreshInterval", "1h0m0s"))
         on_change = Edit("json-patch", found.set("/spec/refreshPolicy", "OnChange"))
         yield Finding(
             message=f'{resource.id} has refreshInterval "{es.spec_of(manifest).get("refreshInterval")}": its '
-            f"{es.target_text(manifest)} keeps the first value for ever, and force-sync does nothing.",
+            f"{es.target_text(manifest)} {until}.",
             at=Location(app.ref, resource.id, found.pointer("/spec/refreshInterval")),
             fixes=(
                 Fix("Refresh every hour", "manifest", str(resource.id), hourly, "one call a key and hour"),
