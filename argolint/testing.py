@@ -16,7 +16,7 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
         normalized: {...}                                # left out: argolint's own emulation of the comparison
         predicted: {...}
         health: {status: Degraded, message: ...}
-        status: OutOfSync                                # left out: from the comparison
+        status: OutOfSync                                # left out: from the comparison; "": only carries copied tracking data
         hook: true                                       # a hook that its last run left on the cluster; `live` only
       nodes: [{kind: Pod, name: web-1, uid: u1, parentRefs: [...], health: {...}}]   # more of the resource tree
       events: {Pod/web-1: [{type: Warning, reason: ..., message: ..., lastTimestamp: ...}]}   # Application/<name>: its own
@@ -319,14 +319,14 @@ class FixtureTransport:
 
 
 def _listed(r: Mapping[str, Json], managed: Mapping[str, Json]) -> dict[str, Json]:
-    """What the list says of an object's sync: nothing about hooks (controller/state.go)."""
+    """What the list says of an object's sync: no status of hooks and of copied tracking data (controller/state.go)."""
+    if r.get("status") == "":
+        return {}
+    extra = {"requiresPruning": True} if managed["targetState"] == "null" else {}
     if r.get("hook"):
-        return {"hook": True}
+        return {"hook": True, **extra}
     differs = managed.get("modified") or "null" in (managed["liveState"], managed["targetState"])
-    return {
-        "status": r.get("status") or ("OutOfSync" if differs else "Synced"),
-        **({"requiresPruning": True} if managed["targetState"] == "null" else {}),
-    }
+    return {"status": r.get("status") or ("OutOfSync" if differs else "Synced"), **extra}
 
 
 def _any(r: Mapping[str, Json]) -> Object:
