@@ -2,7 +2,7 @@
 
 What it finds: two ExternalSecrets of one namespace, in one application or in two, that write the same Secret: two that own or
 replace it, one that owns and one that merges (refused since v0.11), two that merge the same key, or an ExternalSecret of
-External Secrets beside one of Kubernetes External Secrets.
+External Secrets beside one of Kubernetes External Secrets. One of them may be made by a ClusterExternalSecret.
 
 Why it hurts: with two owners the second fails and is never tried again; which one is second depends on the order of the first
 sync. With Orphan or Merge they overwrite each other at each refresh. Kubernetes External Secrets takes the Secret back within 10 s.
@@ -22,7 +22,8 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Related, ResourceId, Rule
+from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule
+from argolint.values import items
 
 from . import external_secret as es
 
@@ -31,23 +32,23 @@ OLD = "KES"
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     """What each ExternalSecret writes, under the Secret's key."""
-    for resource in es.external_secrets(app):
-        manifest, policy = resource.any, es.creation_policy(resource.any)
+    for found in es.declared(app):
+        resource, manifest, policy = found.resource, found.manifest, es.creation_policy(found.manifest)
         secret = es.target_name(manifest)
-        if not manifest or policy == "None" or not secret or resource.extra:
+        if policy == "None" or not secret or resource.extra:
             continue
-        rename = es.set_field(manifest, "/spec/target/name", resource.name)
-        failed = es.ready(resource.live).get("status") == "False"
-        modern = str(manifest.get("apiVersion")) == f"{es.GROUP}/v1"
         data = {
             "id": to_builtins(resource.id),
             "policy": policy,
             "keys": sorted(es.written_keys(manifest)),
-            "rename": rename,
-            "failed": failed,
-            "v1": modern,
+            "rename": found.set("/spec/target/name", resource.name),
+            "failed": resource.kind == "ExternalSecret" and es.ready(resource.live).get("status") == "False",
+            "v1": str(manifest.get("apiVersion")) == f"{es.GROUP}/v1",
+            "place": found.pointer("/spec/target/name"),
+            "secret": secret,
         }
-        yield Fact(_key(app, resource.namespace, secret), app.ref, {**data, "secret": secret})
+        for namespace in _namespaces(app, fleet, resource):
+            yield Fact(_key(app, namespace, secret), app.ref, data)
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
         if resource.any and not resource.extra:
             data = {
@@ -57,8 +58,19 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "rename": [],
                 "failed": False,
                 "v1": False,
+                "place": "",
+                "secret": resource.name,
             }
-            yield Fact(_key(app, resource.namespace, resource.name), app.ref, {**data, "secret": resource.name})
+            yield Fact(_key(app, resource.namespace, resource.name), app.ref, data)
+
+
+def _namespaces(app: App, fleet: Fleet, resource: Resource) -> Iterator[str]:
+    """Of a ClusterExternalSecret those that hold it, and an ExternalSecret of an application beside it."""
+    if resource.kind == "ExternalSecret":
+        yield resource.namespace
+        return
+    beside = {key.namespace for key in fleet.of_kind(app.cluster, es.GROUP, "ExternalSecret")}
+    yield from (str(n) for n in items(resource.live, "status", "provisionedNamespaces") if n in beside)
 
 
 def _key(app: App, namespace: str, secret: str) -> str:
@@ -81,34 +93,39 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     ident = ResourceId(**second.data["id"])
     secret = second.data["secret"]
     names = " and ".join(_called(f.data) for f in others)
-    where = f"ExternalSecret {ident.namespace}/{ident.name}"
     name = ident.name if ident.name != secret else f"{ident.name}-eso"
     edit = Edit("json-patch", _renamed(second.data["rename"], name))
     yield Finding(
         message=f'{ident} and {names} both write the Secret "{secret}": {_why([second.data, *(f.data for f in others)])}.',
-        at=Location(second.app, ident, "/spec/target/name"),
+        at=Location(second.app, ident, second.data["place"]),
         evidence=tuple(
             f"{_called(f.data)}: creationPolicy {f.data['policy']}"
             for f in (second, *others)
             if f.data["policy"] != OLD
         ),
-        related=tuple(Related(f.app, ResourceId(**f.data["id"]), "/spec/target/name", "claimant") for f in others),
+        related=tuple(Related(f.app, ResourceId(**f.data["id"]), f.data["place"], "claimant") for f in others),
         fixes=(
             Fix(
                 f'Write the Secret "{name}" instead',
                 "manifest",
-                where,
+                str(ident),
                 edit,
                 "move the workloads that need these keys to the new Secret",
             ),
-            Fix("Put all entries into one ExternalSecret", "manifest", where, Edit("text", "and remove the other one")),
+            Fix(
+                "Put all entries into one ExternalSecret",
+                "manifest",
+                str(ident),
+                Edit("text", "and remove the other one"),
+            ),
         ),
     )
 
 
-def _second_rank(fact: Fact) -> tuple[bool, bool, str]:
-    """The one that fails, else the one whose own name is not the Secret's: it is the easier one to rename."""
-    return bool(fact.data["failed"]), not _prefers_own(fact.data), str(fact.data["id"]["name"])
+def _second_rank(fact: Fact) -> tuple[bool, bool, bool, str]:
+    """The one that fails, else one of a single namespace, else one whose own name is not the Secret's: easier to rename."""
+    single = fact.data["id"]["kind"] == "ExternalSecret"
+    return bool(fact.data["failed"]), single, not _prefers_own(fact.data), str(fact.data["id"]["name"])
 
 
 def _prefers_own(data: Any) -> bool:
@@ -116,7 +133,7 @@ def _prefers_own(data: Any) -> bool:
 
 
 def _clash(one: Any, other: Any) -> bool:
-    if all(one["id"][part] == other["id"][part] for part in ("group", "name")):
+    if all(one["id"][part] == other["id"][part] for part in ("group", "kind", "name")):
         return False  # one object that two applications render: another fault
     policies = {one["policy"], other["policy"]}
     if policies <= {"Owner", "Orphan", OLD}:
@@ -140,8 +157,12 @@ def _why(all_data: Sequence[Any]) -> str:
 
 
 def _called(data: Any) -> str:
-    old = "the Kubernetes External Secrets object " if data["policy"] == OLD else "ExternalSecret "
-    return f"{old}{data['id']['namespace']}/{data['id']['name']}"
+    ident = ResourceId(**data["id"])
+    return (
+        f"the Kubernetes External Secrets object {ident.namespace}/{ident.name}"
+        if data["policy"] == OLD
+        else str(ident)
+    )
 
 
 def _renamed(operations: Any, name: str) -> list[dict[str, Any]]:
