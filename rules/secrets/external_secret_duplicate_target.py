@@ -58,7 +58,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "rename": [],
                 "failed": False,
                 "v1": False,
-                "place": "",
+                "place": "/metadata/name",
                 "secret": resource.name,
             }
             yield Fact(_key(app, resource.namespace, resource.name), app.ref, data)
