@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, Rule
 from argolint.values import age_text, annotations_of, condition, dig
 
 from . import external_secret as es
@@ -60,12 +60,13 @@ def _secret(app: App, resource: Resource) -> tuple[str, bool | None]:
     """The Secret's name, and whether the tree shows it; None when it would not in any case."""
     template = dig(resource.live, "spec", "template")
     name = str(dig(template, "metadata", "name") or resource.name)
-    found = any(
-        (n.id.kind, n.id.group, n.id.namespace, n.id.name) == ("Secret", "", resource.namespace, name)
-        for n in app.nodes
-    )
+    found = any(_is_secret(n, resource.namespace, name) for n in app.nodes)
     detached = any(annotations_of(template).get(each) == "true" for each in DETACHED)
     return name, None if detached and not found else found
+
+
+def _is_secret(node: Node, namespace: str, name: str) -> bool:
+    return (node.id.kind, node.id.group, node.id.namespace, node.id.name) == ("Secret", "", namespace, name)
 
 
 def _silent(app: App, resource: Resource, age: str) -> Finding:
@@ -98,31 +99,48 @@ def _silent(app: App, resource: Resource, age: str) -> Finding:
 
 def _foreign(app: App, resource: Resource) -> Finding:
     name, _ = _secret(app, resource)
+    node = next((n for n in app.nodes if _is_secret(n, resource.namespace, name) and n.owners), None)
+    owner = node.owners[0] if node is not None else None
+    maker = f"{owner.kind} {owner.namespace or resource.namespace}/{owner.name}" if owner else ""
+    why = (
+        f'its Secret "{name}" belongs to {maker}: that one decides the data'
+        if maker
+        else f'a Secret "{name}" that it does not manage is there already: that one keeps its old data'
+    )
+    return Finding(
+        message=f"{resource.id} is not unsealed, since {why}.",
+        at=Location(app.ref, resource.id),
+        evidence=(f"condition Synced=False: {FOREIGN}",),
+        fixes=_one_writer(resource, maker) if maker else _taken_over(resource, name),
+        explains=es.consequences(app, resource.id),
+    )
+
+
+def _one_writer(resource: Resource, maker: str) -> tuple[Fix, ...]:
+    text = f"{maker} makes the Secret. If the sealed data are the right ones, remove that object instead: its Secret goes with it, and the SealedSecret then makes it."
+    return (Fix("Remove the SealedSecret from Git", "manifest", str(resource.id), Edit("text", text)),)
+
+
+def _taken_over(resource: Resource, name: str) -> tuple[Fix, ...]:
     where = f"Secret {resource.namespace}/{name}"
     adopt = f"kubectl -n {resource.namespace} annotate secret {name} sealedsecrets.bitnami.com/managed=true"
     delete = f"kubectl -n {resource.namespace} delete secret {name}"
     again = f"\n{RESTART}   # it has given up, and only a change of the sealed data wakes it else"
-    return Finding(
-        message=f'{resource.id} is not unsealed, since a Secret "{name}" that it does not manage is there already: that one keeps its old data.',
-        at=Location(app.ref, resource.id),
-        evidence=(f"condition Synced=False: {FOREIGN}",),
-        fixes=(
-            Fix(
-                "Let the controller take the Secret over",
-                "live",
-                where,
-                Edit("command", adopt + again),
-                "its data is replaced by the sealed one; who else writes it must stop, such as a copy in Git",
-            ),
-            Fix(
-                "Delete the Secret, so that it is made from the sealed data",
-                "live",
-                where,
-                Edit("command", delete + again),
-                "keys that only it holds are lost, and pods that start meanwhile wait",
-            ),
+    return (
+        Fix(
+            "Let the controller take the Secret over",
+            "live",
+            where,
+            Edit("command", adopt + again),
+            "its data is replaced by the sealed one; who else writes it must stop, such as a copy in Git",
         ),
-        explains=es.consequences(app, resource.id),
+        Fix(
+            "Delete the Secret, so that it is made from the sealed data",
+            "live",
+            where,
+            Edit("command", delete + again),
+            "keys that only it holds are lost, and pods that start meanwhile wait",
+        ),
     )
 
 
