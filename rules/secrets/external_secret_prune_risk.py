@@ -43,7 +43,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if secret is not None and extra is None:
             continue  # the application renders the Secret: the label is right
         labels, annotations = _handed_on(resource)
-        if _tracked(app, fleet, resource, labels) and "Prune=false" not in annotations.get(SYNC_OPTIONS, ""):
+        kept = "Prune=false" in app.sync_options or "Prune=false" in annotations.get(SYNC_OPTIONS, "")
+        if not kept and _tracked(app, fleet, resource, labels):
             yield _finding(app, fleet, resource, policy, extra)
 
 
