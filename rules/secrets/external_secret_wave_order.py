@@ -1,7 +1,7 @@
 """Store, ExternalSecret and workload block each other by sync waves
 
-What it finds: within one application, a store (or generator) in a later wave than an ExternalSecret that reads it, or an
-ExternalSecret in a later wave than a workload that cannot start without its Secret. Equal waves are fine. Also a PreSync hook
+What it finds: within one application, a store (or generator, or a template's ConfigMap) in a later wave than an ExternalSecret
+that reads it, or an ExternalSecret in a later wave than a workload that cannot start without its Secret. Equal waves are fine. Also a PreSync hook
 (Helm: pre-install, pre-upgrade) that needs the Secret: it must complete before the ExternalSecret is applied at all. Hooks show in
 the rendered manifests (`--manifests`), or when the last run was left on the cluster.
 
@@ -23,7 +23,7 @@ Sources: Argo CD gitops-engine/pkg/sync/sync_context.go, docs/user-guide/sync-wa
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceId, Rule, Want
-from argolint.values import annotations_of, dig
+from argolint.values import annotations_of, dig, items
 
 from . import external_secret as es
 
@@ -52,9 +52,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in es.external_secrets(app):
         if resource.desired is None:
             continue
-        for source in _sources(app, resource):
+        for source, what in _sources(app, resource):
             if es.wave(source) > es.wave(resource):
-                yield _finding(app, source, resource, "which reads it", "the store or generator")
+                yield _finding(app, source, resource, "which reads it", what)
         if not _makes_secret(resource):
             continue
         secret = es.target_name(resource.desired)
@@ -68,7 +68,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for workload, used in workloads:
             if workload.namespace == resource.namespace and secret in used and es.wave(resource) > es.wave(workload):
                 need = f'which cannot start without its Secret "{secret}"'
-                least = max((es.wave(source) for source in _sources(app, resource)), default=None)
+                least = max((es.wave(source) for source, _ in _sources(app, resource)), default=None)
                 yield _finding(app, resource, workload, need, "the ExternalSecret", least)
 
 
@@ -119,15 +119,21 @@ def _before_the_sync(app: App, late: Resource, hooks: Sequence[ResourceId], secr
     )
 
 
-def _sources(app: App, resource: Resource) -> Iterator[Resource]:
+def _sources(app: App, resource: Resource) -> Iterator[tuple[Resource, str]]:
+    """What the ExternalSecret reads and the application holds, with what to call it."""
     for ref in es.store_refs(resource.desired):
         store = app.resource(ref.id(resource.namespace, app.cluster).key)
         if store is not None:
-            yield store
+            yield store, "the store or generator"
     for kind, name, _ in es.generator_refs(resource.desired):
         found = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
         if found is not None:
-            yield found
+            yield found, "the store or generator"
+    for template in items(es.target_of(resource.desired), "template", "templateFrom"):
+        for field, kind in (("configMap", "ConfigMap"), ("secret", "Secret")):
+            found = app.find("", kind, resource.namespace, str(dig(template, field, "name") or ""))
+            if found is not None:
+                yield found, f"the {kind} of the template"
 
 
 def _finding(app: App, late: Resource, early: Resource, need: str, what: str, least: int | None = None) -> Finding:
