@@ -165,6 +165,16 @@ def deleting(resource: Resource) -> bool:
     return bool(dig(resource.live, "metadata", "deletionTimestamp"))
 
 
+def leaving(app: App, resource: Resource) -> bool:
+    """Live and no longer wanted, so that pruning takes it.
+
+    Hooks and objects with copied tracking data are never among the desired ones, and an application that cannot be rendered
+    shows all of its objects so (controller/state.go).
+    """
+    unwanted = resource.requires_pruning or (resource.extra and resource.status != "")
+    return unwanted and app.desired_known and not resource.hook
+
+
 @dataclass(frozen=True)
 class StoreRef:
     """A reference to a store; `kind_omitted` when the manifest leaves the kind to the operator's default (SecretStore)."""

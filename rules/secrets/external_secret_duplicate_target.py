@@ -35,7 +35,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     for found in es.declared(app):
         resource, manifest, policy = found.resource, found.manifest, es.creation_policy(found.manifest)
         secret = es.target_name(manifest)
-        if policy == "None" or not secret or resource.extra:
+        if policy == "None" or not secret or es.leaving(app, resource):
             continue
         data = {
             "id": to_builtins(resource.id),
@@ -50,7 +50,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         for namespace in _namespaces(app, fleet, resource):
             yield Fact(_key(app, namespace, secret), app.ref, data)
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
-        if resource.any and not resource.extra:
+        if resource.any and not es.leaving(app, resource):
             data = {
                 "id": to_builtins(resource.id),
                 "policy": OLD,

@@ -39,7 +39,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not manifest or policy not in ("Orphan", "Merge", "CreateOrMerge") or not name or reason.endswith("Missing"):
             continue
         secret = app.find("", "Secret", resource.namespace, name)
-        extra = secret if secret is not None and (secret.extra or secret.requires_pruning) else None
+        extra = secret if secret is not None and es.leaving(app, secret) else None
         if secret is not None and extra is None:
             continue  # the application renders the Secret: the label is right
         labels, annotations = _handed_on(resource)

@@ -59,7 +59,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource, secret in _targets(app):
         own = app.resource(secret.key)
         for owner, listed in (*(((app.ref, own),) if own else ()), *_elsewhere(app, fleet, secret)):
-            if listed.requires_pruning or listed.extra:
+            if (listed.requires_pruning or listed.extra) and not listed.hook:
                 continue
             if es.creation_policy(resource.any) in ADDING:
                 shown = app.evidence.get(Want("peer", secret, app=owner)) or listed
@@ -73,7 +73,7 @@ def _targets(app: App) -> Iterator[tuple[Resource, ResourceId]]:
     """The ExternalSecrets that write a Secret, and the Secret."""
     for resource in es.external_secrets(app):
         name = es.target_name(resource.any)
-        if resource.any and name and es.creation_policy(resource.any) != "None" and not resource.extra:
+        if resource.any and name and es.creation_policy(resource.any) != "None" and not es.leaving(app, resource):
             yield resource, ResourceId("", "Secret", resource.namespace, name, "v1", app.cluster)
 
 

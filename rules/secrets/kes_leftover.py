@@ -45,7 +45,7 @@ def reads(app: App, fleet: Fleet) -> bool:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each object of Kubernetes External Secrets that the application wants or still runs."""
     for resource in app.resources:
-        if resource.extra or resource.requires_pruning:
+        if es.leaving(app, resource):
             continue
         if resource.kind == "CustomResourceDefinition" and resource.name == CRD:
             yield _part(app, resource, "installs the API of Kubernetes External Secrets, which is archived")

@@ -27,7 +27,7 @@ from . import external_secret as es
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each old object on its way out that owns a Secret."""
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
-        if not (resource.extra or es.deleting(resource) or (resource.requires_pruning and app.desired_known)):
+        if not (es.leaving(app, resource) or es.deleting(resource)):
             continue
         if not es.deleting(resource) and prunes(app, resource) == "never":
             continue
