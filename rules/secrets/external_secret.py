@@ -90,11 +90,16 @@ class Declared:
 
 
 def declared(app: App) -> Iterator[Declared]:
-    """Every ExternalSecret that the application's objects spell out, the templates of ClusterExternalSecrets included."""
+    """Every ExternalSecret that the application's objects spell out, the templates of ClusterExternalSecrets included.
+
+    What is about to be pruned is written by nobody any more.
+    """
     for resource in external_secrets(app):
-        if resource.any:
+        if resource.any and not leaving(app, resource):
             yield Declared(resource, resource.any)
     for resource in app.of_kind("ClusterExternalSecret", GROUP):
+        if leaving(app, resource):
+            continue
         spec = spec_of(resource.any)
         manifest = {
             "apiVersion": resource.any.get("apiVersion"),

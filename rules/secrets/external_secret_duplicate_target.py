@@ -35,7 +35,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     for found in es.declared(app):
         resource, manifest, policy = found.resource, found.manifest, es.creation_policy(found.manifest)
         secret = es.target_name(manifest)
-        if policy == "None" or not secret or es.leaving(app, resource):
+        if policy == "None" or not secret:
             continue
         data = {
             "id": to_builtins(resource.id),
