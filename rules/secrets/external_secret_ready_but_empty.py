@@ -164,8 +164,17 @@ def _secrets_show(app: App) -> bool:
     return len(owned) <= 1 or any((n.id.kind, n.id.group) == ("Secret", "") for n in app.nodes)
 
 
+def _finds_nothing(resource: Resource) -> bool:
+    """Before v0.11 a sync without any key was told as done; only `find` gives no error when nothing is there."""
+    sources = (*items(resource.live, "spec", "data"), *items(resource.live, "spec", "dataFrom"))
+    return es.ready(resource.live).get("message") == "Secret was synced" and all(dig(s, "find") for s in sources)
+
+
 def _lost(app: App, resource: Resource) -> Finding:
     secret = es.target_name(resource.live)
+    if _finds_nothing(resource):
+        what = f'there is no Secret "{secret}": its expression finds no key, which operators before v0.11 report as success'
+        return _found(app, resource, what, _first_source(resource), (_right_key(resource),), confidence=False)
     fixes = (
         Fix(
             "See who took or deleted the Secret, then force a sync",
