@@ -5,7 +5,8 @@ replace it, one that owns and one that merges (refused since v0.11), two that me
 External Secrets beside one of Kubernetes External Secrets. One of them may be made by a ClusterExternalSecret.
 
 Why it hurts: with two owners the second fails and is never tried again; which one is second depends on the order of the first
-sync. With Orphan or Merge they overwrite each other at each refresh. Kubernetes External Secrets takes the Secret back within 10 s.
+sync. With Orphan or Merge they overwrite each other at each refresh. Kubernetes External Secrets takes the Secret back within
+10 s.
 
 How to fix: give each one its own `target.name`, or put all entries into one ExternalSecret. To merge into a Secret that another
 ExternalSecret makes, the first must use `creationPolicy: Orphan`.

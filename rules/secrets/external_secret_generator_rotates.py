@@ -1,13 +1,15 @@
 """A generator draws a new value at each refresh
 
 What it finds: an ExternalSecret that fills its Secret from a generator of random values (Password, UUID, SSHKey) and refreshes
-by time or by change (before v0.11 by a change even with interval 0). Generators of short-lived credentials (ECR, GCR, Vault and the like) are meant to change, and no finding.
+by time or by change (before v0.11 by a change even with interval 0). Generators of short-lived credentials (ECR, GCR, Vault
+and the like) are meant to change, and no finding.
 
 Why it hurts: at each refresh, and at each change of a label or annotation (a chart's version label is enough), the generator
-draws a new value: sessions end, databases refuse the new password, replicas disagree. Also an upgrade over v0.16.2 refreshes all.
+draws a new value: sessions end, databases refuse the new password, replicas disagree. Also an upgrade over v0.16.2 refreshes
+all.
 
-How to fix: `refreshPolicy: CreatedOnce` with `target.immutable: true`: the first stops refreshes, the second protects the Secret
-when the ExternalSecret is made anew. Either of them alone keeps the value already.
+How to fix: `refreshPolicy: CreatedOnce` with `target.immutable: true`: the first stops refreshes, the second protects the
+Secret when the ExternalSecret is made anew. Either of them alone keeps the value already.
 
 Example:
 

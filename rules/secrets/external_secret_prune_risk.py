@@ -1,15 +1,15 @@
 """A generated Secret looks like one that Argo CD must prune
 
-What it finds: with label tracking, an ExternalSecret that makes a Secret without owner reference (creationPolicy Orphan, Merge or
-CreateOrMerge) that carries Argo CD's instance label: without `target.template` all labels of the ExternalSecret are copied to the
-Secret; with one, the template may spell the label itself, as common labels of Helm charts do. A Secret that the application
-renders too, or that is handed `Prune=false`, is safe.
+What it finds: with label tracking, an ExternalSecret that makes a Secret without owner reference (creationPolicy Orphan, Merge
+or CreateOrMerge) that carries Argo CD's instance label: without `target.template` all labels of the ExternalSecret are copied
+to the Secret; with one, the template may spell the label itself, as common labels of Helm charts do. A Secret that the
+application renders too, or that is handed `Prune=false`, is safe.
 
 Why it hurts: the Secret carries the application's label and is not in Git, so the application is OutOfSync and a sync with
 pruning deletes it under the workloads. Merging into another application's Secret overwrites that one's label.
 
-How to fix: give the template empty metadata, or leave the label out of it; then nothing is copied. Or use annotation tracking (the default since Argo CD 3.0),
-where a copied tracking id that names another object is ignored.
+How to fix: give the template empty metadata, or leave the label out of it; then nothing is copied. Or use annotation tracking
+(the default since Argo CD 3.0), where a copied tracking id that names another object is ignored.
 
 Example:
 

@@ -1,7 +1,8 @@
 """An ExternalSecret is Ready, and its Secret is not there
 
 What it finds: an ExternalSecret that is Ready=True while its Secret is absent, was deleted because the provider lost the key,
-holds nothing but old data (`secret retained due to DeletionPolicy=Retain`: the provider gave no key at all), holds no key, or lacks keys that spec.data names.
+holds nothing but old data (`secret retained due to DeletionPolicy=Retain`: the provider gave no key at all), holds no key, or
+lacks keys that spec.data names.
 
 Why it hurts: Argo CD copies the condition and shows Healthy. The pods that need the Secret do not start, now or at their
 next restart, and nothing points here.

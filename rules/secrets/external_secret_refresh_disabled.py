@@ -1,7 +1,7 @@
 """An ExternalSecret is never refreshed
 
-What it finds: a `refreshInterval` of zero or less with the periodic policy. (With `CreatedOnce`, `OnChange`, an immutable target
-or a generator as the only source that is a choice, and no finding.)
+What it finds: a `refreshInterval` of zero or less with the periodic policy. (With `CreatedOnce`, `OnChange`, an immutable
+target or a generator as the only source that is a choice, and no finding.)
 
 Why it hurts: the value is fetched once. A rotation at the provider never arrives, and since v0.11 neither an edit of the
 ExternalSecret nor the annotation `force-sync` fetches again; Argo CD's refresh action is disabled.

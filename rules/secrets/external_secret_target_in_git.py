@@ -5,7 +5,8 @@ application, replaces (creationPolicy Owner or Orphan), or a key of it that diff
 (creationPolicy Merge or CreateOrMerge). Data that Argo CD ignores or Git leaves out is no finding.
 
 Why it hurts: the operator takes the Secret over: it sets its owner reference and replaces the data. Argo CD wants its own data
-back at each sync; the application stays OutOfSync, and with self-heal the two fight. Workloads see now one value, now the other.
+back at each sync; the application stays OutOfSync, and with self-heal the two fight. Workloads see now one value, now the
+other.
 
 How to fix: keep one writer. Remove the Secret from Git (the operator makes it anew), or give the ExternalSecret another
 `target.name`, or, when both have a share, let it add its keys only with `creationPolicy: Merge`.

@@ -1,17 +1,17 @@
 """Store, ExternalSecret and workload block each other by sync waves
 
 What it finds: within one application, a store (or generator, or a template's ConfigMap) in a later wave than an ExternalSecret
-that reads it, or an ExternalSecret in a later wave than a workload that cannot start without its Secret. Equal waves are fine. Also a PreSync hook
-(Helm: pre-install, pre-upgrade) that needs the Secret: it must complete before the ExternalSecret is applied at all. Hooks show in
-the rendered manifests (`--manifests`), or when the last run was left on the cluster.
+that reads it, or an ExternalSecret in a later wave than a workload that cannot start without its Secret. Equal waves are fine.
+Also a PreSync hook (Helm: pre-install, pre-upgrade) that needs the Secret: it must complete before the ExternalSecret is
+applied at all. Hooks show in the rendered manifests (`--manifests`), or when the last run was left on the cluster.
 
 Why it hurts: Argo CD waits until a wave is healthy before it starts the next one, and a Degraded object fails the sync. So the
 ExternalSecret fails for want of a store that would come later, or the pods wait for a Secret that would come later: the first
 sync on a new cluster never ends, although the running one looks healthy.
 
-How to fix: wave of the store < wave of the ExternalSecret < wave of the workload, or no waves at all, and
-`syncPolicy.retry`. Make such a hook a Sync hook in a later wave (an ExternalSecret that is a PreSync hook itself is deleted, with
-its Secret, before each sync). Waves order objects of one application only: across applications use the waves of an app of apps.
+How to fix: wave of the store < wave of the ExternalSecret < wave of the workload, or no waves at all, and `syncPolicy.retry`.
+Make such a hook a Sync hook in a later wave (an ExternalSecret that is a PreSync hook itself is deleted, with its Secret,
+before each sync). Waves order objects of one application only: across applications use the waves of an app of apps.
 
 Example:
 
@@ -48,7 +48,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for r in app.resources
         if r.kind in BLOCKING and r.desired and dig(r.desired, "spec", "replicas") != 0
     ]
-    hooks = dict(_early_hooks(app))
+    hooks = {hook: es.secrets_used_by(manifest) for hook, manifest in _early_hooks(app)}
     for resource in es.external_secrets(app):
         if resource.desired is None:
             continue
@@ -58,11 +58,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not _makes_secret(resource):
             continue
         secret = es.target_name(resource.desired)
-        waiting = [
-            hook
-            for hook, manifest in hooks.items()
-            if hook.namespace == resource.namespace and secret in es.secrets_used_by(manifest)
-        ]
+        waiting = [hook for hook, used in hooks.items() if hook.namespace == resource.namespace and secret in used]
         if waiting:
             yield _before_the_sync(app, resource, waiting, secret)
         for workload, used in workloads:

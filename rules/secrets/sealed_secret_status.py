@@ -1,15 +1,15 @@
 """A SealedSecret is not unsealed, or does not say so
 
-What it finds: a SealedSecret without a status minutes after its creation, and one whose condition Synced is False (`no key could
-decrypt secret`, or a Secret of that name which it does not manage).
+What it finds: a SealedSecret without a status minutes after its creation, and one whose condition Synced is False (`no key
+could decrypt secret`, or a Secret of that name which it does not manage).
 
-Why it hurts: without a status Argo CD shows Progressing for ever. Either no controller runs (then there is no Secret), or it runs
-without `--update-status`. After a decryption error the Secret keeps old data or does not exist; the error may be stale when the
-key came back later.
+Why it hurts: without a status Argo CD shows Progressing for ever. Either no controller runs (then there is no Secret), or it
+runs without `--update-status`. After a decryption error the Secret keeps old data or does not exist; the error may be stale
+when the key came back later.
 
-How to fix: run the controller with `--update-status` (the default since v0.18); seal again with the certificate of this cluster;
-or restart the controller when the sealing key was restored. A Secret that was there before is taken over when it bears the
-annotation `sealedsecrets.bitnami.com/managed: "true"`.
+How to fix: run the controller with `--update-status` (the default since v0.18); seal again with the certificate of this
+cluster; or restart the controller when the sealing key was restored. A Secret that was there before is taken over when it
+bears the annotation `sealedsecrets.bitnami.com/managed: "true"`.
 
 Example:
 
