@@ -2,7 +2,8 @@
 
 What it finds: a Secret that an application renders and that an ExternalSecret on the same cluster, of this or another
 application, replaces (creationPolicy Owner or Orphan), or a key of it that differs because an ExternalSecret writes that key
-(creationPolicy Merge or CreateOrMerge). Data that Argo CD ignores or Git leaves out is no finding.
+(creationPolicy Merge or CreateOrMerge). Also a Secret that an object of another kind owns too. Data that Argo CD ignores or
+Git leaves out is no finding.
 
 Why it hurts: the operator takes the Secret over: it sets its owner reference and replaces the data. Argo CD wants its own data
 back at each sync; the application stays OutOfSync, and with self-heal the two fight. Workloads see now one value, now the
@@ -68,6 +69,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     yield _shared_keys(app, owner, resource, shown, keys)
             elif not _shell(resource, listed):
                 yield _finding(app, owner, resource, listed)
+        if es.creation_policy(resource.any) not in ADDING and es.ready(resource.live).get("status") == "True":
+            yield from (_second_owner(app, resource, secret, maker) for maker in _other_owners(app, secret)[:1])
 
 
 def _targets(app: App) -> Iterator[tuple[Resource, ResourceId]]:
@@ -76,6 +79,42 @@ def _targets(app: App) -> Iterator[tuple[Resource, ResourceId]]:
         name = es.target_name(resource.any)
         if resource.any and name and es.creation_policy(resource.any) != "None" and not es.leaving(app, resource):
             yield resource, ResourceId("", "Secret", resource.namespace, name, "v1", app.cluster)
+
+
+def _other_owners(app: App, secret: ResourceId) -> tuple[str, ...]:
+    """Kind and name of the objects, ExternalSecrets aside, that own the Secret in the resource tree."""
+    wanted = (secret.group, secret.kind, secret.namespace, secret.name)
+    node = next((n for n in app.nodes if (n.id.group, n.id.kind, n.id.namespace, n.id.name) == wanted), None)
+    owners = node.owners if node is not None else ()
+    return tuple(f"{o.kind} {o.namespace or secret.namespace}/{o.name}" for o in owners if o.kind != "ExternalSecret")
+
+
+def _second_owner(app: App, resource: Resource, secret: ResourceId, maker: str) -> Finding:
+    name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
+    rename = Edit("json-patch", es.set_field(resource.any, "/spec/target/name", name))
+    merge = Edit("json-patch", es.set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
+    return Finding(
+        message=f"{resource.id} replaces the data of {secret} (creationPolicy {es.creation_policy(resource.any)}), which {maker} owns too: "
+        "its two makers overwrite each other.",
+        at=Location(app.ref, resource.id, "/spec/target/name"),
+        evidence=(f"{maker} is a parent of the Secret in the resource tree",),
+        fixes=(
+            Fix(
+                f'Let the ExternalSecret write the Secret "{name}"',
+                "manifest",
+                str(resource.id),
+                rename,
+                "move the workloads that need its keys",
+            ),
+            Fix(
+                "Let the ExternalSecret only add its keys",
+                "manifest",
+                str(resource.id),
+                merge,
+                "keys that both write stay contested",
+            ),
+        ),
+    )
 
 
 def _elsewhere(app: App, fleet: Fleet, secret: ResourceId) -> Iterator[tuple[AppRef, Resource]]:
