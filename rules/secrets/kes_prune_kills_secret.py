@@ -30,7 +30,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.of_kind("ExternalSecret", es.KES_GROUP):
         if not (es.leaving(app, resource) or es.deleting(resource)):
             continue
-        if not es.deleting(resource) and prunes(app, resource) == "never":
+        if not es.deleting(resource) and prunes(app, resource, fleet) == "never":
             continue
         node = app.node(resource.id)
         for child in app.children(node.uid if node else resource.uid):
