@@ -20,12 +20,10 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom, operations
 from argolint.values import annotations_of, join_pointer, labels_of
 
 from . import external_secret as es
-
-SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -43,7 +41,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if secret is not None and extra is None:
             continue  # the application renders the Secret: the label is right
         labels, annotations = _handed_on(resource)
-        kept = "Prune=false" in app.sync_options or "Prune=false" in annotations.get(SYNC_OPTIONS, "")
+        kept = operations.prune_option(app, {"metadata": {"annotations": annotations}}, fleet) == "false"
         if not kept and _tracked(app, fleet, resource, labels):
             yield _finding(app, fleet, resource, policy, extra)
 
