@@ -71,7 +71,8 @@ def _namespaces(app: App, fleet: Fleet, resource: Resource) -> Iterator[str]:
         yield resource.namespace
         return
     beside = {key.namespace for key in fleet.of_kind(app.cluster, es.GROUP, "ExternalSecret")}
-    yield from (str(n) for n in items(resource.live, "status", "provisionedNamespaces") if n in beside)
+    held = (str(n) for n in items(resource.live, "status", "provisionedNamespaces"))
+    yield from (namespace for namespace in held if namespace in beside)
 
 
 def _key(app: App, namespace: str, secret: str) -> str:
