@@ -124,10 +124,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Finding:
+    pointer = _pointer(resource, found)
     return Finding(
-        message=f"{resource.id} is Ready=False because {_because(resource, found)}: {_so(resource, found)}.",
-        at=Location(app.ref, resource.id, _pointer(resource, found)),
+        message=f"{resource.id} is Ready=False because {_because(resource, found)}: {_so(resource, found)}{_again(found)}.",
+        at=Location(app.ref, resource.id, pointer),
         cause=found.cause,
+        severity="info" if found.passing else None,
         confidence="proven" if found.certain else "likely",
         evidence=(
             *found.evidence,
@@ -136,14 +138,30 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         fixes=_in_template(
             app,
             resource,
-            (
-                *_edits(app, fleet, resource, found, version),
-                *_denied_generator(resource, found),
-                *_advice(resource, found),
-            ),
+            tuple(_fixes(app, fleet, resource, found, version, pointer)),
         ),
         explains=es.consequences(app, resource.id),
     )
+
+
+def _fixes(
+    app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion, pointer: str
+) -> Iterator[Fix]:
+    if found.passing:
+        yield _sync_now(resource, "Wait for the next attempt, or force it")
+        return
+    changed = bool(pointer) and any(f"{c.pointer}/".startswith(f"{pointer}/") for c in resource.changes)
+    if changed:
+        edit = Edit("command", f"argocd app sync {app.ref}")
+        yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
+    for fix in (*_edits(app, fleet, resource, found, version), *_denied_generator(resource, found)):
+        if not changed or fix.edit.kind != "json-patch":
+            yield fix
+    yield from _advice(resource, found)
+
+
+def _again(found: Diagnosis) -> str:
+    return ", and the operator will try again by itself" if found.passing else ""
 
 
 def _in_template(app: App, resource: Resource, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
@@ -302,13 +320,8 @@ def _edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version
             yield _sync_now(resource, "Force a sync: the store exists by now")
         case "store-not-ready" if found.detail.get("present"):
             yield _sync_now(resource, "Force a sync: the store is ready by now")
-        case "store-not-found" if found.detail.get("twin"):
-            title = f'Refer to the {found.detail["twin"]} "{found.detail["store"]}", which exists'
-            yield _patch(resource, title, f"{pointer}/kind", found.detail["twin"])
         case "store-not-found" if found.detail.get("store"):
-            known = stores.names(app, fleet, found.detail["kind"], resource.namespace)
-            for name in get_close_matches(found.detail["store"], known, n=1, cutoff=0.8):
-                yield _patch(resource, f'Refer to "{name}", which exists', f"{pointer}/name", name)
+            yield from _missing_store(app, fleet, resource, found, pointer)
         case "unmanaged-store" if found.detail.get("store"):
             kind, name = found.detail["kind"], found.detail["store"]
             edit = Edit("json-patch", [{"op": "remove", "path": "/spec/controller"}])
@@ -363,6 +376,21 @@ def _edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version
             )
         case "conflict":
             yield from _unstick(resource, version)
+
+
+def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
+    """An application holds it and has not applied it yet; it is of the other kind; it is spelled otherwise."""
+    kind, name = found.detail["kind"], found.detail["store"]
+    if owner := found.detail.get("rendered"):
+        sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+        edit = Edit("command", f"argocd app sync {owner}\n{sync}")
+        yield Fix(f'Sync application {owner}, which holds {kind} "{name}" in Git', "live", owner, edit)
+    elif twin := found.detail.get("twin"):
+        yield _patch(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
+    else:
+        known = [n for n in stores.names(app, fleet, kind, resource.namespace) if n != name]
+        for near in get_close_matches(name, known, n=1, cutoff=0.8):
+            yield _patch(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
 
 
 def _denied_generator(resource: Resource, found: Diagnosis) -> Iterator[Fix]:

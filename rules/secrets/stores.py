@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from argolint import App, AppRef, Fleet, Object, Resource, Want
-from argolint.values import dig, items, mapping
+from argolint.values import dig, items, mapping, parse_time
 
 from . import external_secret as es
 
@@ -46,6 +47,12 @@ class Store:
     def is_ready(self) -> bool | None:
         status = es.ready(self.live).get("status")
         return None if status is None else status == "True"
+
+    @property
+    def since(self) -> datetime | None:
+        """When its condition Ready last turned, else when the store was made."""
+        turned = parse_time(es.ready(self.live).get("lastTransitionTime"))
+        return turned or (es.created_at(self.resource) if self.resource else None)
 
     @property
     def provider(self) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from argolint import App, Event, Fleet, Resource, ResourceKey
+from argolint import App, Event, Fleet, Resource, ResourceKey, managed_fields
 from argolint.knowledge import load
 from argolint.values import dig, parse_time, plain
 
@@ -25,6 +25,9 @@ _UUID = re.compile(
 )
 _INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d+)\]")
 _FORMER = timedelta(minutes=1)
+_OPERATOR = ("external-secrets", "externalsecrets")
+_PATIENCE = timedelta(minutes=5)
+_LAG = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Diagnosis:
     """`says` completes "... is not Ready because"; `detail` holds what the text named (store, kind, secret, owner, property).
 
     `field` and `index` point at the entry of spec.data or spec.dataFrom that failed; `text` is the error as it was told.
+    `passing`: what it failed for ended or changed within the last minutes, and the operator has not tried again since.
     """
 
     cause: str
@@ -43,6 +47,7 @@ class Diagnosis:
     terminal: bool = False
     evidence: tuple[str, ...] = ()
     certain: bool = True
+    passing: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,8 @@ def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
         told = Diagnosis("unknown", f'the operator says only "{message}"', message, certain=False)
     if told.cause == "owned-by-other-controller":
         told = _owner(app, fleet, resource, told)
+    if _untried(app, resource):
+        told = replace(told, passing=True)
     return replace(told, evidence=(*told.evidence, *_evidence(app, resource, message)))
 
 
@@ -120,6 +127,21 @@ def raced(resource: Resource) -> bool:
     """The lasting trace of the first-sync race: this very generation was synced, and the refresh is not due yet."""
     synced, _, _ = str(dig(resource.live, "status", "syncedResourceVersion") or "").partition("-")
     return bool(synced) and synced == str(dig(resource.live, "metadata", "generation") or "")
+
+
+def _untried(app: App, resource: Resource) -> bool:
+    """It was edited a moment ago, after the last attempt: the operator answers an edit at once, whatever its back-off."""
+    edits = [
+        w.time
+        for w in managed_fields.managers(resource.live or {})
+        if w.time is not None and not w.subresource and not w.manager.startswith(_OPERATOR)
+    ]
+    attempt = _last_attempt(app, resource)
+    return bool(edits) and attempt is not None and attempt < max(edits) and app.observed_at - max(edits) < _PATIENCE
+
+
+def _last_attempt(app: App, resource: Resource) -> datetime | None:
+    return next((e.last for e in warnings(app, resource)), None)
 
 
 def _raced(app: App, resource: Resource) -> bool:
@@ -149,12 +171,21 @@ def _told(app: App, resource: Resource, stage: str, named: str) -> Diagnosis | N
     """What the newest Event of the right stage says; a condition that names a cause overrules an Event of another cause."""
     for event in warnings(app, resource):
         found = classify(event.message, stage)
+        if found is not None and _outdated(resource, found):
+            continue
         if found is not None and (not named or _about_store(named) or found.cause == named):
             return found
         if found is None and not named and classify(event.message) is None:
             text = clean(event.message)
             return Diagnosis("unknown", f'the operator says "{text}"', text)
     return None
+
+
+def _outdated(resource: Resource, found: Diagnosis) -> bool:
+    """The text names another key than the entry holds by now: it tells of an earlier manifest."""
+    key = found.detail.get("key")
+    now = es.remote_key(resource.live, found.entry, found.index) if found.entry and key else ""
+    return bool(now) and now != key
 
 
 def _about_store(cause: str) -> bool:
@@ -176,10 +207,12 @@ def _by_store(app: App, fleet: Fleet, resource: Resource, told: Diagnosis | None
             other = stores.twin(app, fleet, ref, resource.namespace)
             if other is not None and ref.kind_omitted and other.ref.kind == "ClusterSecretStore":
                 return replace(kind_omitted(ref, told.text if told else ""), certain=told is not None)
+            rendered = {"rendered": str(store.app)} if store.absent else {}
             if told is not None:
-                return replace(told, detail={**told.detail, **detail, **({"twin": other.ref.kind} if other else {})})
+                twin = {"twin": other.ref.kind} if other else {}
+                return replace(told, detail={**told.detail, **detail, **twin, **rendered})
             if store.absent:
-                return Diagnosis("store-not-found", f"there is no {where}", "", detail)
+                return Diagnosis("store-not-found", f"there is no {where}", "", {**detail, **rendered})
             continue
         if store.controller:
             seen = f'{where} has spec.controller "{store.controller}" and no status'
@@ -197,15 +230,27 @@ def _by_store(app: App, fleet: Fleet, resource: Resource, told: Diagnosis | None
             return Diagnosis(
                 "store-not-ready", f"{where} is not ready", told.text if told else "", detail, evidence=(seen,)
             )
-        if told is not None and told.cause == "store-not-found" and store.is_ready is None:
-            return Diagnosis("store-not-ready", f"{where} has no status yet", told.text, detail)
+        if told is not None and told.cause in ("store-not-found", "store-not-ready") and store.is_ready is None:
+            young = store.since is not None and app.observed_at - store.since < _PATIENCE
+            return Diagnosis(
+                "store-not-ready", f"{where} has no status yet", told.text, {**told.detail, **detail}, passing=young
+            )
         if told is not None and told.cause in ("store-not-found", "store-not-ready") and store.is_ready:
             return replace(
                 told,
                 says=f"{told.says.replace('there is no', 'there was no').replace('is not ready', 'was not ready')} at the last attempt (by now it is ready)",
                 detail={**told.detail, **detail, "present": "yes"},
+                passing=_cured(app, resource, store),
             )
     return None
+
+
+def _cured(app: App, resource: Resource, store: stores.Store) -> bool:
+    """The store turned Ready within the last minutes, after the attempt that failed for it."""
+    attempt = _last_attempt(app, resource)
+    if store.since is None or app.observed_at - store.since >= _PATIENCE:
+        return False
+    return attempt is None or attempt <= store.since + _LAG
 
 
 def kind_omitted(ref: es.StoreRef, text: str = "") -> Diagnosis:
