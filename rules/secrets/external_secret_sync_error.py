@@ -483,7 +483,7 @@ def _advice(resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
     kind, store = found.detail.get("kind", first.kind), found.detail.get("store", first.name)
     sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
     return advice(
-        found.cause if found.cause != "store-kind-omitted" else "",
+        found.advice if found.cause != "store-kind-omitted" else "",
         {
             "ns": resource.namespace,
             "name": resource.name,

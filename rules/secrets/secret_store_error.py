@@ -34,6 +34,7 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Json,
     Location,
     Related,
     Resource,
@@ -60,6 +61,7 @@ CAUSE_OF = {
 CREDENTIAL = re.compile(
     r'(?:secrets|configmaps|serviceaccounts) "[^"]+" not found|cannot find secret data for key', re.IGNORECASE
 )
+MISSING = re.compile(r'(?:secrets|configmaps|serviceaccounts) "([^"]+)" not found', re.IGNORECASE)
 ADVICE_OF = {
     "credential": "store-credential",
     "auth": "auth",
@@ -85,7 +87,7 @@ def _stores(app: App) -> Iterator[Resource]:
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     """The Events of stores that are not Ready."""
     for resource in _stores(app):
-        if es.ready(resource.live).get("status") == "False":
+        if es.ready(resource.live).get("status") == "False" and not es.deleting(resource):
             yield Want("events", resource.id, resource.uid)
 
 
@@ -120,13 +122,15 @@ def _key(resource: ResourceId) -> str:
 
 
 def _inspect(app: App, resource: Resource, options: Options) -> Finding | None:
+    if es.deleting(resource):
+        return None  # its credentials may be gone before it: a finalizer that holds it is told as such
     condition = es.ready(resource.live)
     if condition.get("status") == "False":
         return _not_ready(app, resource, clean(str(condition.get("message") or "")))
     store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
     since = es.created_at(resource)
     waited = since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes)
-    if store.controller and waited and not es.deleting(resource):
+    if store.controller and waited:
         edit = Edit("json-patch", [{"op": "remove", "path": "/spec/controller"}])
         return Finding(
             message=f'{resource.id} asks for the operator class "{store.controller}", which no running operator serves',
@@ -173,14 +177,14 @@ def _not_ready(app: App, resource: Resource, message: str) -> Finding:
     names["sync"] = "# then force a sync of its ExternalSecrets: they do not watch the store"
     return Finding(
         message=f"{resource.id} is not Ready because {_says(cause)} ({_short(text)})",
-        at=Location(app.ref, resource.id, _pointer(resource, cause)),
+        at=Location(app.ref, resource.id, _pointer(resource, cause, text)),
         cause=cause,
         confidence="proven" if events else "likely",
         evidence=(
             f"condition Ready=False: {message}",
             *((f"Event {events[0].reason}: {text}",) if events else ("none of its Events is left or could be read",)),
         ),
-        fixes=advice(ADVICE_OF[cause], names),
+        fixes=advice((found.topic if found and cause == "network" else "") or ADVICE_OF[cause], names),
         explains=es.consequences(app, resource.id),
     )
 
@@ -198,14 +202,30 @@ def _short(text: str) -> str:
     return text if len(text) <= 200 else f"…{text[-199:]}"
 
 
-def _pointer(resource: Resource, cause: str) -> str:
+def _pointer(resource: Resource, cause: str, text: str) -> str:
     """The block of the provider that is at fault, as deep as it is certain."""
     providers = mapping(resource.any, "spec", "provider")
     provider = next(iter(providers), "")
     base = f"/spec/provider/{provider}" if provider else "/spec/provider"
     settings = mapping(providers, provider)
-    auth = next((field for field in ("auth", "authSecretRef") if field in settings), "")
-    return f"{base}/{auth}" if auth and cause in ("credential", "auth") else base
+    auth = next((f"{base}/{field}" for field in ("auth", "authSecretRef") if field in settings), base)
+    if cause == "credential":
+        named = tuple(_naming(settings, MISSING.findall(text), base))
+        beside = not any(place.startswith(auth) for place in named)
+        return named[0] if named and beside else auth  # a CA certificate, a header of a webhook
+    return auth if cause == "auth" else base
+
+
+def _naming(settings: Json, names: Sequence[str], pointer: str) -> Iterator[str]:
+    """Pointers of the references that name one of the missing objects."""
+    if isinstance(settings, dict):
+        if settings.get("name") in names:
+            yield pointer
+        for field, value in settings.items():
+            yield from _naming(value, names, f"{pointer}/{field}")
+    elif isinstance(settings, list):
+        for index, value in enumerate(settings):
+            yield from _naming(value, names, f"{pointer}/{index}")
 
 
 def _revive(data: Any) -> Finding:

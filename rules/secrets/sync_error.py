@@ -48,6 +48,12 @@ class Diagnosis:
     evidence: tuple[str, ...] = ()
     certain: bool = True
     passing: bool = False
+    topic: str = ""
+
+    @property
+    def advice(self) -> str:
+        """The entry of advice.yaml: the cause, unless the text asks for a cure of its own."""
+        return self.topic or self.cause
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class _Pattern:
     stage: str
     says: str
     terminal: bool
+    topic: str
     expressions: tuple[re.Pattern[str], ...]
 
 
@@ -90,6 +97,7 @@ def classify(text: str, stage: str = "") -> Diagnosis | None:
                     where.get("list", ""),
                     int(where.get("index", 0)),
                     pattern.terminal,
+                    topic=pattern.topic,
                 )
     return None
 
@@ -389,5 +397,6 @@ def _pattern(entry: Mapping[str, Any]) -> _Pattern:
         str(entry.get("stage") or ""),
         entry["says"],
         bool(entry.get("terminal")),
+        str(entry.get("advice") or ""),
         tuple(re.compile(text, re.DOTALL) for text in entry["match"]),
     )
