@@ -62,6 +62,8 @@ CREDENTIAL = re.compile(
     r'(?:secrets|configmaps|serviceaccounts) "[^"]+" not found|cannot find secret data for key', re.IGNORECASE
 )
 MISSING = re.compile(r'(?:secrets|configmaps|serviceaccounts) "([^"]+)" not found', re.IGNORECASE)
+NAMESPACE = re.compile(r'from namespace "([^"]+)"')
+PATIENCE = timedelta(minutes=5)
 ADVICE_OF = {
     "credential": "store-credential",
     "auth": "auth",
@@ -175,17 +177,32 @@ def _not_ready(app: App, resource: Resource, message: str) -> Finding:
     }
     names |= {"plural": PLURAL[resource.kind], "in_ns": f"-n {resource.namespace}" if resource.namespace else ""}
     names["sync"] = "# then force a sync of its ExternalSecrets: they do not watch the store"
+    come = cause == "credential" and _has_come(app, resource, text)
+    again = ", it is there by now, and the operator will try again by itself" if come else ""
     return Finding(
-        message=f"{resource.id} is not Ready because {_says(cause)} ({_short(text)})",
+        message=f"{resource.id} is not Ready because {_says(cause)} ({_short(text)}){again}",
         at=Location(app.ref, resource.id, _pointer(resource, cause, text)),
         cause=cause,
+        severity="info" if come else None,
         confidence="proven" if events else "likely",
         evidence=(
             f"condition Ready=False: {message}",
             *((f"Event {events[0].reason}: {text}",) if events else ("none of its Events is left or could be read",)),
         ),
-        fixes=advice((found.topic if found and cause == "network" else "") or ADVICE_OF[cause], names),
+        fixes=() if come else advice((found.topic if found and cause == "network" else "") or ADVICE_OF[cause], names),
         explains=es.consequences(app, resource.id),
+    )
+
+
+def _has_come(app: App, resource: Resource, text: str) -> bool:
+    """The missing Secret was made within the last minutes, after the attempt that failed for it (a first sync)."""
+    attempt = next((e.last for e in warnings(app, resource)), None)
+    wanted = set(MISSING.findall(text))
+    namespace = next(iter(NAMESPACE.findall(text)), resource.namespace)
+    return attempt is not None and any(
+        node.created_at is not None and attempt <= node.created_at > app.observed_at - PATIENCE
+        for node in app.nodes_of("Secret", "")
+        if node.id.name in wanted and node.id.namespace == namespace
     )
 
 
@@ -235,6 +252,7 @@ def _revive(data: Any) -> Finding:
         message=data["message"],
         at=Location(AppRef(**at["app"]), ResourceId(**at["resource"]), at["pointer"]),
         cause=data["cause"],
+        severity=data["severity"],
         confidence=data["confidence"],
         evidence=tuple(data["evidence"]),
         fixes=tuple(
