@@ -6,7 +6,8 @@ Why it hurts: those namespaces lack the ExternalSecret and so the Secret. Argo C
 waits for the conditions PartiallyReady and NotReady, which the operator no longer writes since v0.9.5 (it writes Ready=False).
 
 How to fix: by the reason in `status.failedNamespaces`. `external secret already exists in namespace` means that another object of
-that name is in the way. Retry with the annotation `external-secrets.io/force-sync` (v0.20 and later).
+that name is in the way. Retry with the annotation `external-secrets.io/force-sync` (v0.20 and later). A namespace that is being terminated needs
+nothing: it leaves the list with its end, and the finding is only an information.
 
 Example:
 
@@ -25,6 +26,7 @@ from . import external_secret as es
 from .sync_error import clean
 
 TAKEN = "already exists in namespace"
+ENDING = "because it is being terminated"
 SHOWN = 3
 
 
@@ -32,7 +34,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ClusterExternalSecret that failed somewhere."""
     for resource in app.of_kind("ClusterExternalSecret", es.GROUP):
         failed = [f for f in items(resource.live, "status", "failedNamespaces") if isinstance(f, dict)]
-        if failed or _bad(resource):
+        if (failed or _bad(resource)) and not es.deleting(resource):
             yield _finding(app, resource, failed)
 
 
@@ -57,12 +59,14 @@ def _finding(app: App, resource: Resource, failed: list[Json]) -> Finding:
         f"in {len(failed)} of {len(failed) + done} namespaces ({told}{more})" if failed else f"({_message(resource)})"
     )
     who = "they" if failed else "its namespaces"
+    ending = bool(failed) and all(ENDING in str(f.get("reason")) for f in failed)
     progressing = ", and Argo CD shows Progressing for ever" if resource.health.status == "Progressing" else ""
     return Finding(
         message=f'{resource.id} fails {where}: {who} get no Secret "{secret}"{progressing}.',
         at=Location(app.ref, resource.id),
+        severity="info" if ending else None,
         evidence=tuple(f"failedNamespaces: {f.get('namespace')}: {clean(str(f.get('reason') or ''))}" for f in failed),
-        fixes=tuple(_fixes(resource, name, failed)),
+        fixes=() if ending else tuple(_fixes(resource, name, failed)),
         explains=es.consequences(app, resource.id),
     )
 

@@ -30,6 +30,7 @@ from .operator_version import OperatorVersion, version_of
 from .sync_error import clean, warnings
 
 VAULTS = re.compile(r"key not found in 1Password Vaults: .+? in: map\[(?P<vaults>.+?)\]")
+VAULT = re.compile(r"(\S.*?):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]
 WEBHOOK = re.compile(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-secrets\.io)"(?P<why>[^;]*)')
 
 
@@ -125,7 +126,7 @@ def _foreign_vault(
         settings = dig(store.live, "spec", "provider", bug["provider"])
         if told is None or not settings:
             continue
-        searched = {part.rpartition(":")[0] for part in told["vaults"].split()}
+        searched = set(VAULT.findall(told["vaults"]))
         own = {*mapping(settings, "vaults"), str(dig(settings, "vault") or "")} - {""}
         if not searched & own:
             vault, mine = ", ".join(sorted(searched)), ", ".join(sorted(own))

@@ -16,6 +16,7 @@ Sources: external-secrets pkg/controllers/pushsecret/pushsecret_controller.go, d
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
 from argolint.values import dig, items
@@ -27,13 +28,18 @@ from .sync_error import Diagnosis, classify, clean, warnings
 PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets"}
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")
 SHOWN = 240
+PATIENCE = timedelta(minutes=5)
+_STORE = re.compile(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
+_FOREIGN = re.compile(r"not managed by external[- ]secrets", re.IGNORECASE)
+_READ_ONLY = re.compile(r"could not write remote ref .*(?:not implemented|not supported|read-only)")
+_CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .*not implemented")
 _NO_KEY = re.compile(r"secret key (\S+) does not exist")
 
 
 def _failing(app: App) -> Iterator[Resource]:
     for kind in PLURALS:
         for resource in app.of_kind(kind, es.GROUP):
-            if es.ready(resource.live).get("status") == "False":
+            if es.ready(resource.live).get("status") == "False" and not es.deleting(resource):
                 yield resource
 
 
@@ -51,18 +57,45 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         message = clean(str(condition.get("message") or ""))
         told = warnings(app, resource) if message in GENERIC else ()
         text = clean(told[0].message) if told else message
+        come = _no_source(resource, text) and _has_come(app, resource)
+        again = ", and the operator will try again by itself" if come else ""
         yield Finding(
-            message=f"{resource.id} is not synced because {_because(resource, text)}: nothing is pushed to the provider.",
+            message=f"{resource.id} is not synced because {_because(resource, text, come)}: {_so(text)}{again}.",
             at=Location(app.ref, resource.id, _pointer(resource, text)),
+            severity="info" if come else None,
             evidence=(f"condition {condition.get('reason')}: {text}",),
-            fixes=_fixes(resource, text),
+            fixes=() if come else _fixes(resource, text),
             explains=es.consequences(app, resource.id),
         )
 
 
-def _because(resource: Resource, text: str) -> str:
-    if str(es.ready(resource.live).get("reason")) == "SourceDeleted" or text == "could not get source secret":
-        return f'its source Secret "{_source(resource)}" is missing'
+def _no_source(resource: Resource, text: str) -> bool:
+    return str(es.ready(resource.live).get("reason")) == "SourceDeleted" or "source secret" in text
+
+
+def _has_come(app: App, resource: Resource) -> bool:
+    """The tree shows the source Secret, made within the last minutes: the PushSecret was there before it."""
+    own = (resource.namespace, _source(resource))
+    return any(
+        (node.id.namespace, node.id.name) == own
+        and node.created_at is not None
+        and app.observed_at - node.created_at < PATIENCE
+        for node in app.nodes_of("Secret", "")
+    )
+
+
+def _so(text: str) -> str:
+    if text.startswith("Failed to Delete Secrets"):
+        return "what it no longer pushes stays at the provider"
+    return "nothing is pushed to the provider"
+
+
+def _because(resource: Resource, text: str, come: bool) -> str:
+    if _no_source(resource, text):
+        kind, name, _ = _origin(resource)
+        if come:
+            return f'its source Secret "{name}" was missing at the last attempt (by now it is there)'
+        return f'its source Secret "{name}" is missing' if kind == "Secret" else f"its {kind} {name} gives no value"
     if es.ready(resource.live).get("message") == "one or more namespaces failed":
         failed = items(resource.live, "status", "failedNamespaces")
         return "; ".join(f"{f.get('namespace')}: {clean(str(f.get('reason')))}" for f in failed) or text
@@ -76,18 +109,33 @@ def _source(resource: Resource) -> str:
     return str(dig(resource.any, "spec", "selector", "secret", "name") or "")
 
 
+def _origin(resource: Resource) -> tuple[str, str, str]:
+    """Kind, name and pointer of what is pushed: a Secret, Secrets by label, or a generator."""
+    generator = dig(resource.any, "spec", "selector", "generatorRef")
+    if _source(resource):
+        return "Secret", _source(resource), "/spec/selector/secret/name"
+    if isinstance(generator, dict):
+        return f"generator {generator.get('kind')}", f'"{generator.get("name")}"', "/spec/selector/generatorRef"
+    return "selector", "of Secrets", "/spec/selector/secret"
+
+
 def _pointer(resource: Resource, text: str) -> str:
     found = classify(text)
     if found is not None and found.detail.get("store"):
         refs = items(resource.any, "spec", "secretStoreRefs")
         index = next((i for i, ref in enumerate(refs) if dig(ref, "name") == found.detail["store"]), 0)
         return f"/spec/secretStoreRefs/{index}/name"
-    if "source secret" in text or str(es.ready(resource.live).get("reason")) == "SourceDeleted":
-        return "/spec/selector/secret/name"
+    if _no_source(resource, text):
+        return _origin(resource)[2]
     missing = _NO_KEY.search(text)
     for index, entry in enumerate(items(resource.any, "spec", "data")):
         if missing and dig(entry, "match", "secretKey") == missing.group(1):
             return f"/spec/data/{index}/match/secretKey"
+    if stored := _STORE.search(text):
+        named = [
+            i for i, ref in enumerate(items(resource.any, "spec", "secretStoreRefs")) if dig(ref, "name") == stored[1]
+        ]
+        return f"/spec/secretStoreRefs/{named[0]}/name" if named else ""
     return ""
 
 
@@ -117,16 +165,13 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
                 edit,
             ),
         )
-    if "source secret" in text or str(es.ready(resource.live).get("reason")) == "SourceDeleted":
-        edit = Edit("command", f"kubectl -n {ns} get secret {_source(resource)}\n{retry}   # once it is there")
-        return (
-            Fix(
-                f'Create the source Secret "{_source(resource)}" in namespace {ns}',
-                "live",
-                f"Secret {ns}/{_source(resource)}",
-                edit,
-            ),
-        )
+    if _no_source(resource, text):
+        kind, name, _ = _origin(resource)
+        if kind != "Secret":
+            read = f"kubectl -n <namespace of the operator> logs deployment/external-secrets --since=1h | grep '\"{resource.name}\"'\n{retry}   # afterwards"
+            return (Fix(f"Let its {kind} {name} give a value", "live", str(resource.id), Edit("command", read)),)
+        edit = Edit("command", f"kubectl -n {ns} get secret {name}\n{retry}   # once it is there")
+        return (Fix(f'Create the source Secret "{name}" in namespace {ns}', "live", f"Secret {ns}/{name}", edit),)
     if missing := _NO_KEY.search(text):
         edit = Edit(
             "command", f"kubectl -n {ns} describe secret {_source(resource)}   # its keys\n{retry}   # afterwards"
@@ -135,6 +180,20 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
     if found.cause in ("store-not-ready", "auth", "network", "store-credential"):
         return advice(found.cause, {**names, "sync": retry})
+    if _FOREIGN.search(text):
+        content = f"Delete what is there, or give it the operator's mark (tag or metadata managed-by: external-secrets), or push to another remoteKey.\n{retry}   # afterwards"
+        title = "Free the key at the provider: something else made the value that is there"
+        return (Fix(title, "live", "the provider", Edit("text", content), "whoever made the value may still write it"),)
+    if _CANNOT_ASK.search(text):
+        edit = Edit("json-patch", es.set_field(resource.any, "/spec/updatePolicy", "Replace"))
+        title = "Write without asking first: this provider cannot tell whether a key exists"
+        return (Fix(title, "manifest", str(resource.id), edit, "replaces a value that is already there"),)
+    if "has no managed stores" in text:
+        return advice("unmanaged-store", {"controller": "<class>"})
+    if _READ_ONLY.search(text):
+        content = "docs/introduction/stability-support.md lists the providers that PushSecret can write to."
+        title = "Push to a provider that can be written: this one has no such call"
+        return (Fix(title, "manifest", f"spec.secretStoreRefs of {resource.id}", Edit("text", content)),)
     edit = Edit(
         "text",
         f"Its store needs the right to write (AWS: secretsmanager:CreateSecret, PutSecretValue, TagResource and DescribeSecret; Vault: create and update).\n{retry}   # afterwards",
