@@ -209,7 +209,7 @@ def _webhook(app: App) -> Iterator[Finding]:
 
 def _reason(text: str) -> str:
     told = clean(text.lstrip(": "))
-    return f" ({told[-160:]})" if told else ""
+    return f" ({told if len(told) <= 160 else f'…{told[-159:]}'})" if told else ""
 
 
 _SIGNS = {

@@ -18,7 +18,7 @@ from argolint.values import dig, items, labels_of
 
 Version = tuple[int, int, int]
 
-_IMAGE = re.compile(r"(?:^|/)external-secrets/external-secrets:v?(\d+\.\d+\.\d+)(?:-|@|$)")
+_IMAGE = re.compile(r"(?:^|/)external-secrets:v?(\d+\.\d+\.\d+)(?:-|@|$)")  # whatever registry mirrors or repackages it
 _CRD = "externalsecrets.external-secrets.io"
 _EXACT = re.compile(r"^v?(\d+)\.(\d+)\.(\d+)$")
 
