@@ -24,6 +24,7 @@ _UUID = re.compile(
     r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
 )
 _INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d+)\]")
+_FOREIGN_OWNER = "could not set controller reference on secret"  # v0.11: it met its own kind under another text before
 _FORMER = timedelta(minutes=1)
 _OPERATOR = ("external-secrets", "externalsecrets")
 _PATIENCE = timedelta(minutes=5)
@@ -331,9 +332,12 @@ def _owner(app: App, fleet: Fleet, resource: Resource, told: Diagnosis) -> Diagn
     served = fleet.api_versions(app.cluster)
     old = known(es.KES_GROUP) or any(v.startswith(es.KES_GROUP + "/") for v in served)
     new = known(es.GROUP) and name != resource.name
-    if told.detail.get("owner_group") == es.GROUP or (new and not known(es.KES_GROUP)) or (not old and served):
+    foreign = _FOREIGN_OWNER in told.text
+    if told.detail.get("owner_group") == es.GROUP or (not foreign and ((new and not known(es.KES_GROUP)) or not old)):
         says = f'the target Secret already belongs to ExternalSecret "{name}"'
-        return replace(told, cause="owned-by-external-secret", says=says, detail={**told.detail, "owner": name})
+        sure = told.certain and (new or bool(served) or told.detail.get("owner_group") == es.GROUP)
+        detail = {**told.detail, "owner": name}
+        return replace(told, cause="owned-by-external-secret", says=says, detail=detail, certain=sure)
     says = f'the target Secret still belongs to the Kubernetes External Secrets object "{name}"'
     return replace(told, says=says, detail={**told.detail, "owner": name, "owner_group": es.KES_GROUP})
 
