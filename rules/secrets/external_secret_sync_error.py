@@ -154,7 +154,7 @@ def _fixes(
     if changed:
         edit = Edit("command", f"argocd app sync {app.ref}")
         yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
-    for fix in (*_edits(app, fleet, resource, found, version), *_denied_generator(resource, found)):
+    for fix in (*_edits(app, fleet, resource, found, version), *_failing_generator(app, resource, found)):
         if not changed or fix.edit.kind != "json-patch":
             yield fix
     yield from _advice(resource, found)
@@ -331,6 +331,8 @@ def _edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version
             yield Fix(
                 f'Remove spec.controller from {kind} "{name}"{owner}', "manifest", f"{kind} {name}", edit, resource=of
             )
+        case "namespace-denied" if found.detail.get("present"):
+            yield _sync_now(resource, "Force a sync: the namespace is admitted by now")
         case "namespace-denied":
             store_name = found.detail.get("store", "")
             edit = Edit("yaml", f"spec:\n  conditions:\n  - namespaces: [..., {resource.namespace}]")
@@ -393,9 +395,17 @@ def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis,
             yield _patch(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
 
 
-def _denied_generator(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
-    """The generator is there and fails: to create it is no cure."""
-    if found.cause == "generator" and found.text and not _NO_GENERATOR.search(found.text):
+def _failing_generator(app: App, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """The generator is in Git and not applied yet; or it is there and fails: to create it is no cure."""
+    if found.cause != "generator":
+        return
+    for kind, name, _ in es.generator_refs(resource.live):
+        own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
+        if own is not None and own.missing:
+            sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+            edit = Edit("command", f"argocd app sync {app.ref}\n{sync}")
+            yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
+    if found.text and not _NO_GENERATOR.search(found.text):
         edit = Edit("command", f"kubectl -n {resource.namespace} describe {es.FULL_NAME} {resource.name}")
         title = "Let the generator's own identity do what the error names, or correct the generator's settings"
         yield Fix(title, "manifest", "the generator", edit)

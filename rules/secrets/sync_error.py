@@ -26,6 +26,7 @@ _UUID = re.compile(
 _INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d+)\]")
 _FOREIGN_OWNER = "could not set controller reference on secret"  # v0.11: it met its own kind under another text before
 _FORMER = timedelta(minutes=1)
+_MISSING = re.compile(r'([A-Za-z]+)(?:\.[\w.-]+)? "([^"]+)" not found')
 _OPERATOR = ("external-secrets", "externalsecrets")
 _PATIENCE = timedelta(minutes=5)
 _LAG = timedelta(seconds=10)
@@ -127,7 +128,7 @@ def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
         told = Diagnosis("unknown", f'the operator says only "{message}"', message, certain=False)
     if told.cause == "owned-by-other-controller":
         told = _owner(app, fleet, resource, told)
-    if _untried(app, resource):
+    if _untried(app, resource) or _has_come(app, resource, told):
         told = replace(told, passing=True)
     return replace(told, evidence=(*told.evidence, *_evidence(app, resource, message)))
 
@@ -140,13 +141,30 @@ def raced(resource: Resource) -> bool:
 
 def _untried(app: App, resource: Resource) -> bool:
     """It was edited a moment ago, after the last attempt: the operator answers an edit at once, whatever its back-off."""
+    attempt = _last_attempt(app, resource)
+    return attempt is not None and _just_edited(app, resource, attempt)
+
+
+def _just_edited(app: App, resource: Resource, after: datetime) -> bool:
+    """Somebody but the operator wrote to the object within the last minutes, and after that time."""
     edits = [
         w.time
         for w in managed_fields.managers(resource.live or {})
         if w.time is not None and not w.subresource and not w.manager.startswith(_OPERATOR)
     ]
-    attempt = _last_attempt(app, resource)
-    return bool(edits) and attempt is not None and attempt < max(edits) and app.observed_at - max(edits) < _PATIENCE
+    return bool(edits) and after < max(edits) and app.observed_at - max(edits) < _PATIENCE
+
+
+def _has_come(app: App, resource: Resource, told: Diagnosis) -> bool:
+    """What the text misses (a generator, a ConfigMap of the template) was made within the last minutes, after the attempt."""
+    missing = told.cause in ("generator", "template", "store-credential")
+    names = {(kind.lower().rstrip("s"), name) for kind, name in _MISSING.findall(told.text)} if missing else set()
+    attempt = _last_attempt(app, resource) if names else None
+    return attempt is not None and any(
+        node.created_at is not None and attempt <= node.created_at and app.observed_at - node.created_at < _PATIENCE
+        for node in app.nodes
+        if (node.id.kind.lower().rstrip("s"), node.id.name) in names and node.id.namespace in ("", resource.namespace)
+    )
 
 
 def _last_attempt(app: App, resource: Resource) -> datetime | None:
@@ -233,6 +251,16 @@ def _by_store(app: App, fleet: Fleet, resource: Resource, told: Diagnosis | None
             )
             return Diagnosis(
                 "namespace-denied", says, told.text if told else "", {**detail, "namespace": resource.namespace}
+            )
+        if told is not None and told.cause == "namespace-denied" and store.admits(resource.namespace):
+            attempt = _last_attempt(app, resource)
+            return replace(
+                told,
+                says=f"{told.says.replace('does not admit', 'did not admit')} at the last attempt (by now it does)",
+                detail={**told.detail, **detail, "present": "yes"},
+                passing=attempt is not None
+                and store.resource is not None
+                and _just_edited(app, store.resource, attempt),
             )
         if store.is_ready is False:
             seen = f"{where}: {clean(str(es.ready(store.live).get('message') or 'Ready=False'))}"
