@@ -5,7 +5,9 @@ condition says only `could not get secret data from provider` or `could not upda
 Event, which the cluster keeps for about an hour. argolint reads the newest Event that fits the condition, holds it against
 the objects that are there now (a store that was missing at start-up may exist by now, be of another controller class, shut
 the namespace out or not be ready), and falls back to the condition and the objects around the ExternalSecret. One that is new
-in Git, or turns to another store, is told before it fails when the stores that Argo CD shows leave no doubt.
+in Git, or turns to another store, is told before it fails when the stores that Argo CD shows leave no doubt. What it failed for
+and what ended within the last five minutes (a store that became ready, a generator that was made after it, an edit that the
+operator has not answered yet) is an information: the next attempt is due.
 
 Why it hurts: the Secret is missing, or it keeps an old value that the provider may already have revoked. The operator
 retries with a growing delay (1 s to 7 min since v0.14), and for some causes (a Secret of another owner, an immutable Secret)

@@ -1,6 +1,7 @@
 """A PushSecret is not synced
 
-What it finds: a PushSecret (or ClusterPushSecret) that is Ready=False, and why. Its condition holds the whole error.
+What it finds: a PushSecret (or ClusterPushSecret) that is Ready=False, and why. Its condition holds the whole error. One whose
+source Secret was made within the last five minutes is an information.
 
 Why it hurts: the provider does not get the value, or keeps an old one; whoever reads it there works with what it was.
 

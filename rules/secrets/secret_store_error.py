@@ -2,7 +2,8 @@
 
 What it finds: a SecretStore or ClusterSecretStore that is Ready=False, with the cause from its Event (`unable to create
 client` and `unable to validate store` alone say nothing), and a store that names a `spec.controller` which no running operator
-serves: it never gets a status. The ExternalSecrets that depend on the store are counted across all applications.
+serves: it never gets a status. The ExternalSecrets that depend on the store are counted across all applications. A store that is
+being deleted is left out; one whose credential was made within the last five minutes, after it, is an information.
 
 Why it hurts: every ExternalSecret of the store fails with `SecretStore "..." is not ready` (since v0.11 the operator does not
 even try), and Secrets keep values that the provider may have changed.
