@@ -1,7 +1,7 @@
 """A PushSecret is not synced
 
 What it finds: a PushSecret (or ClusterPushSecret) that is Ready=False, and why. Its condition holds the whole error. One whose
-source Secret was made within the last five minutes is an information.
+source Secret was made, or whose store became ready, within the last five minutes is an information.
 
 Why it hurts: the provider does not get the value, or keeps an old one; whoever reads it there works with what it was.
 
@@ -23,6 +23,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, W
 from argolint.values import dig, items
 
 from . import external_secret as es
+from . import stores
 from .advice import PLURAL, advice
 from .sync_error import Diagnosis, classify, clean, warnings
 
@@ -58,14 +59,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         message = clean(str(condition.get("message") or ""))
         told = warnings(app, resource) if message in GENERIC else ()
         text = clean(told[0].message) if told else message
-        come = _no_source(resource, text) and _has_come(app, resource)
+        come = _has_come(app, resource) if _no_source(resource, text) else _store_has_come(app, fleet, resource, text)
         again = ", and the operator will try again by itself" if come else ""
         yield Finding(
             message=f"{resource.id} is not synced because {_because(resource, text, come)}: {_so(text)}{again}.",
             at=Location(app.ref, resource.id, _pointer(resource, text)),
             severity="info" if come else None,
             evidence=(f"condition {condition.get('reason')}: {text}",),
-            fixes=() if come else _fixes(resource, text),
+            fixes=() if come else (*_other_kind(app, fleet, resource, text), *_fixes(resource, text)),
             explains=es.consequences(app, resource.id),
         )
 
@@ -85,6 +86,16 @@ def _has_come(app: App, resource: Resource) -> bool:
     )
 
 
+def _store_has_come(app: App, fleet: Fleet, resource: Resource, text: str) -> bool:
+    """The store that the text misses turned Ready within the last minutes."""
+    found = classify(text)
+    if found is None or found.cause not in ("store-not-found", "store-not-ready"):
+        return False
+    ref = es.StoreRef(found.detail["kind"], found.detail["store"], "")
+    store = stores.find(app, fleet, ref, resource.namespace)
+    return store.is_ready is True and store.since is not None and app.observed_at - store.since < PATIENCE
+
+
 def _so(text: str) -> str:
     if text.startswith("Failed to Delete Secrets"):
         return "what it no longer pushes stays at the provider"
@@ -102,7 +113,7 @@ def _because(resource: Resource, text: str, come: bool) -> str:
         return "; ".join(f"{f.get('namespace')}: {clean(str(f.get('reason')))}" for f in failed) or text
     found = classify(text)
     if found is not None and found.detail.get("store"):
-        return found.says
+        return f"at the last attempt, {found.says} (by now it is ready)" if come else found.says
     return text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
 
 
@@ -138,6 +149,19 @@ def _pointer(resource: Resource, text: str) -> str:
         ]
         return f"/spec/secretStoreRefs/{named[0]}/name" if named else ""
     return ""
+
+
+def _other_kind(app: App, fleet: Fleet, resource: Resource, text: str) -> Iterator[Fix]:
+    """The store that was not found exists under the other kind (without a kind, a SecretStore is looked for)."""
+    found, pointer = classify(text), _pointer(resource, text)
+    if found is None or found.cause != "store-not-found" or not pointer:
+        return
+    ref = es.StoreRef(found.detail["kind"], found.detail["store"], pointer)
+    other = stores.twin(app, fleet, ref, resource.namespace)
+    if other is not None:
+        kind = other.ref.kind
+        edit = Edit("json-patch", es.set_field(resource.any, f"{pointer.rpartition('/')[0]}/kind", kind))
+        yield Fix(f'Refer to the {kind} "{ref.name}", which exists', "manifest", str(resource.id), edit)
 
 
 def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
