@@ -25,7 +25,7 @@ from argolint.values import dig, items
 from . import external_secret as es
 from . import stores
 from .advice import PLURAL, advice
-from .sync_error import Diagnosis, classify, clean, warnings
+from .sync_error import Diagnosis, classify, clean, formerly, warnings
 
 PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets"}
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")
@@ -113,7 +113,7 @@ def _because(resource: Resource, text: str, come: bool) -> str:
         return "; ".join(f"{f.get('namespace')}: {clean(str(f.get('reason')))}" for f in failed) or text
     found = classify(text)
     if found is not None and found.detail.get("store"):
-        return f"at the last attempt, {found.says} (by now it is ready)" if come else found.says
+        return formerly(found.says, "is ready") if come else found.says
     return text if len(text) <= SHOWN else f"…{text[-SHOWN:]}"
 
 

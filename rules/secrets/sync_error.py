@@ -259,7 +259,7 @@ def _by_store(app: App, fleet: Fleet, resource: Resource, told: Diagnosis | None
             attempt = _last_attempt(app, resource)
             return replace(
                 told,
-                says=f"{told.says.replace('does not admit', 'did not admit')} at the last attempt (by now it does)",
+                says=formerly(told.says, "does"),
                 detail={**told.detail, **detail, "present": "yes"},
                 passing=attempt is not None
                 and store.resource is not None
@@ -278,11 +278,18 @@ def _by_store(app: App, fleet: Fleet, resource: Resource, told: Diagnosis | None
         if told is not None and told.cause in ("store-not-found", "store-not-ready") and store.is_ready:
             return replace(
                 told,
-                says=f"{told.says.replace('there is no', 'there was no').replace('is not ready', 'was not ready')} at the last attempt (by now it is ready)",
+                says=formerly(told.says, "is ready"),
                 detail={**told.detail, **detail, "present": "yes"},
                 passing=_cured(app, resource, store),
             )
     return None
+
+
+def formerly(says: str, now: str) -> str:
+    """What a text says of a store, told of the past; `now` completes "by now it ..."."""
+    for present, past in (("there is no", "there was no"), ("is not ready", "was not ready"), ("does not", "did not")):
+        says = says.replace(present, past)
+    return f"{says} at the last attempt (by now it {now})"
 
 
 def _cured(app: App, resource: Resource, store: stores.Store) -> bool:
