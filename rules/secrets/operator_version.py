@@ -18,7 +18,9 @@ from argolint.values import dig, items, labels_of
 
 Version = tuple[int, int, int]
 
-_IMAGE = re.compile(r"(?:^|/)external-secrets:v?(\d+\.\d+\.\d+)(?:-|@|$)")  # whatever registry mirrors or repackages it
+_IMAGE = re.compile(
+    r"(?:^|/)(?:external-secrets|bitnami(?:legacy|secure)?)/external-secrets:v?(\d+\.\d+\.\d+)(?:-|@|$)"
+)
 _CRD = "externalsecrets.external-secrets.io"
 _EXACT = re.compile(r"^v?(\d+)\.(\d+)\.(\d+)$")
 
