@@ -28,7 +28,6 @@ State = str | Mapping[str, Json] | None
 
 BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
 """Conditions under which the desired state is unknown: the server answers `targetState: "null"` for everything."""
-_OF_HEALTH = "error setting app health: "
 
 
 class Health(msgspec.Struct, frozen=True, gc=False):
@@ -51,6 +50,15 @@ class Condition:
     @property
     def is_error(self) -> bool:
         return self.type.endswith("Error")
+
+    @property
+    def of_health(self) -> bool:
+        """A health check that fails is told as a ComparisonError as well, after the comparison (controller/state.go)."""
+        return self.type == "ComparisonError" and self.message.startswith("error setting app health: ")
+
+    def judges(self, resource: ResourceId) -> bool:
+        """True when it is the failed health check of this object (controller/health.go)."""
+        return self.of_health and f'for "{resource.kind}" with name "{resource.name}"' in self.message
 
     @property
     def symptom(self) -> Symptom:
@@ -452,11 +460,8 @@ class App:
 
     @cached_property
     def desired_known(self) -> bool:
-        """False under a condition that keeps Argo CD from rendering or comparing.
-
-        A health check that fails is told as a ComparisonError as well, after the comparison (controller/state.go).
-        """
-        return not any(c.type in BLINDING and not c.message.startswith(_OF_HEALTH) for c in self.conditions)
+        """False under a condition that keeps Argo CD from rendering or comparing."""
+        return not any(c.type in BLINDING and not c.of_health for c in self.conditions)
 
     @property
     def rows(self) -> Sequence[Row] | Sequence[Resource]:

@@ -140,6 +140,7 @@ def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in ailing),
+            *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
     )
 

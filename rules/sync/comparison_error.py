@@ -64,8 +64,23 @@ def innermost(message: str) -> str:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ComparisonError."""
     for condition in app.conditions:
-        if condition.type == "ComparisonError":
+        if condition.of_health:
+            yield from _of_health(app, condition)
+        elif condition.type == "ComparisonError":
             yield _finding(app, fleet, condition)
+
+
+def _of_health(app: App, condition: Condition) -> Iterator[Finding]:
+    """Argo CD did compare, and then a health check failed: the finding of an object that shows it answers the condition."""
+    if any(condition.judges(r.id) and r.health.status == "Unknown" for r in app.resources):
+        return
+    yield Finding(
+        message=f'Argo CD compares application {app.ref} and cannot tell its health, since a health check fails: "{excerpt(innermost(condition.message))}".',
+        at=Location(app.ref),
+        cause="unknown",
+        evidence=tuple(_evidence(condition)),
+        explains=(condition.symptom, Symptom.health()),
+    )
 
 
 def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
