@@ -195,7 +195,6 @@ def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done
     wanted = {a.ref for a in fleet.apps if plan.wanted(a, fleet)}
     beside = _beside(wanted, fleet)
     apps = [a for a in fleet.apps if a.ref in wanted | beside and _in_shard(a.ref, plan.shard)]
-    done = 0
     ended: list[AuthError] = []
 
     def task(app: App) -> AppResult:
@@ -208,21 +207,27 @@ def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done
         told = (Failure("login", ended[0].message, ended[0].hint, app.ref),)
         return AppResult(app.ref, failures=told, beside=app.ref in beside)
 
-    with ThreadPoolExecutor(max_workers=plan.workers, thread_name_prefix="argolint") as pool:
+    results = map(task, apps) if plan.workers == 1 else _in_threads(task, apps, plan.workers)
+    for done, result in enumerate(results, start=1):
+        progress(done, len(apps))
+        yield result
+
+
+def _in_threads(task: Callable[[App], AppResult], apps: Iterable[App], workers: int) -> Iterator[AppResult]:
+    """The results as they come; twice as many applications as workers are in flight at most."""
+    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="argolint") as pool:
         pending: set[Future[AppResult]] = set()
         queue = iter(apps)
         try:
             while True:
                 for app in queue:
                     pending.add(pool.submit(task, app))
-                    if len(pending) >= 2 * plan.workers:
+                    if len(pending) >= 2 * workers:
                         break
                 if not pending:
                     return
                 finished, pending = wait(pending, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    done += 1
-                    progress(done, len(apps))
                     yield future.result()
         finally:
             for future in pending:

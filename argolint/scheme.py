@@ -108,8 +108,9 @@ def canonical(obj: Object) -> Object:
     """
     if not builtin(obj):
         return obj
-    status = {"status": obj["status"]} if "status" in obj else {}
-    return {**_canonical_map({key: value for key, value in obj.items() if key != "status"}), **status}
+    rest = {key: value for key, value in obj.items() if key != "status"}
+    made = _canonical_map(rest)
+    return obj if made is rest else {**made, **({"status": obj["status"]} if "status" in obj else {})}
 
 
 def _canonical_map(node: Mapping[str, Json]) -> Mapping[str, Json]:
