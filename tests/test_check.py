@@ -253,3 +253,12 @@ def test_a_list_over_the_message_limit_is_read_project_by_project_and_said_so() 
     assert parts["complete"]
     assert "over the server's message limit, so it was read project by project" in text
     assert whole["remarks"] == []
+
+
+def test_advice_is_wrapped_and_what_is_to_be_pasted_is_not() -> None:
+    found = run_argolint("demo", "--select", "floating-revision", env={"COLUMNS": "60"}).out.splitlines()
+    advice = next(i for i, line in enumerate(found) if "A tag for charts and bases" in line)
+    assert len(found[advice]) <= 60
+    assert found[advice + 1].startswith(" " * 15)
+    pasted = run_argolint("demo", "--select", "shared-resource", "-v", env={"COLUMNS": "60"}).out.splitlines()
+    assert [line for line in pasted if line.strip().startswith("kubectl ") and len(line) > 60]

@@ -102,10 +102,9 @@ def fix_lines(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
         hang="             ",
         extra=invisible(style) * 2,
     )
-    paste = as_text(fix.edit).splitlines()
+    paste = [line for text in as_text(fix.edit).splitlines() for line in _pasted(text, fix.edit.kind, style)]
     limit = len(paste) if style.verbose else _PASTE_LINES
-    for line in paste[:limit]:
-        yield "               " + line
+    yield from paste[:limit]
     if len(paste) > limit:
         yield paint(f"               … {len(paste) - limit} more lines with -v or -o json", style, dim=True)
     if fix.caveat and style.verbose:
@@ -114,6 +113,12 @@ def fix_lines(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
         yield from wrapped(
             "not verified: " + plain(fix.unverified), style, indent="             ", hang="               "
         )
+
+
+def _pasted(line: str, kind: str, style: Style) -> list[str]:
+    """A sentence is wrapped; what is there to be pasted, template code in advice as well, stays on its line."""
+    indent = "               "
+    return wrapped(line, style, indent=indent) if kind == "text" and "{{" not in line else [indent + line]
 
 
 def _failure(alike: Sequence[Failure], style: Style) -> Iterator[str]:
