@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from argolint import compare, diff
@@ -380,8 +381,9 @@ def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> J
 def _patched(fix: Fix, document: Object) -> Any:
     import jsonpatch  # needed only where a finding has a patch
 
+    copied = msgspec.json.decode(msgspec.json.encode(document))  # a tenth of what deepcopy takes
     try:
-        return jsonpatch.apply_patch(document, fix.edit.content)
+        return jsonpatch.JsonPatch(fix.edit.content).apply(copied, in_place=True)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
         raise _Contradicted(f"the patch does not apply: {error}") from error
 
