@@ -5,7 +5,7 @@ What is hidden, and how:
   last-applied annotations. Argo CD masks them itself, as plus signs whose number tells equal from unequal; those stay.
 - values with the name of a secret: of an environment variable, a Helm parameter, a key of Helm values or of a ConfigMap
   (judged by the end of the name: password, passwd, passphrase, token, apikey, secretkey, privatekey, accesskey, ...).
-- what has the form of a secret anywhere: JWTs, private keys, passwords in URLs, tokens of well-known issuers.
+- what has the form of a secret anywhere: JWTs, private keys, passwords in URLs and their queries, tokens of well-known issuers.
 A hidden value is `masked-` and a keyed hash. The key lives as long as the masker: within one snapshot equal values stay
 equal, across snapshots nothing can be compared, and nothing can be tried out.
 """
@@ -32,6 +32,9 @@ _SECRET_FORM = re.compile(
     re.DOTALL,
 )
 _ARGUMENT = re.compile(rf"(--?[\w-]*(?:{_WORDS})=)([^\s\"'\\$]+)".encode(), re.IGNORECASE)
+_PARAMETER = re.compile(
+    rf"((?:[?&]|\\u0026)[\w.-]*(?:{_WORDS}|sig|signature)=)([^\s\"'\\&$]+)".encode(), re.IGNORECASE
+)  # of a URL; Go writes & as \u0026
 _YAML_LINE = re.compile(r"^(\s*(?:- )?[\"']?([\w.-]+)[\"']?:[ \t]+)([^\s#&*|>{\[].*)$", re.MULTILINE)
 _YAML_PAIR = re.compile(r"(\bname:[ \t]+[\"']?([\w.-]+)[\"']?[ \t]*\n[ \t]*value:[ \t]+)([^\s#&*|>{\[].*)")
 _PLAIN = frozenset({"", "true", "false", "yes", "no", "null", "none", "~", '""', "''"})
@@ -51,6 +54,7 @@ class Masker:
         """The body with what could be a secret hidden; the very bytes if there is none, or if it is no JSON."""
         body = _SECRET_FORM.sub(lambda found: self._hidden(found[0]), body)
         body = _ARGUMENT.sub(lambda found: found[1] + self._hidden(found[2]), body)
+        body = _PARAMETER.sub(lambda found: found[1] + self._hidden(found[2]), body)
         try:
             document = msgspec.json.decode(body)
         except msgspec.MsgspecError:

@@ -165,6 +165,8 @@ def test_helm_values_and_config_maps_keep_all_but_what_is_named_like_a_secret() 
     [
         JWT,
         "postgres://user:hunter2@db/prod",
+        "GET https://vault.example.com/v1/app?version=2&access_token=hunter2: 403",
+        "https://blob.example.com/c?sv=2024&sig=hunter2%3D",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----",
         "Authorization: Bearer abcdefghijklmnop1234",
         "ghp_" + "a1B2" * 9,
