@@ -16,6 +16,7 @@ from argolint import (
     Resource,
     Symptom,
 )
+from argolint.compare import TRACKING_ID
 from argolint.values import join_pointer, show, split_pointer
 
 
@@ -65,7 +66,7 @@ def common_pointer(changes: Sequence[Change]) -> str:
 def tracks(change: Change, label_key: str) -> bool:
     """True for the marks by which Argo CD tells whose an object is (`label_key` is the server's own): nobody writes those into Git."""
     marks = (
-        ("annotations", "argocd.argoproj.io/tracking-id"),
+        ("annotations", TRACKING_ID),
         ("annotations", "argocd.argoproj.io/installation-id"),
         ("labels", label_key),
     )

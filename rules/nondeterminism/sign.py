@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from argolint import App, Fleet, Object, Resource, ResourceId, Symptom
+from argolint.compare import TRACKING_ID
 from argolint.model import Confidence
 from argolint.values import annotations_of, dig, get, items, split_pointer
 
@@ -94,7 +95,7 @@ def own(app: App, fleet: Fleet, resource: Resource) -> bool:
     """False for hooks, for objects of two applications (each writes its own value) and for controllers' Secrets."""
     if resource.hook or len(fleet.owners(resource.key)) > 1:
         return False
-    tracked = annotations_of(resource.live).get("argocd.argoproj.io/tracking-id", "")
+    tracked = annotations_of(resource.live).get(TRACKING_ID, "")
     if tracked and tracked.partition(":")[0] != app.instance:
         return False
     return not any(owner.get("controller") for owner in items(resource.live, "metadata", "ownerReferences"))

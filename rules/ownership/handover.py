@@ -11,10 +11,8 @@ from shlex import quote
 from typing import Literal
 
 from argolint import App, AppRef, Fleet, Resource, ResourceId
-from argolint.compare import SYNC_OPTIONS
+from argolint.compare import SYNC_OPTIONS, TRACKING_ID
 from argolint.operations import prune_option
-
-from .tracking import TRACKING_ID
 
 _SHOWN = 8
 """How many Applications a script spells out."""

@@ -23,13 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint.compare import TRACKING_ID
 from argolint.operations import consequences
 from argolint.values import annotations_of, labels_of
 
 from .handover import sync, untrack
 from .tracking import (
     REFUSED,
-    TRACKING_ID,
     SharedWarning,
     is_tracking,
     owner_of,

@@ -10,13 +10,12 @@ from typing import Any
 import yaml
 
 from argolint import Edit, Fix, Json
-from argolint.compare import SYNC_OPTIONS
+from argolint.compare import SYNC_OPTIONS, TRACKING_ID
 from argolint.model import FixTarget
 from argolint.values import annotations_of, items
 
 from . import handover
 from .sharing import Party, Shared, enumerated
-from .tracking import TRACKING_ID
 
 _LONG = 6000
 """Characters of JSON from which on a manifest is not printed in a fix (a CustomResourceDefinition has many more)."""

@@ -8,15 +8,16 @@ from functools import cached_property
 from typing import Any
 
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
+from argolint.compare import LAST_APPLIED, TRACKING_ID
 from argolint.diff import differences
 from argolint.operations import consequences
 from argolint.values import annotations_of, dig, get, mapping
 
 from ..nondeterminism.charts import Release  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .switches import switches
-from .tracking import INSTALLATION_ID, REFUSED, TRACKING_ID, is_tracking, listed_by, owner_of, tracking_of
+from .tracking import INSTALLATION_ID, REFUSED, is_tracking, listed_by, owner_of, tracking_of
 
-_NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, "kubectl.kubernetes.io/last-applied-configuration")
+_NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, LAST_APPLIED)
 
 
 @dataclass(frozen=True)

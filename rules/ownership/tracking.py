@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from argolint import App, Condition, Fleet, Object, Resource, ResourceKey, managed_fields
+from argolint.compare import LAST_APPLIED, TRACKING_ID
 from argolint.values import annotations_of, dig, labels_of
 
-TRACKING_ID = "argocd.argoproj.io/tracking-id"
 INSTALLATION_ID = "argocd.argoproj.io/installation-id"
 REFUSED = "Shared resource found: "
 """How the message of a sync under FailOnSharedResource=true begins; the first SharedResourceWarning follows (controller/sync.go)."""
@@ -168,7 +168,6 @@ _DEPLOYERS = (
     "helm-controller",
 )
 """Field managers of tools that write whole manifests: what they write is nobody's copy."""
-_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
@@ -186,7 +185,7 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
     managers = {w.manager for w in managed_fields.managers(live)}
     if any(m.startswith(_DEPLOYERS) for m in managers):
         return False
-    applied = annotations_of(live).get(_APPLIED)
+    applied = annotations_of(live).get(LAST_APPLIED)
     if applied:
         try:
             origin = json.loads(applied)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from argolint import App, Json, Object
+from argolint.compare import SYNC_OPTIONS
 from argolint.values import annotations_of, dig, items, join_pointer, split_pointer
-
-ANNOTATION = "argocd.argoproj.io/sync-options"
 
 
 def on_manifest(desired: Object | None, *options: str) -> list[Json]:
     """Adds the options to the annotation of one manifest."""
     held = annotations_of(desired)
-    value = ",".join(filter(None, (held.get(ANNOTATION), *options)))
+    value = ",".join(filter(None, (held.get(SYNC_OPTIONS), *options)))
     if held or desired is None:
         return [{"op": "add", "path": "/metadata/annotations/argocd.argoproj.io~1sync-options", "value": value}]
-    return [{"op": "add", "path": "/metadata/annotations", "value": {ANNOTATION: value}}]
+    return [{"op": "add", "path": "/metadata/annotations", "value": {SYNC_OPTIONS: value}}]
 
 
 def on_application(app: App, option: str) -> list[Json]:
@@ -45,5 +44,5 @@ def pasted(operations: list[Json]) -> str:
 
 def sync_options(desired: Object | None) -> frozenset[str]:
     """The options of the manifest's own annotation."""
-    text = annotations_of(desired).get(ANNOTATION) or ""
+    text = annotations_of(desired).get(SYNC_OPTIONS) or ""
     return frozenset(option.strip() for option in text.split(",") if option.strip())
