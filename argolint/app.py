@@ -124,6 +124,11 @@ class Operation:
         return maps(self.raw, "syncResult", "resources")
 
     @property
+    def hook_failed(self) -> bool:
+        """True when a hook of this operation ended badly."""
+        return any(r.get("hookType") and r.get("hookPhase") in ("Failed", "Error") for r in self.results)
+
+    @property
     def turned_degraded(self) -> tuple[Object, ...]:
         """Results of objects that were applied and then found Degraded, which fails a sync as well; hooks are not among them.
 

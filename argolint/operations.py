@@ -52,8 +52,7 @@ def failed_by_health(app: App) -> bool:
     if operation is None or not operation.failed or not operation.turned_degraded:
         return False
     refused = any(r.get("status") == "SyncFailed" for r in operation.results)
-    hooks = any(r.get("hookType") and r.get("hookPhase") in ("Failed", "Error") for r in operation.results)
-    return not (refused or hooks) and any(
+    return not (refused or operation.hook_failed) and any(
         r.health.status == "Degraded" and _holds_up(operation, r) for r in app.resources
     )
 

@@ -60,9 +60,7 @@ def _over(app: App, operation: Operation) -> bool:
     Automated sync starts nothing where all is Synced, so the failed operation stays the last one. A hook that failed is no
     history: nothing tells that what it should have done was done.
     """
-    if app.sync_status != "Synced" or operation.waiting_to_retry:
-        return False
-    if any(r.get("hookType") and r.get("hookPhase") in ("Failed", "Error") for r in operation.results):
+    if app.sync_status != "Synced" or operation.waiting_to_retry or operation.hook_failed:
         return False
     compares_again = bool(_BEFORE_ANY_TASK.match(operation.message)) and not any(
         c.type in ("ComparisonError", "InvalidSpecError") for c in app.conditions
