@@ -180,10 +180,16 @@ def plain(text: str) -> str:
 
 
 _USERINFO = re.compile(r"(\w+://)[^/@\s]+@")
+_IN_QUERY = re.compile(r"(?i)([?&][\w.-]*(?:token|key|secret|passw|pwd|sig|auth|cred)[\w.-]*=)[^&\s\"]+")
 # JSON, or Go's own syntax where the API server is older than 1.32: core.PodTemplateSpec{...}, []string{...}, map[...].
 _REFUSED_VALUE = re.compile(
     r"Invalid value: (?:[\w.*&()\[\]]*\{.*\}|map\[.*\]|\[.*\]|\"(?:[^\"\\]|\\.){40,}\")", re.DOTALL
 )
+
+
+def without_credentials(text: str) -> str:
+    """A text without what the URLs in it say of who asks: user and password, and secrets of the query."""
+    return _IN_QUERY.sub(r"\1…", _USERINFO.sub(r"\1", text))
 
 
 def excerpt(text: str, limit: int = 240) -> str:
@@ -191,7 +197,7 @@ def excerpt(text: str, limit: int = 240) -> str:
 
     Credentials in URLs go, and so do long values that the API server refuses and repeats: a pod template can hold passwords.
     """
-    safe = _REFUSED_VALUE.sub("Invalid value: (left out)", _USERINFO.sub(r"\1", text))
+    safe = _REFUSED_VALUE.sub("Invalid value: (left out)", without_credentials(text))
     line = " ".join(plain(safe).split()).rstrip(" .:")
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 

@@ -376,3 +376,10 @@ def test_an_operation_that_waits_to_retry_has_failed_and_awaits_nothing() -> Non
 )
 def test_replicas_that_satisfy_a_budget(demanded: object, expected: int, enough: int) -> None:
     assert pdb_blocks._enough(demanded, expected) == enough
+
+
+def test_credentials_of_urls_are_in_no_excerpt() -> None:
+    assert (
+        excerpt("GET https://ci:hunter2@git.example.com/a?ref=1&access_token=hunter3&b=2: 403")
+        == "GET https://git.example.com/a?ref=1&access_token=…&b=2: 403"
+    )

@@ -15,7 +15,7 @@ from typing import Any
 
 from argolint import App, Event, Fleet, Resource, ResourceKey, managed_fields
 from argolint.knowledge import load
-from argolint.values import dig, parse_time, plain
+from argolint.values import dig, parse_time, plain, without_credentials
 
 from . import external_secret as es
 from . import stores
@@ -24,7 +24,6 @@ _UUID = re.compile(
     r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
 )
 _COMBINED = re.compile(r"^\(combined from similar events\): ")  # the API client joins Events whose texts alone differ
-_CREDENTIAL = re.compile(r"(?i)([?&][\w.-]*(?:token|key|secret|passw|pwd|sig|auth|cred)[\w.-]*=)[^&\s\"]+")
 _INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d+)\]")
 _FOREIGN_OWNER = "could not set controller reference on secret"  # v0.11: it met its own kind under another text before
 _FORMER = timedelta(minutes=1)
@@ -71,9 +70,9 @@ class _Pattern:
 
 
 def clean(text: str) -> str:
-    """An error text on one line, without control characters, the request's own id and credentials in the query of a URL."""
+    """An error text on one line, without control characters, the request's own id and credentials of URLs."""
     told = _COMBINED.sub("", _UUID.sub("", text))
-    return " ".join(plain(_CREDENTIAL.sub(r"\1…", told)).split())
+    return " ".join(plain(without_credentials(told)).split())
 
 
 def classify(text: str, stage: str = "") -> Diagnosis | None:
