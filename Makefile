@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types tests bench docs clean
+.PHONY: demo test lint types tests race bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/argolint demo
@@ -19,6 +19,10 @@ types: $(VENV)/.installed-dev
 
 tests: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q
+
+# Threads that decode the same types at once, 200 processes: none may die.
+race: $(VENV)/.installed-dev
+	$(BIN)/python scripts/race.py 200
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/check.py

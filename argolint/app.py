@@ -18,6 +18,7 @@ import msgspec
 from msgspec import structs
 
 from argolint import diff
+from argolint.decoding import json_value
 from argolint.errors import UnreadableStateError
 from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom
 from argolint.rule import Want
@@ -740,7 +741,7 @@ def _decode(state: State, resource: ResourceId) -> Object | None:
     if not isinstance(state, str):
         return state or None
     try:
-        found = msgspec.json.decode(state) if state else None
+        found = json_value(state) if state else None
     except msgspec.MsgspecError as error:
         raise UnreadableStateError(
             f"the server's state of {resource} cannot be decoded: {error}",

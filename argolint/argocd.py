@@ -6,21 +6,23 @@ Lists may be `null`; numbers are numbers whatever swagger.json says; every field
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from argolint.app import Event, ManagedResource, Tree
+from argolint.decoding import decoder, json_value
 from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
-from argolint.model import AppRef, Json, Object, ResourceId
+from argolint.model import AppRef, Object, ResourceId
 from argolint.values import items, mapping, maps, number_at, parse_time, text_at
 
 if TYPE_CHECKING:
     from argolint.transport import Answer, Transport
 
 Query = Sequence[tuple[str, str]]
+T = TypeVar("T")
 
 
 def version(t: Transport) -> str:
@@ -66,8 +68,8 @@ def applications(t: Transport, query: Query = ()) -> Iterator[Object]:
     `query`: name, projects (repeated), selector, repo, appNamespace, fields (comma list; conditions cannot be had through it).
     """
     path = "/api/v1/applications"
-    found: _Applications = _typed(_get(t, path, query), _Applications, t, path)
-    return (msgspec.json.decode(raw) for raw in found.items or ())
+    found = _typed(_get(t, path, query), _applications, t, path)
+    return (json_value(raw) for raw in found.items or ())
 
 
 def application(t: Transport, ref: AppRef) -> Object:
@@ -81,14 +83,13 @@ def managed_resources(t: Transport, ref: AppRef, only: ResourceId | None = None)
     )
     path = f"{_app_path(ref)}/managed-resources"
     answer = _get(t, path, (*_app_query(ref), *query))
-    return tuple(_typed(answer, _ManagedResources, t, path).items or ())
+    return tuple(_typed(answer, _managed_resources, t, path).items or ())
 
 
 def resource_tree(t: Transport, ref: AppRef) -> Tree:
     """The objects that an application manages, what they own, and what nobody owns."""
     path = f"{_app_path(ref)}/resource-tree"
-    found: Tree = _typed(_get(t, path, _app_query(ref)), Tree, t, path)
-    return found
+    return _typed(_get(t, path, _app_query(ref)), _tree, t, path)
 
 
 def manifests(
@@ -112,7 +113,7 @@ def manifests(
     if fresh:
         query += [("noCache", "true"), ("render", str(fresh))]
     found = _object(t, f"{_app_path(ref)}/manifests", query)
-    return tuple(m for text in items(found, "manifests") if isinstance(m := msgspec.json.decode(text), dict))
+    return tuple(m for text in items(found, "manifests") if isinstance(m := json_value(text), dict))
 
 
 def renders_afresh(t: Transport) -> bool:
@@ -149,7 +150,7 @@ def resource(t: Transport, ref: AppRef, wanted: ResourceId) -> Object | None:
         if error.status in (400, 404):
             return None
         raise
-    decoded = msgspec.json.decode(found) if isinstance(found, str) and found else None
+    decoded = json_value(found) if isinstance(found, str) and found else None
     return decoded if isinstance(decoded, dict) else None
 
 
@@ -175,6 +176,11 @@ class _Applications(msgspec.Struct):
 
 class _ManagedResources(msgspec.Struct):
     items: list[ManagedResource] | None = None
+
+
+_applications = decoder(_Applications)
+_managed_resources = decoder(_ManagedResources)
+_tree = decoder(Tree)
 
 
 def _event(raw: Object) -> Event:
@@ -210,7 +216,7 @@ def _get(t: Transport, path: str, query: Query = ()) -> Answer:
 
 
 def _object(t: Transport, path: str, query: Query = ()) -> Object:
-    found: Json = _typed(_get(t, path, query), Any, t, path)
+    found = _typed(_get(t, path, query), json_value, t, path)
     if not isinstance(found, dict):
         raise ConnectError(
             f"{t.server}{path} answered {type(found).__name__} where Argo CD answers an object", _NOT_ARGOCD
@@ -223,9 +229,9 @@ _NOT_ARGOCD = (
 )
 
 
-def _typed(answer: Answer, kind: Any, t: Transport, path: str) -> Any:
+def _typed(answer: Answer, decode: Callable[[bytes], T], t: Transport, path: str) -> T:
     try:
-        return msgspec.json.decode(answer.body, type=kind)
+        return decode(answer.body)
     except msgspec.MsgspecError as error:
         what = "HTML" if answer.body.lstrip()[:1] == b"<" else "no readable JSON"
         if isinstance(error, msgspec.ValidationError):
@@ -237,7 +243,7 @@ def _typed(answer: Answer, kind: Any, t: Transport, path: str) -> Any:
 
 def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | NotRecorded:
     try:
-        body = msgspec.json.decode(answer.body)
+        body = json_value(answer.body)
         reason = str(body.get("message") or body.get("error") or "") if isinstance(body, dict) else ""
     except msgspec.MsgspecError:
         reason = answer.body[:200].decode("utf-8", "replace").strip()

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from argolint import strict_yaml
+from argolint.decoding import converted
 from argolint.errors import UsageError
 from argolint.rule import Rule
 
@@ -98,7 +99,7 @@ def parse(text: str, path: Path) -> Loaded:
     """The configuration in `text`; UsageError names file, line, key and the nearest match."""
     document = strict_yaml.parse(text, str(path))
     try:
-        config = msgspec.convert({} if document.data is None else document.data, Config)
+        config = converted({} if document.data is None else document.data, Config)
     except msgspec.ValidationError as error:
         raise _explained(str(error), document, path) from None
     lines = tuple(document.line(("ignore", index)) for index in range(len(config.ignore)))
@@ -142,7 +143,7 @@ def rule_options(rule: Rule, given: Mapping[str, Any], where: str) -> Any:
             told = f"its options: {', '.join(names)}" if names else "it has none"
             raise UsageError(f"{where}: rule {rule.id} has no option {name!r}{_nearest(name, names)}", told)
     try:
-        return msgspec.convert({k.replace("-", "_"): v for k, v in given.items()}, rule.options)
+        return converted({k.replace("-", "_"): v for k, v in given.items()}, rule.options)
     except msgspec.ValidationError as error:
         raise UsageError(
             f"{where}: rule {rule.id}: {error}", f"`argolint explain {rule.id}` lists its options"

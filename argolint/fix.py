@@ -18,6 +18,7 @@ from msgspec import structs
 from argolint import compare, diff
 from argolint.app import App, Resource
 from argolint.compare import Comparison, Rules, Strategy
+from argolint.decoding import json_value
 from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
 from argolint.ignore import IgnoreRule, matches, matches_object, without
@@ -381,7 +382,7 @@ def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> J
 def _patched(fix: Fix, document: Object) -> Any:
     import jsonpatch  # needed only where a finding has a patch
 
-    copied = msgspec.json.decode(msgspec.json.encode(document))  # a tenth of what deepcopy takes
+    copied = json_value(msgspec.json.encode(document))  # a tenth of what deepcopy takes
     try:
         return jsonpatch.JsonPatch(fix.edit.content).apply(copied, in_place=True)
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import msgspec
 
 from argolint import engine, report, suppress
+from argolint.decoding import decoder
 from argolint.engine import AppResult, Chosen, Outcome, Plan
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
@@ -104,7 +105,7 @@ def to_json(part: Part) -> bytes:
 def from_json(text: bytes, where: str) -> Part:
     """A shard's file; UsageError when it is none."""
     try:
-        part = msgspec.json.decode(text, type=Part)
+        part = decoder(Part)(text)
     except msgspec.MsgspecError as error:
         raise UsageError(
             f"{where} is no shard: {error}", "write one with `argolint check --shard I/N -o json=FILE`"

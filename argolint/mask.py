@@ -20,6 +20,8 @@ from typing import Any
 
 import msgspec
 
+from argolint.decoding import json_value
+
 _WORDS = r"password|passwd|passphrase|pwd|token|credentials?|(?:api|secret|private|access|signing|encryption|fernet)[-_.]?key"
 _SECRET_NAME = re.compile(rf"^(?!existing).*(?:{_WORDS})$", re.IGNORECASE)  # existingSecretKey and the like hold names
 _SECRET_FORM = re.compile(
@@ -56,7 +58,7 @@ class Masker:
         body = _ARGUMENT.sub(lambda found: found[1] + self._hidden(found[2]), body)
         body = _PARAMETER.sub(lambda found: found[1] + self._hidden(found[2]), body)
         try:
-            document = msgspec.json.decode(body)
+            document = json_value(body)
         except msgspec.MsgspecError:
             return body
         masked = self._value(document)
@@ -91,7 +93,7 @@ class Masker:
     def _nested(self, text: str) -> str:
         """JSON inside a string."""
         try:
-            document = msgspec.json.decode(text)
+            document = json_value(text)
         except msgspec.MsgspecError:
             return text
         masked = self._value(document)

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from argolint.decoding import json_value
 from argolint.errors import UsageError
 
 APPLICATIONS = "/api/v1/applications"
@@ -59,7 +60,7 @@ def narrow(path: str, narrowing: Pairs, body: bytes) -> bytes:
     fields = ",".join(by_name.pop("fields", ()))
     if path != APPLICATIONS and not by_name and not path.endswith(_PROJECTED):
         return body
-    document = msgspec.json.decode(body)
+    document = json_value(body)
     if not isinstance(document, dict):
         return body
     items = document.get("items") or []

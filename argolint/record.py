@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from argolint.decoding import json_value
 from argolint.errors import UsageError
 from argolint.mask import Masker
 from argolint.snapshot_index import FORMAT, Header, Line
@@ -129,7 +130,7 @@ def _files(folder: Path) -> list[str]:
 
 def _version(body: bytes) -> str:
     try:
-        found = msgspec.json.decode(body)
+        found = json_value(body)
     except msgspec.MsgspecError:
         return ""
     return str(found.get("Version") or "") if isinstance(found, dict) else ""

@@ -25,6 +25,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
+from argolint.decoding import decoder, json_value
 from argolint.errors import ArgolintError, NotRecorded, UsageError
 from argolint.narrow import APPLICATIONS
 from argolint.transport import Answer, Transport
@@ -34,6 +35,7 @@ _OPEN = frozenset({"/api/version", "/api/v1/settings", "/api/v1/session/userinfo
 _SESSION = "/api/v1/session"
 _UI = b"<!doctype html><html><head><title>Argo CD</title></head><body><div id='app'></div></body></html>"
 _MAX_POST_BYTES = 1 << 16
+_credentials = decoder(dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class ReplayServer:
         signed, _, signature = token.rpartition(".")
         if not hmac.compare_digest(signature, self._signature(signed)):
             return "invalid session: token signature is invalid: signature is invalid"
-        claims = msgspec.json.decode(base64.urlsafe_b64decode(signed.split(".")[1] + "=="))
+        claims = json_value(base64.urlsafe_b64decode(signed.split(".")[1] + "=="))
         limit = self.faults.token_dies_after
         if claims["exp"] < datetime.now(UTC).timestamp() or (limit is not None and self.count("token") > limit):
             return "invalid session: token has invalid claims: token is expired"
@@ -181,7 +183,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(_not_found(), close=True)
             return
         try:
-            given = msgspec.json.decode(self.rfile.read(length), type=dict[str, str])
+            given = _credentials(self.rfile.read(length))
         except msgspec.MsgspecError:
             self._send(_error(400, 3, "invalid JSON"))
             return

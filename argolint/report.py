@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from argolint import model
+from argolint.decoding import converted, json_value
 from argolint.engine import Outcome
 from argolint.errors import UsageError
 from argolint.fingerprint import fingerprint
@@ -246,7 +247,7 @@ def read(file: Path) -> Report:
 def from_json(text: bytes, where: str) -> Report:
     """A saved report; UsageError says what in `where` is not one, or that it is of a newer major version."""
     try:
-        head = msgspec.json.decode(text)
+        head = json_value(text)
     except msgspec.DecodeError as error:
         raise UsageError(
             f"{where} is no JSON: {error}", "pass a report written with `argolint check -o json=FILE`"
@@ -263,7 +264,7 @@ def from_json(text: bytes, where: str) -> Report:
             "upgrade argolint, or write the report anew",
         )
     try:
-        return msgspec.convert(head, Report)
+        return converted(head, Report)
     except msgspec.ValidationError as error:
         raise UsageError(
             f"{where} is a damaged report: {error}", "write it anew with `argolint check -o json=FILE`"

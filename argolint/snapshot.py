@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import msgspec
 
 from argolint.archive import open_files
+from argolint.decoding import decoder
 from argolint.errors import NotRecorded, SnapshotError
 from argolint.narrow import APPLICATIONS, narrow, split
 from argolint.snapshot_index import Recorded, key, named_application, read_header, read_index, scoped_key
@@ -121,7 +122,7 @@ class _Layer:
         """The namespace meant by an absent `appNamespace`; settings tell it to those who are logged in."""
         if found := self._index.get(key("/api/v1/settings", (), anonymous=False)):
             try:
-                return msgspec.json.decode(self._read(found).body, type=_Settings).controllerNamespace
+                return _settings(self._read(found).body).controllerNamespace
             except msgspec.MsgspecError:
                 pass
         return _Settings().controllerNamespace
@@ -133,7 +134,7 @@ class _Layer:
         if found is None or found.status != 200:
             return None
         try:
-            listed = msgspec.json.decode(self._read(found).body, type=_List).items or []
+            listed = _list(self._read(found).body).items or []
         except msgspec.MsgspecError:
             return None
         return {(a.metadata.namespace, a.metadata.name): a.spec.project for a in listed}
@@ -159,6 +160,10 @@ class _App(msgspec.Struct):
 
 class _List(msgspec.Struct):
     items: list[_App] | None = None
+
+
+_settings = decoder(_Settings)
+_list = decoder(_List)
 
 
 def _same_render(query: Query) -> Iterable[Query]:

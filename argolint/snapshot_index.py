@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import msgspec
 
 from argolint.archive import Files
+from argolint.decoding import decoder
 from argolint.errors import SnapshotError
 from argolint.narrow import APPLICATIONS
 from argolint.transport import Query
@@ -54,9 +55,13 @@ class Recorded(msgspec.Struct, frozen=True, gc=False):
     project: str
 
 
+_header = decoder(Header)
+_line = decoder(Line)
+
+
 def read_header(path: Path, files: Files) -> Header:
     try:
-        header = msgspec.json.decode(files.read("snapshot.json"), type=Header)
+        header = _header(files.read("snapshot.json"))
     except FileNotFoundError:
         inside = [name.removesuffix("/snapshot.json") for name in files.names() if name.endswith("/snapshot.json")]
         hint = (
@@ -83,14 +88,13 @@ def read_index(path: Path, files: Files) -> dict[str, Recorded]:
         raise SnapshotError(
             f"{path} is incomplete: it has no requests.jsonl", "copy the whole snapshot, or take it again"
         ) from None
-    decoder = msgspec.json.Decoder(Line)
     index: dict[str, Recorded] = {}
     content_types: dict[str, str] = {}
     for number, text in enumerate(lines, start=1):
         if not text.strip():
             continue
         try:
-            line = decoder.decode(text)
+            line = _line(text)
         except msgspec.MsgspecError as error:
             raise SnapshotError(
                 f"{path}: line {number} of requests.jsonl is cut or damaged: {error}",

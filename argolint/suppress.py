@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from argolint.config import Ignore, Loaded
+from argolint.decoding import converted
 from argolint.engine import Outcome, finding_order
 from argolint.errors import UsageError
 from argolint.fingerprint import fingerprint
@@ -262,7 +263,7 @@ def parse_baseline(text: str, file: Path, server: str = "") -> Baseline:
             f"{file} has baseline_version {version}, this argolint reads 1.x", "upgrade argolint, or write it anew"
         )
     try:
-        found = msgspec.structs.replace(msgspec.convert(data, Baseline), file=str(file))
+        found = msgspec.structs.replace(converted(data, Baseline), file=str(file))
     except msgspec.ValidationError as error:
         raise UsageError(
             f"{file} is a damaged baseline: {error}", "write it anew with `argolint baseline -o FILE`"

@@ -12,6 +12,7 @@ import msgspec
 from argolint import argocd, checkout, edit, engine, lint, report
 from argolint.checkout import Checkout
 from argolint.cli import common
+from argolint.decoding import json_value
 from argolint.edit import Arranged, Choice, Outcome, Site
 from argolint.errors import ArgolintError, UsageError
 from argolint.fleet import Fleet
@@ -139,7 +140,7 @@ def _site(checkouts: tuple[Checkout, ...], transport: Transport, fleet: Fleet) -
             states[app] = {ResourceKey("", m.group, m.kind, m.namespace, m.name): m.target_state for m in managed}
         key = ResourceKey("", resource.group, resource.kind, resource.namespace, resource.name)
         state = states[app].get(key)
-        found = msgspec.json.decode(state) if state else None
+        found = json_value(state) if state else None
         return found if isinstance(found, Mapping) else None
 
     def owners(resource: Resource) -> Iterable[App]:
