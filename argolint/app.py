@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Annotated, Any, Literal, overload
 
 import msgspec
 from msgspec import structs
 
 from argolint import diff
-from argolint.decoding import json_value
+from argolint.decoding import json_value, kind_of
 from argolint.errors import UnreadableStateError
 from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom
 from argolint.rule import Want
@@ -205,7 +205,7 @@ class _TreeNode(msgspec.Struct, rename="camel", frozen=True, gc=False):
     uid: str = ""
     parent_refs: tuple[Owner, ...] | None = None
     health: Health | None = None
-    created_at: datetime | None = None
+    created_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     images: tuple[str, ...] | None = None
     info: tuple[_Info, ...] | None = None
 
@@ -743,8 +743,10 @@ def _decode(state: State, resource: ResourceId) -> Object | None:
     try:
         found = json_value(state) if state else None
     except msgspec.MsgspecError as error:
-        raise UnreadableStateError(
-            f"the server's state of {resource} cannot be decoded: {error}",
-            "refresh the application (`argocd app get APP --refresh`); if it stays, something changes answers on the way",
-        ) from None
-    return found if isinstance(found, dict) and found else None
+        raise UnreadableStateError(f"the server's state of {resource} cannot be decoded: {error}", _REFRESH) from None
+    if found is not None and not isinstance(found, dict):
+        raise UnreadableStateError(f"the server's state of {resource} is {kind_of(found)} and no object", _REFRESH)
+    return found or None
+
+
+_REFRESH = "refresh the application (`argocd app get APP --refresh`); if it stays, something changes answers on the way"

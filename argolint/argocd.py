@@ -7,16 +7,17 @@ Lists may be `null`; numbers are numbers whatever swagger.json says; every field
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from argolint.app import Event, ManagedResource, Tree
-from argolint.decoding import decoder, json_value
+from argolint.decoding import TooDeepError, decoder, items_apart, json_value, kind_of
 from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Object, ResourceId
-from argolint.values import items, mapping, maps, number_at, parse_time, text_at
+from argolint.values import excerpt, mapping, maps, number_at, parse_time, text_at
 
 if TYPE_CHECKING:
     from argolint.transport import Answer, Transport
@@ -27,7 +28,7 @@ T = TypeVar("T")
 
 def version(t: Transport) -> str:
     """The server's version text, such as `v3.5.1+109ca7c`; empty when it tells none."""
-    return str(_object(t, "/api/version").get("Version") or "")
+    return _typed(_get(t, "/api/version"), _version, t, "/api/version").version or ""
 
 
 def settings(t: Transport) -> Object:
@@ -42,25 +43,33 @@ def userinfo(t: Transport) -> Object:
 
 def clusters(t: Transport) -> tuple[Object, ...]:
     """server, name, info{connectionState, serverVersion, apiVersions, ...} of each cluster the account may see."""
-    return maps(_object(t, "/api/v1/clusters"), "items")
+    return _items(t, "/api/v1/clusters")
 
 
 def projects(t: Transport) -> tuple[Object, ...]:
     """AppProject objects."""
-    return maps(_object(t, "/api/v1/projects"), "items")
+    return _items(t, "/api/v1/projects")
 
 
 def repositories(t: Transport) -> tuple[Object, ...]:
     """repo, type, name, project, connectionState of each repository."""
-    return maps(_object(t, "/api/v1/repositories"), "items")
+    return _items(t, "/api/v1/repositories")
 
 
 def application_sets(t: Transport) -> tuple[Object, ...]:
     """ApplicationSet objects."""
-    return maps(_object(t, "/api/v1/applicationsets"), "items")
+    return _items(t, "/api/v1/applicationsets")
 
 
-def applications(t: Transport, query: Query = ()) -> Iterator[Object]:
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry of the application list that cannot be looked at, and why; `ref` where the entry says so much."""
+
+    error: str
+    ref: AppRef | None = None
+
+
+def applications(t: Transport, query: Query = ()) -> Iterator[Object | Unreadable]:
     """Application objects, sorted by name; there is no paging. Over the server's message limit: ApiError 429.
 
     The request is made at once, each object is decoded when it is its turn: a large fleet never stands in memory whole.
@@ -68,8 +77,8 @@ def applications(t: Transport, query: Query = ()) -> Iterator[Object]:
     `query`: name, projects (repeated), selector, repo, appNamespace, fields (comma list; conditions cannot be had through it).
     """
     path = "/api/v1/applications"
-    found = _typed(_get(t, path, query), _applications, t, path)
-    return (json_value(raw) for raw in found.items or ())
+    found = _typed(_get(t, path, query), _entries, t, path)
+    return (_listed(bytes(raw)) for raw in found)
 
 
 def application(t: Transport, ref: AppRef) -> Object:
@@ -112,14 +121,20 @@ def manifests(
         query += [("revisions", ref_name), ("sourcePositions", str(position))]
     if fresh:
         query += [("noCache", "true"), ("render", str(fresh))]
-    found = _object(t, f"{_app_path(ref)}/manifests", query)
-    return tuple(m for text in items(found, "manifests") if isinstance(m := json_value(text), dict))
+    path = f"{_app_path(ref)}/manifests"
+    found = _typed(_get(t, path, query), _manifests, t, path).manifests or ()
+    return tuple(m for text in found if (m := _manifest(text, t, path)) is not None)
+
+
+def can_i(t: Transport, resource: str, action: str, name: str) -> bool:
+    """Whether the account may do this, as the server's RBAC says (server/account/account.go, CanI)."""
+    return text_at(_object(t, f"/api/v1/account/can-i/{resource}/{action}/{quote(name, safe='*')}"), "value") == "yes"
 
 
 def renders_afresh(t: Transport) -> bool:
     """Whether this server's manifests call knows `noCache`: 2.14 and older ignore it silently and answer from the cache."""
     found = _object(t, "/swagger.json")
-    parameters = items(found.get("paths"), "/api/v1/applications/{name}/manifests", "get", "parameters")
+    parameters = maps(found.get("paths"), "/api/v1/applications/{name}/manifests", "get", "parameters")
     return any(parameter.get("name") == "noCache" for parameter in parameters)
 
 
@@ -128,7 +143,7 @@ def events(t: Transport, ref: AppRef, resource: ResourceId | None = None, uid: s
     query = list(_app_query(ref))
     if resource is not None:
         query += [("resourceNamespace", resource.namespace), ("resourceName", resource.name), ("resourceUID", uid)]
-    found = [_event(raw) for raw in maps(_object(t, f"{_app_path(ref)}/events", query), "items")]
+    found = [_event(raw) for raw in _items(t, f"{_app_path(ref)}/events", query)]
     return tuple(
         sorted(found, key=lambda e: (e.last.timestamp() if e.last else 0.0, e.reason, e.message), reverse=True)
     )
@@ -144,14 +159,14 @@ def resource(t: Transport, ref: AppRef, wanted: ResourceId) -> Object | None:
         ("group", wanted.group),
         ("kind", wanted.kind),
     ]
+    path = f"{_app_path(ref)}/resource"
     try:
-        found = _object(t, f"{_app_path(ref)}/resource", query).get("manifest")
+        found = _typed(_get(t, path, query), _resource, t, path).manifest
     except ApiError as error:
         if error.status in (400, 404):
             return None
         raise
-    decoded = json_value(found) if isinstance(found, str) and found else None
-    return decoded if isinstance(decoded, dict) else None
+    return _manifest(found, t, path) if found else None
 
 
 def sync_windows(t: Transport, ref: AppRef) -> Object:
@@ -178,9 +193,72 @@ class _ManagedResources(msgspec.Struct):
     items: list[ManagedResource] | None = None
 
 
+class _Version(msgspec.Struct, rename="pascal"):
+    version: str | None = None
+
+
+class _Manifests(msgspec.Struct):
+    manifests: list[str] | None = None
+
+
+class _Resource(msgspec.Struct):
+    manifest: str | None = None
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
+class _Entry(msgspec.Struct):
+    metadata: _Metadata
+
+
 _applications = decoder(_Applications)
 _managed_resources = decoder(_ManagedResources)
+_version = decoder(_Version)
+_manifests = decoder(_Manifests)
+_resource = decoder(_Resource)
+_entry = decoder(_Entry)
 _tree = decoder(Tree)
+
+
+def _entries(body: bytes) -> Sequence[bytes | msgspec.Raw]:
+    try:
+        return _applications(body).items or ()
+    except TooDeepError:  # of one entry, as a rule: the others can be read
+        if found := items_apart(body):
+            return found
+        raise
+
+
+def _listed(raw: bytes) -> Object | Unreadable:
+    """One entry of the application list."""
+    try:
+        found = json_value(raw)
+    except msgspec.MsgspecError as error:
+        try:
+            named = _entry(raw).metadata
+            return Unreadable(str(error), AppRef(named.namespace, named.name))
+        except msgspec.MsgspecError:
+            return Unreadable(str(error))
+    return found if isinstance(found, dict) else Unreadable(f"it is {kind_of(found)} and no object")
+
+
+def _manifest(text: str, t: Transport, path: str) -> Object | None:
+    """A manifest that stands as text in an answer; None for one that says that there is none."""
+    try:
+        found = json_value(text)
+    except msgspec.MsgspecError as error:
+        raise ConnectError(f"{t.server} answered {path} with a manifest that is no JSON: {error}", _DAMAGED) from None
+    if found is not None and not isinstance(found, dict):
+        raise ConnectError(
+            f"{t.server} answered {path} with a manifest that is {kind_of(found)} and no object", _DAMAGED
+        )
+    return found
+
+
+_DAMAGED = "something changes answers between argolint and the server, or the server is damaged; look at this answer"
 
 
 def _event(raw: Object) -> Event:
@@ -219,9 +297,17 @@ def _object(t: Transport, path: str, query: Query = ()) -> Object:
     found = _typed(_get(t, path, query), json_value, t, path)
     if not isinstance(found, dict):
         raise ConnectError(
-            f"{t.server}{path} answered {type(found).__name__} where Argo CD answers an object", _NOT_ARGOCD
+            f"{t.server} answered {path} with {kind_of(found)} where Argo CD answers an object", _NOT_ARGOCD
         )
     return found
+
+
+def _items(t: Transport, path: str, query: Query = ()) -> tuple[Object, ...]:
+    """The objects of a list answer; a list may be null."""
+    found = _object(t, path, query).get("items")
+    if found is not None and not (isinstance(found, list) and all(isinstance(item, dict) for item in found)):
+        raise ConnectError(f"{t.server} answered {path} with `items` that is no list of objects", _DAMAGED)
+    return tuple(found or ())
 
 
 _NOT_ARGOCD = (
@@ -237,24 +323,26 @@ def _typed(answer: Answer, decode: Callable[[bytes], T], t: Transport, path: str
         if isinstance(error, msgspec.ValidationError):
             what = "JSON of another shape than Argo CD's"
         raise ConnectError(
-            f"{t.server} answered {path} with {what} ({answer.content_type or 'no content type'}): {error}", _NOT_ARGOCD
+            f"{t.server} answered {path} with {what} ({excerpt(answer.content_type, 60) or 'no content type'}): {error}",
+            _NOT_ARGOCD,
         ) from None
 
 
 def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | NotRecorded:
     try:
         body = json_value(answer.body)
-        reason = str(body.get("message") or body.get("error") or "") if isinstance(body, dict) else ""
+        reason = text_at(body, "message") or text_at(body, "error")
     except msgspec.MsgspecError:
         reason = answer.body[:200].decode("utf-8", "replace").strip()
+    told = excerpt(reason, _REASON)
     if answer.status == 401 and reason == _NO_SESSION:
         return AuthError(f"{t.server} asks for a token, and none was sent that it can read", _LOGIN)
     if answer.status == 401:
-        return AuthError(f"{t.server} does not accept the token: {reason or 'no reason given'}", _LOGIN)
+        return AuthError(f"{t.server} does not accept the token: {told or 'no reason given'}", _LOGIN)
     hint = ""
     if answer.status == 501:  # an older server without this call, or a replayed recording that lacks it
         return NotRecorded(
-            f"{t.server} has no answer to {path}: {reason}", "a newer Argo CD or a fuller recording has one"
+            f"{t.server} has no answer to {path}: {told}", "a newer Argo CD or a fuller recording has one"
         )
     if answer.status == 404:
         hint = "it was deleted or moved to another project while argolint ran; run again"
@@ -266,9 +354,10 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | 
         hint = f"the account lacks `{kind}, get` here; `argolint explain --setup` prints the policy lines it needs"
     elif answer.status == 429:
         hint = "the answer is over the server's message limit (ARGOCD_GRPC_MAX_SIZE_MB); pass --project to read less"
-    return ApiError(f"{path}: {answer.status} {reason}".rstrip(), hint, status=answer.status, reason=reason)
+    return ApiError(f"{path}: {answer.status} {told}".rstrip(), hint, status=answer.status, reason=reason)
 
 
+_REASON = 600  # characters of the server's own words in a message
 _NO_SESSION = "no session information"
 """The server's words for a request without a token, or with one that is no JWT (server/server.go)."""
 

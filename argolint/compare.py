@@ -28,7 +28,7 @@ from argolint.model import MISSING, Json, Object
 from argolint.scheme import builtin, canonical, defaulted, group_of, merge_key
 from argolint.server_side import server_side_apply, with_owner
 from argolint.three_way import Place, completed, numbered, three_way
-from argolint.values import annotations_of, labels_of
+from argolint.values import annotations_of, json_in, labels_of
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 TRACKING_ID = "argocd.argoproj.io/tracking-id"
@@ -185,10 +185,7 @@ def apply(
 
 def last_applied(live: Object) -> Object | None:
     """The decoded last-applied configuration, or None when live holds none that can be read."""
-    try:
-        found = json.loads(annotations_of(live).get(LAST_APPLIED) or "null")
-    except ValueError:
-        return None
+    found = json_in(annotations_of(live).get(LAST_APPLIED))
     return _readable(found) if isinstance(found, dict) else None
 
 

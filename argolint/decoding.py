@@ -3,10 +3,13 @@
 msgspec publishes what it knows of a struct type before it has read all of its fields. A second thread that decodes the
 same type in that moment follows a null pointer, and the process dies (src/msgspec/_core.c, StructInfo_Convert;
 docs/adr/0011-types-are-complete-before-they-decode.md). Here a type is completed under a lock before anything decodes it.
+
+Whatever is wrong with a text is one kind of error, msgspec.MsgspecError; msgspec itself raises two more.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,7 +19,19 @@ import msgspec
 from argolint.model import Json
 
 T = TypeVar("T")
-Text = bytes | str | msgspec.Raw
+Text = bytes | str
+
+
+class TooDeepError(msgspec.DecodeError):
+    """A value is nested more deeply than anything real."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it is nested more than {MAX_DEPTH} levels deep")
+
+
+MAX_DEPTH = 128
+"""Levels of maps and lists in a value. Real objects have 30 at most; rules and libraries recurse up to four calls a level,
+and Python allows a thousand calls."""
 
 _COMPLETING = threading.Lock()
 _ANY = msgspec.json.Decoder()
@@ -28,15 +43,77 @@ def decoder(kind: type[T]) -> Callable[[Text], T]:
     Made once, when a module is imported, it costs nothing later: `_tree = decoder(Tree)`.
     """
     with _COMPLETING:
-        return msgspec.json.Decoder(kind).decode
+        decode = msgspec.json.Decoder(kind).decode
+    return lambda text: _decoded(decode, text)
 
 
 def json_value(text: Text) -> Json:
-    """Any JSON as maps, lists, texts and numbers. Raises msgspec.MsgspecError."""
-    return _ANY.decode(text)
+    """Any JSON as maps, lists, texts and numbers. Raises msgspec.MsgspecError, also when it is nested too deeply."""
+    value = _decoded(_ANY.decode, text)
+    brackets = text.count("{") + text.count("[") if isinstance(text, str) else text.count(b"{") + text.count(b"[")
+    if brackets > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise TooDeepError
+    return value
 
 
 def converted(value: Any, kind: type[T]) -> T:
     """Decoded data as a type. Raises msgspec.ValidationError."""
     with _COMPLETING:
         return msgspec.convert(value, kind)
+
+
+def kind_of(value: Json) -> str:
+    """What a JSON value is, for a message: `a list`, `null`."""
+    names = {type(None): "null", bool: "a boolean", str: "a text", list: "a list", dict: "an object"}
+    return names.get(type(value), "a number")
+
+
+def items_apart(text: bytes) -> list[bytes]:
+    """The entries of `{"items": [...]}`, each as its own text, however deep one of them is nested.
+
+    For a list that msgspec gives up as a whole because one entry exceeds its recursion. What is no list has no entries.
+    """
+    found: list[bytes] = []
+    depth, start, name = 0, -1, b""
+    for token in _TOKEN.finditer(text):
+        sign = token[0]
+        if sign in b"[{":
+            depth += 1
+            if depth == 2 and sign == b"[" and name == b'"items"':
+                start = token.end()
+        elif start >= 0 and depth == 2 and sign in b",]":
+            found.append(text[start : token.start()])
+            start = token.end()
+            if sign == b"]":
+                return found if any(entry.strip() for entry in found) else []
+        elif sign in b"]}":
+            depth -= 1
+        elif depth == 1:
+            name = sign if sign != b"," else b""
+    return []
+
+
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},]')
+
+
+def _decoded(decode: Callable[[Text], T], text: Text) -> T:
+    try:
+        return decode(text)
+    except RecursionError:
+        raise TooDeepError from None
+    except UnicodeError:
+        raise msgspec.DecodeError("it holds bytes that are not UTF-8") from None
+
+
+def _is_deeper(value: Json, limit: int) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(limit):
+        level = [
+            child
+            for node in level
+            for child in (node.values() if type(node) is dict else node)
+            if type(child) is dict or type(child) is list
+        ]
+        if not level:
+            return False
+    return True

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from argolint import argocd
+from argolint import application_list, argocd
 from argolint.app import App, Resource, app_from_list
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UnreadableStateError
 from argolint.exported import ExportError
@@ -43,7 +43,7 @@ from argolint.notes import notes
 from argolint.operations import with_consequences
 from argolint.rule import Rule, Want
 from argolint.transport import Transport
-from argolint.values import dig, mapping, text_at
+from argolint.values import mapping, text_at
 
 if TYPE_CHECKING:
     from argolint.local_render import LocalRenders
@@ -114,19 +114,24 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     def optional(stage: str, call: Callable[[Transport], Any], default: Any) -> Any:
         try:
             return call(t)
-        except (ApiError, NotRecorded) as error:
+        except AuthError:
+            raise
+        except ArgolintError as error:
             failures.append(Failure(stage, error.message, error.hint))
             return default
 
-    settings: Object = optional("settings", argocd.settings, {})
+    try:
+        settings: Object = argocd.settings(t)  # a host that is no Argo CD is told here, by its first answer
+    except (ApiError, NotRecorded) as error:
+        failures.append(Failure("settings", error.message, error.hint))
+        settings = {}
     version: str = optional("version", argocd.version, "")
     projects: tuple[Object, ...] = optional("projects", argocd.projects, ())
     remarks: list[str] = []
-    raw_apps = _named(_list(t, projects, failures, remarks), failures)
-    clusters = {str(c.get("server", "")).rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
-    by_name = {str(c.get("name", "")): server for server, c in clusters.items()}
-    server = str(settings.get("url") or t.server).rstrip("/")
-    control_plane = str(settings.get("controllerNamespace") or "argocd")
+    clusters = {text_at(c, "server").rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
+    by_name = {text_at(c, "name"): server for server, c in clusters.items()}
+    server = (text_at(settings, "url") or t.server).rstrip("/")
+    control_plane = text_at(settings, "controllerNamespace") or "argocd"
     observed_at = t.now()
     apps = sorted(
         (
@@ -137,7 +142,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
                 control_plane=control_plane,
                 observed_at=observed_at,
             )
-            for raw in raw_apps
+            for raw in application_list.applications(t, projects, failures, remarks)
         ),
         key=lambda app: app.ref,
     )
@@ -149,45 +154,13 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
         version,
         settings,
         tuple(apps),
-        {str(dig(p, "metadata", "name")): p for p in projects},
+        {text_at(p, "metadata", "name"): p for p in projects},
         clusters,
         optional("repositories", argocd.repositories, ()),
         optional("applicationsets", argocd.application_sets, ()),
         tuple(remarks),
     )
     return fleet, tuple(failures)
-
-
-def _list(t: Transport, projects: Sequence[Object], failures: list[Failure], remarks: list[str]) -> Iterable[Object]:
-    """The application list; project by project when it is over the server's message limit (429)."""
-    try:
-        return argocd.applications(t)
-    except ApiError as error:
-        if error.status != 429 or not projects:
-            raise
-    remarks.append(
-        "The list of all applications is over the server's message limit, so it was read project by project."
-    )
-    found: list[Object] = []
-    for name in sorted(str(dig(p, "metadata", "name")) for p in projects):
-        try:
-            found += argocd.applications(t, [("projects", name)])
-        except ApiError as error:
-            failures.append(Failure("applications", f"project {name}: {error.message}", error.hint))
-    return found
-
-
-def _named(found: Iterable[Object], failures: list[Failure]) -> Iterator[Object]:
-    """The entries that are Applications; one without a name is told, and left out."""
-    nameless = 0
-    for raw in found:
-        if text_at(raw, "metadata", "name"):
-            yield raw
-        else:
-            nameless += 1
-    if nameless:
-        told = f"{nameless} entries of the application list have no name and were left out"
-        failures.append(Failure("applications", told, "something changes answers between argolint and the server"))
 
 
 def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done, total: None) -> Iterator[AppResult]:
@@ -204,6 +177,11 @@ def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done
                 return replace(result, findings=(), notes=(), beside=True) if app.ref in beside else result
             except AuthError as error:
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept
+            except Exception as error:  # of no rule: this application is a Failure, the other ones go on
+                _LOG.debug("%s cannot be looked at", app.ref, exc_info=error)
+                crash = f"argolint failed: {_told(error)}"
+                failure = Failure("inspect", crash, "this is a bug of argolint: report it", app.ref)
+                return AppResult(app.ref, failures=(failure,), beside=app.ref in beside)
         told = (Failure("login", ended[0].message, ended[0].hint, app.ref),)
         return AppResult(app.ref, failures=told, beside=app.ref in beside)
 
@@ -294,6 +272,10 @@ def _read(t: Transport, app: App, failures: list[Failure]) -> App:
                 failures.append(Failure(stage, error.message, error.hint, app.ref))
             if status in (403, 404):
                 break
+    listed = sum(row.claimed for row in app.rows)
+    if listed and app.desired_known and found.get("managed-resources") == ():
+        told = f"the server sent no states, and its list names objects of this application: {listed}"
+        failures.append(Failure("managed-resources", told, "run again; if it stays, look at this answer", app.ref))
     return app.with_states(found.get("managed-resources"), found.get("resource-tree"))
 
 
@@ -311,7 +293,7 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
             if chosen.rule.wants is not None:
                 try:
                     wanted.update(dict.fromkeys(chosen.rule.wants(app, fleet, chosen.options), chosen.rule.id))
-                except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
+                except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
                     failures.append(_crash(chosen.rule, app.ref, "wants", error))
         new = [w for w in sorted(wanted, key=repr) if w not in app.evidence and _allowed(w, t, app, plan)]
         if not new:
@@ -406,7 +388,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
                 findings += [_stamp(with_consequences(f, app), chosen, app) for f in told]
             if rule.collect is not None:
                 facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
-        except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
+        except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(_crash(rule, app.ref, "check", error))
     by_id = {c.rule.id: c for c in rules}
     kept = settle(findings, {id_: c.rule.rank for id_, c in by_id.items()})
@@ -444,7 +426,7 @@ def _retold(
         try:
             for told in _told_without(answered, app, fleet, by_id[id_]):
                 again[id_, told.at.resource, frozenset(told.explains)] = told
-        except Exception as error:  # a rule's crash on fewer differences is a Failure that names it
+        except BaseException as error:  # a rule's crash on fewer differences is a Failure that names it
             failures.append(_crash(by_id[id_].rule, app.ref, "check", error))
     for finding in kept:
         whole = claimed[finding.rule, finding.at, finding.message] == finding.explains
@@ -478,7 +460,7 @@ def _proven(
     try:
         again = (lambda after: check(after, fleet, options)) if check else None
         fixes = [verify(fix, finding, app, fleet, again, render, today) for fix in finding.fixes]
-    except Exception as error:  # a rule's crash on the state after its fix is a Failure that names it
+    except BaseException as error:  # a rule's crash on the state after its fix is a Failure that names it
         failures.append(_crash(chosen.rule, app.ref, "verify", error))
         return finding
     for fix in fixes:
@@ -487,20 +469,28 @@ def _proven(
     return replace(finding, fixes=tuple(fix for fix in fixes if fix.verified is not False))
 
 
-def _crash(rule: Rule, ref: AppRef | None, stage: str, error: Exception) -> Failure:
+def _crash(rule: Rule, ref: AppRef | None, stage: str, error: BaseException) -> Failure:
+    """A rule's crash as a Failure; `sys.exit()` in a rule is one as well, Ctrl-C is none."""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
     if isinstance(error, UnreadableStateError):  # the same for every rule that reads it, and the fault of none
         return Failure("states", error.message, error.hint, ref)
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = f" ({trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno})" if trace else ""
     return Failure(
         stage,
-        f"rule {rule.id} failed: {type(error).__name__}: {error}{place}",
+        f"rule {rule.id} failed: {_told(error)}",
         "this is a bug of the rule: report it, and pass --ignore " + rule.id + " meanwhile",
         ref,
         rule.id,
     )
+
+
+def _told(error: BaseException) -> str:
+    """An error for whoever mends it: type, text and the place where it was raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" ({trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno})" if trace else ""
+    return f"{type(error).__name__}: {error}{place}"
 
 
 def _stamp(finding: Finding, chosen: Chosen, app: App | None, key: str = "") -> Finding:
@@ -549,7 +539,7 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
                 )
                 if refs & _apps_of(stamped)
             ]
-        except Exception as error:  # a rule's crash is a Failure that names it; the other rules go on
+        except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(_crash(chosen.rule, None, "join", error))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
     return Outcome(

@@ -369,7 +369,7 @@ def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> J
     if not tokens:
         return value
     if isinstance(node, list):
-        index = int(tokens[0]) if tokens[0].isdigit() else len(node)
+        index = int(tokens[0]) if tokens[0].isdecimal() else len(node)
         if index >= len(node) + (len(tokens) == 1):
             raise _CannotReplay("the list that it edits has another shape after a sync")
         if len(tokens) == 1:

@@ -6,6 +6,7 @@ server track and ignore.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +14,9 @@ from functools import cached_property
 
 from argolint.app import App, Resource
 from argolint.model import AppRef, Object, ResourceKey
-from argolint.values import dig, items, mapping, text_at
+from argolint.values import items, mapping, text_at
 
+_VERSION = re.compile(r"v?([0-9]{1,6})\.([0-9]{1,6})(?![0-9])")
 IN_CLUSTER = "https://kubernetes.default.svc"
 
 
@@ -157,16 +159,16 @@ class Fleet:
 
     @property
     def control_plane(self) -> str:
-        return str(self.settings.get("controllerNamespace") or "argocd")
+        return text_at(self.settings, "controllerNamespace") or "argocd"
 
     @property
     def tracking_method(self) -> str:
         """label, annotation or annotation+label; servers before 3.0 answer nothing and mean label, later ones mean annotation."""
-        return str(self.settings.get("trackingMethod") or ("annotation" if self.at_least(3, 0) else "label"))
+        return text_at(self.settings, "trackingMethod") or ("annotation" if self.at_least(3, 0) else "label")
 
     @property
     def label_key(self) -> str:
-        return str(self.settings.get("appLabelKey") or "app.kubernetes.io/instance")
+        return text_at(self.settings, "appLabelKey") or "app.kubernetes.io/instance"
 
     @property
     def overrides(self) -> Mapping[str, Object]:
@@ -175,10 +177,8 @@ class Fleet:
 
     def at_least(self, major: int, minor: int) -> bool:
         """False when the server's version is older, or unknown."""
-        digits = [
-            part for part in self.version.lstrip("v").split("+")[0].split("-")[0].split(".")[:2] if part.isdigit()
-        ]
-        return len(digits) == 2 and (int(digits[0]), int(digits[1])) >= (major, minor)
+        found = _VERSION.match(self.version)
+        return found is not None and (int(found[1]), int(found[2])) >= (major, minor)
 
     @cached_property
     def _cluster_by_name(self) -> Mapping[str, str]:
@@ -213,7 +213,7 @@ class Fleet:
         return self._served.get((cluster, group, kind), ())
 
     def kubernetes_version(self, cluster: str) -> str:
-        return str(dig(self.clusters.get(cluster), "info", "serverVersion") or "")
+        return text_at(self.clusters.get(cluster), "info", "serverVersion")
 
     def peers(self, app: App) -> Iterator[App]:
         """The other applications of the same cluster."""

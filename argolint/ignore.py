@@ -18,7 +18,7 @@ import yaml
 
 from argolint.model import Json, Object
 from argolint.scheme import as_known_type, group_of
-from argolint.values import items, join_pointer, mapping, maps, text_at
+from argolint.values import items, join_pointer, json_in, mapping, maps, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _without(node: Json, tokens: list[str]) -> Json:
         if len(tokens) == 1:
             return {key: value for key, value in node.items() if key != token}
         return {**node, token: _without(node[token], tokens[1:])}
-    if isinstance(node, list) and token.isdigit() and int(token) < len(node):
+    if isinstance(node, list) and token.isdecimal() and int(token) < len(node):
         index = int(token)
         item = [] if len(tokens) == 1 else [_without(node[index], tokens[1:])]
         return [*node[:index], *item, *node[index + 1 :]]
@@ -289,11 +289,8 @@ def locate(node: Json, step: str) -> Any:
     if not isinstance(node, list):
         return None
     if kind == "i":
-        return int(text) if text.isdigit() and int(text) < len(node) else None
-    try:
-        wanted = json.loads(text)
-    except ValueError:
-        return None
+        return int(text) if text.isdecimal() and int(text) < len(node) else None
+    wanted = json_in(text)
     for index, item in enumerate(node):
         if kind == "v" and item == wanted:
             return index

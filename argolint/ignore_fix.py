@@ -151,7 +151,7 @@ def _jq_path(resource: Resource, pointer: str) -> str | None:
     for token in tokens:
         lists = [node for node in nodes if isinstance(node, list)]
         if lists:
-            item = next((node[int(token)] for node in lists if token.isdigit() and int(token) < len(node)), None)
+            item = next((node[int(token)] for node in lists if token.isdecimal() and int(token) < len(node)), None)
             choice = _choice(item, lists) if one_sided or isinstance(item, Mapping) else None
             path += f"[] | select({choice})" if choice else f"[{token}]"
             listed, chosen = True, bool(choice)

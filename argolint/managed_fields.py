@@ -97,7 +97,7 @@ def _steps(node: Any, token: str) -> Iterator[str]:
 def _child(node: Any, token: str) -> Any:
     if isinstance(node, dict):
         return node.get(token)
-    if isinstance(node, list) and token.isdigit() and int(token) < len(node):
+    if isinstance(node, list) and token.isdecimal() and int(token) < len(node):
         return node[int(token)]
     return None
 

@@ -56,7 +56,9 @@ def _modules() -> Iterator[tuple[str, ModuleType]]:
             yield provider, module
             for info in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{name}.", onerror=_fail):
                 yield provider, importlib.import_module(info.name)
-        except Exception as error:  # whatever a plugin raises at import is the plugin's, and must be told as such
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a plugin raises at import is the plugin's, even an exit
             raise PluginError(
                 f"rules of {provider} cannot be loaded: {type(error).__name__}: {error}",
                 f"upgrade or uninstall {provider}",

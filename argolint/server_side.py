@@ -16,6 +16,7 @@ from argolint.ignore import locate
 from argolint.model import Json, Object
 from argolint.scheme import builtin, merge_key
 from argolint.three_way import Place, completed, interleave
+from argolint.values import json_in, mapping
 
 MANAGER = "argocd-controller"
 """The field manager of Argo CD's own applies (common.ArgoCDSSAManager)."""
@@ -71,7 +72,7 @@ def _list_keys(structure: Fields | None, at: Place) -> tuple[str, ...]:
     """The keys that name an item of the list, or none when it is atomic or a set."""
     for step in structure or ():
         if step.startswith("k:"):
-            return tuple(json.loads(step[2:]))
+            return tuple(mapping(json_in(step[2:])))
     key = merge_key(*at) if at and not structure else None
     return (key,) if key else ()
 

@@ -12,6 +12,9 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
+from argolint.decoding import json_value
 from argolint.model import MISSING, Json, Object
 
 
@@ -31,7 +34,7 @@ def get(node: Json, pointer: str, default: Json = MISSING) -> Json:
     for token in split_pointer(pointer):
         if isinstance(node, dict) and token in node:
             node = node[token]
-        elif isinstance(node, list) and token.isdigit() and int(token) < len(node):
+        elif isinstance(node, list) and token.isdecimal() and int(token) < len(node):
             node = node[int(token)]
         else:
             return default
@@ -68,6 +71,14 @@ def number_at(node: Json, *path: str) -> int:
     """The whole number under these keys; 0 when it is missing, null or no number."""
     found = dig(node, *path)
     return int(found) if isinstance(found, (int, float)) else 0
+
+
+def json_in(text: Any) -> Json:
+    """The JSON that stands in a text of an object, such as an annotation; None when it is no text or no JSON."""
+    try:
+        return json_value(text) if isinstance(text, str) else None
+    except msgspec.MsgspecError:
+        return None
 
 
 def mapping(node: Json, *path: str) -> Mapping[str, Any]:
@@ -132,14 +143,14 @@ _FRACTION = re.compile(r"\.\d+")
 
 
 def parse_time(text: Any) -> datetime | None:
-    """An RFC 3339 time as aware UTC; None when it is missing or is no time."""
+    """An RFC 3339 time as aware UTC; None when it is missing, is no time, or lies outside of the years 1 to 9999."""
     if not isinstance(text, str):
         return None
     try:
         found = datetime.fromisoformat(_FRACTION.sub("", text))
-    except ValueError:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # the first and the last day of the calendar, beyond it in UTC
         return None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")

@@ -324,7 +324,7 @@ class _Part:
                 in_flow = in_flow or bool(node.flow_style)
             if isinstance(node, yaml.MappingNode):
                 node = next((v for k, v in node.value if k.value == token), None)
-            elif isinstance(node, yaml.SequenceNode) and token.isdigit() and int(token) < len(node.value):
+            elif isinstance(node, yaml.SequenceNode) and token.isdecimal() and int(token) < len(node.value):
                 node = node.value[int(token)]
             else:
                 node = None
@@ -360,7 +360,7 @@ class _Part:
 
     def _in_sequence(self, node: yaml.SequenceNode, token: str, step: Operation, in_flow: bool) -> str:
         last = len(node.value)
-        index = int(token) if token.isdigit() else last if step["op"] == "add" else last + 1
+        index = int(token) if token.isdecimal() else last if step["op"] == "add" else last + 1
         if index > last or (index == last and step["op"] != "add"):
             raise EditError(f"the list in the file has {last} items, none at {step['path']}")
         if step["op"] == "add":

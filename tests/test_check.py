@@ -17,6 +17,7 @@ from argolint.cli import COMMANDS
 from argolint.replay import Faults, ReplayServer
 from argolint.snapshot import SnapshotTransport
 from tests.conftest import PHASES, RECORDINGS, recording, run_argolint
+from tests.small import ANSWERS, write_snapshot
 
 
 @pytest.fixture(scope="module", params=PHASES)
@@ -31,10 +32,11 @@ def checked(
 
 
 def _applications(phase: str) -> list[dict[str, Any]]:
-    from argolint.argocd import applications
+    from argolint.argocd import Unreadable, applications
     from argolint.snapshot import SnapshotTransport
 
-    return [dict(app) for app in applications(SnapshotTransport([recording(phase)]))]
+    listed = applications(SnapshotTransport([recording(phase)]))
+    return [dict(app) for app in listed if not isinstance(app, Unreadable)]
 
 
 def test_every_application_that_argo_cd_shows_as_bad_has_a_finding(checked: tuple[str, dict[str, Any], Path]) -> None:
@@ -242,9 +244,10 @@ def test_one_application_is_told_of_its_shared_objects_as_the_whole_fleet_is() -
     assert alone["findings"]
 
 
-def test_a_list_over_the_message_limit_is_read_project_by_project_and_said_so() -> None:
+def test_a_list_over_the_message_limit_is_read_project_by_project_and_said_so(tmp_path: Path) -> None:
     phase = recording("harbourline/2-after-mutate")
-    with ReplayServer(SnapshotTransport([phase]), faults=Faults(too_big=True)) as server:
+    rights = write_snapshot(tmp_path, [("/api/v1/account/can-i/projects/get/*", (), False, 200, {"value": "yes"})])
+    with ReplayServer(SnapshotTransport([phase, rights]), faults=Faults(too_big=True)) as server:
         login = ("--server", server.address, "--plaintext", "--auth-token", server.token())
         parts = json.loads(run_argolint("check", *login, "-o", "json").out)
         text = run_argolint("check", *login, "-q").out
@@ -253,6 +256,26 @@ def test_a_list_over_the_message_limit_is_read_project_by_project_and_said_so() 
     assert parts["complete"]
     assert "over the server's message limit, so it was read project by project" in text
     assert whole["remarks"] == []
+
+
+@pytest.mark.parametrize("rights", [{"value": "no"}, None])
+def test_a_list_by_project_is_incomplete_unless_the_account_sees_every_project(
+    tmp_path: Path, rights: dict[str, str] | None
+) -> None:
+    projects = {"items": [{"metadata": {"name": "shop"}}]}
+    answers = [*ANSWERS, ("/api/v1/projects", (), False, 200, projects)]
+    if rights:
+        answers.append(("/api/v1/account/can-i/projects/get/*", (), False, 200, rights))
+    with ReplayServer(SnapshotTransport([write_snapshot(tmp_path, answers)]), faults=Faults(too_big=True)) as server:
+        ran = run_argolint(
+            "check", "--server", server.address, "--plaintext", "--auth-token", server.token(), "-o", "json"
+        )
+    made = json.loads(ran.out)
+    assert (ran.code, made["summary"]["apps"], made["complete"]) == (3, 1, False)
+    assert [f["error"] for f in made["failures"] if f["stage"] == "applications"] == [
+        "the list was read project by project, and the account may not see every project: applications of hidden "
+        "projects were not looked at"
+    ]
 
 
 def test_advice_is_wrapped_and_what_is_to_be_pasted_is_not() -> None:

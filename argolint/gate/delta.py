@@ -131,7 +131,7 @@ def with_value(node: Json, tokens: Sequence[str], value: Json) -> Json:
         if not rest and value is MISSING:
             return {k: v for k, v in node.items() if k != first}
         return {**node, first: with_value(node.get(first), rest, value)}
-    if isinstance(node, list) and first.isdigit() and int(first) <= len(node):
+    if isinstance(node, list) and first.isdecimal() and int(first) <= len(node):
         index = int(first)
         if not rest and value is MISSING:
             return [*node[:index], *node[index + 1 :]]

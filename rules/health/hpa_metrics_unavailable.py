@@ -17,12 +17,11 @@ that are merely late are told after five minutes (option `minutes`).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
-from argolint.values import annotations_of, excerpt, mapping, maps, parse_time
+from argolint.values import annotations_of, excerpt, json_in, mapping, maps, parse_time
 
 from ._age import Patience, overdue
 
@@ -69,10 +68,7 @@ def _conditions(hpa: Resource) -> tuple[Object, ...]:
     text = annotations_of(hpa.live).get(_V1_CONDITIONS)
     if found or not text:
         return found
-    try:
-        decoded = json.loads(text)
-    except ValueError:
-        return ()
+    decoded = json_in(text)
     return tuple(c for c in decoded if isinstance(c, dict)) if isinstance(decoded, list) else ()
 
 

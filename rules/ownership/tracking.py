@@ -6,14 +6,13 @@ controller/state.go of Argo CD.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from argolint import App, Condition, Fleet, Object, Resource, ResourceKey, managed_fields
 from argolint.compare import LAST_APPLIED, TRACKING_ID
-from argolint.values import annotations_of, dig, labels_of
+from argolint.values import annotations_of, dig, json_in, labels_of
 
 INSTALLATION_ID = "argocd.argoproj.io/installation-id"
 REFUSED = "Shared resource found: "
@@ -187,9 +186,8 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
         return False
     applied = annotations_of(live).get(LAST_APPLIED)
     if applied:
-        try:
-            origin = json.loads(applied)
-        except ValueError:
+        origin = json_in(applied)
+        if not isinstance(origin, dict):
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
     return bool(managers)

@@ -1,0 +1,189 @@
+"""Answers that no Argo CD sends, over HTTP: told as failures, and everything else is looked at all the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint import argocd, engine, lint
+from argolint.connection import Connection
+from argolint.errors import ConnectError
+from argolint.http import HttpTransport
+from argolint.lint import Part
+from argolint.model import AppRef, Failure, ResourceId
+from argolint.plugins import load_rules
+from argolint.replay import ReplayServer
+from argolint.snapshot import SnapshotTransport
+from argolint.transport import Answer, Query
+from tests.conftest import run_argolint
+from tests.small import APPS, write_snapshot
+
+LIST = "/api/v1/applications"
+STATES = "/web/managed-resources"
+TREE = "/web/resource-tree"
+DEEP = "[" * 1200 + "]" * 1200
+
+
+class Spoiled:
+    """A snapshot that answers paths of these ends with other bytes."""
+
+    offline = False
+
+    def __init__(self, folder: Path, bodies: Mapping[str, bytes], status: int = 200) -> None:
+        self._inner = SnapshotTransport([write_snapshot(folder)])
+        self._bodies, self._status = bodies, status
+        self.server, self.stats, self.now = self._inner.server, self._inner.stats, self._inner.now
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        for end, body in self._bodies.items():
+            if path.endswith(end):
+                return Answer(self._status, "application/json", body)
+        return self._inner.get(path, query, anonymous=anonymous)
+
+
+def looked_at(folder: Path, bodies: Mapping[str, bytes]) -> Part:
+    """A check of the small fleet, of which these answers are spoiled."""
+    rules = tuple(engine.Chosen(r, r.default_options) for r in load_rules().values())
+    with ReplayServer(Spoiled(folder, bodies)) as server:
+        transport = HttpTransport(Connection(server.url, token=server.token()), retry_s=0.001)
+        return lint.collect(transport, engine.Plan(rules, workers=4, deep=True))
+
+
+def of_list(part: Part) -> list[str]:
+    return [f.error for f in part.failures if f.stage == "applications"]
+
+
+def of_web(part: Part, stage: str) -> list[Failure]:
+    web = next(r for r in part.results if r.ref.name == "web")
+    return [f for f in web.failures if f.stage == stage]
+
+
+def listed(*more: Any) -> bytes:
+    return json.dumps({"items": [*APPS, *more]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ([None, None], "2 entries of the application list cannot be read and left out: it is null and no object"),
+        ([7], "1 entry of the application list cannot be read and left out: it is a number and no object"),
+        ([{"spec": {}}, {"metadata": []}], "2 entries of the application list without a name left out"),
+        (
+            [APPS[1]],
+            "1 entry of the application list left out, since an application of that name was listed before",
+        ),
+    ],
+)
+def test_entries_that_are_no_applications_are_told_and_the_others_looked_at(
+    tmp_path: Path, more: list[Any], told: str
+) -> None:
+    part = looked_at(tmp_path, {LIST: listed(*more)})
+    assert of_list(part) == [told]
+    assert [r.ref.name for r in part.results] == ["web", "worker"]
+
+
+def test_one_application_that_is_nested_too_deeply_is_told_and_the_others_looked_at(tmp_path: Path) -> None:
+    for depth in (200, 1200):
+        deep = {"metadata": {"name": "deep", "namespace": "argocd"}, "spec": {"source": "@"}}
+        body = listed(deep).replace(b'"@"', b"[" * depth + b"]" * depth)
+        part = looked_at(tmp_path / str(depth), {LIST: body})
+        found = [f for f in part.failures if f.stage == "applications"]
+        assert len(found) == 1
+        assert "it is nested more than 128 levels deep" in found[0].error
+        assert [r.ref.name for r in part.results] == ["web", "worker"]
+
+
+def test_one_application_that_is_no_utf8_is_told_and_the_others_looked_at(tmp_path: Path) -> None:
+    part = looked_at(tmp_path, {LIST: listed({"metadata": {"name": "@"}}).replace(b'"@"', b'"\xff"')})
+    assert of_list(part) == [
+        "1 entry of the application list cannot be read and left out: it holds bytes that are not UTF-8"
+    ]
+    assert len(part.results) == 2
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 1_000_000 + b"]" * 1_000_000, b"\xff\xfe", b"null", b"[]", b'{"items":{}}', b"", b"data: {}\n\n"]
+)
+def test_a_list_that_is_none_ends_the_check_with_a_clear_error(tmp_path: Path, body: bytes) -> None:
+    with pytest.raises(ConnectError) as caught:
+        looked_at(tmp_path, {LIST: body})
+    assert f"answered {LIST} with " in caught.value.message
+    assert "check the server name" in caught.value.hint
+
+
+@pytest.mark.parametrize("end", ["/api/version", "/projects", "/clusters", "/repositories", "/applicationsets"])
+@pytest.mark.parametrize("body", [b"\xff", b"[", b"[]", b'{"items":[null],"Version":7}', b'{"items":5,"Version":[]}'])
+def test_what_surrounds_the_list_may_be_rubbish(tmp_path: Path, end: str, body: bytes) -> None:
+    part = looked_at(tmp_path, {end: body})
+    path = end if end.startswith("/api") else f"/api/v1{end}"
+    assert [f.error for f in part.failures if f"answered {path} with " in f.error]
+    assert len(part.results) == 2
+
+
+@pytest.mark.parametrize(
+    ("end", "body", "stage", "told"),
+    [
+        (STATES, b'{"items":[{"kind":"A","name":"b","liveState":5}]}', "managed-resources", "another shape"),
+        (STATES, b'{"items":[null]}', "managed-resources", "another shape"),
+        (STATES, b'{"items":[{"kind":"A","name":"\xff"}]}', "managed-resources", "not UTF-8"),
+        (STATES, b'{"items":[{"x":%s}]}' % (b"[" * 100_000), "managed-resources", "128 levels deep"),
+        (TREE, b'{"nodes":[{"kind":"A","createdAt":"2026-13-45T99:00:00Z"}]}', "resource-tree", "another shape"),
+        (TREE, b'{"nodes":[{"kind":"A","createdAt":"2026-01-01T00:00:00"}]}', "resource-tree", "another shape"),
+        (STATES, b'{"items":[{"kind":"A","name":"b","liveState":"%s"}]}' % DEEP.encode(), "states", "128 levels deep"),
+        (STATES, b'{"items":[{"kind":"A","name":"b","liveState":"[]"}]}', "states", "a list and no object"),
+        (STATES, b'{"items":[{"kind":"A","name":"b","liveState":"{{"}]}', "states", "cannot be decoded"),
+    ],
+)
+def test_rubbish_about_one_application_is_a_failure_of_that_one(
+    tmp_path: Path, end: str, body: bytes, stage: str, told: str
+) -> None:
+    if stage == "states":  # a state is decoded when a rule or a suppression asks for it
+        body = body.replace(b'"}]}', b' ","targetState":"{\\"argolint.dev/ignore.x\\":1}","modified":true}]}')
+    part = looked_at(tmp_path, {end: body})
+    found = of_web(part, stage)
+    assert len(found) == 1
+    assert told in found[0].error
+    assert found[0].app is not None
+    assert not any(told in f.error for r in part.results if r.ref.name == "worker" for f in r.failures)
+
+
+def test_an_application_without_any_states_of_the_objects_it_lists_was_not_looked_at(tmp_path: Path) -> None:
+    objects = [{"kind": "Service", "version": "v1", "namespace": "web", "name": "web", "status": "Synced"}]
+    web = {**APPS[0], "status": {**APPS[0]["status"], "resources": objects}}
+    part = looked_at(tmp_path, {LIST: json.dumps({"items": [web, APPS[1]]}).encode(), STATES: b'{"items":null}'})
+    assert [f.error for f in of_web(part, "managed-resources")] == [
+        "the server sent no states, and its list names objects of this application: 1"
+    ]
+
+
+@pytest.mark.parametrize("text", ["{{", "[1]", "5", '"x"', DEEP])
+def test_a_manifest_that_is_no_object_is_told(tmp_path: Path, text: str) -> None:
+    of_web = AppRef("argocd", "web", "shop")
+    bodies = {
+        "/manifests": json.dumps({"manifests": ['{"kind":"A"}', text]}).encode(),
+        "/resource": json.dumps({"manifest": text}).encode(),
+    }
+    with ReplayServer(Spoiled(tmp_path, bodies)) as server:
+        transport = HttpTransport(Connection(server.url, token=server.token()))
+        for call in (
+            lambda: argocd.manifests(transport, of_web),
+            lambda: argocd.resource(transport, of_web, ResourceId("", "A", "", "a", "v1")),
+        ):
+            with pytest.raises(ConnectError, match="with a manifest that is "):
+                call()
+
+
+def test_the_servers_words_are_told_in_one_line_without_control_characters(tmp_path: Path) -> None:
+    words = "\x1b[2J\x9b31m\n::error::x " + "y" * 9000
+    with ReplayServer(Spoiled(tmp_path, {LIST: json.dumps({"message": words}).encode()}, status=500)) as server:
+        ran = run_argolint("check", "--server", server.address, "--plaintext", "--auth-token", server.token())
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"argolint: {LIST}: 500 ")
+    assert "::error::x yyy" in ran.err
+    assert not set("\x1b\x9b") & set(ran.err)
+    assert len(ran.err.splitlines()) == 1
+    assert len(ran.err) < 1000
