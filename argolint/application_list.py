@@ -62,7 +62,7 @@ def _entries(
     try:
         return argocd.applications(t)
     except ApiError as error:
-        if error.status != 429 or not projects:
+        if error.status != 429 or argocd.TOO_LARGE not in error.reason or not projects:
             raise
     remarks.append(
         "The list of all applications is over the server's message limit, so it was read project by project."

@@ -11,17 +11,10 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
 from argolint.errors import SnapshotError
-
-_gzip: Any = zlib
-try:
-    from isal import isal_zlib
-
-    _gzip = isal_zlib  # a quarter of zlib's time, and inflating was a third of a check's
-except ImportError:
-    pass  # no wheel for this machine
+from argolint.inflate import TooLargeError, inflate
 
 MAX_FILE_BYTES = 2 << 30  # one answer, inflated; Argo CD itself answers at most 200 MB unless told otherwise
 MAX_ARCHIVE_BYTES = 32 << 30  # all files of an archive together
@@ -163,32 +156,6 @@ def _prefix(members: Iterable[str]) -> str:
         (m for m in members if PurePosixPath(m).name == "snapshot.json"), key=lambda m: (m.count("/"), m), default=""
     )
     return found.removesuffix("snapshot.json")
-
-
-class TooLargeError(EOFError):
-    """A file or an answer is larger than it may be."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"it is larger than {limit >> 20} MB")
-
-
-def inflate(data: bytes, limit: int) -> bytes:
-    """The bytes of a gzip file. Raises EOFError if it is cut or damaged, TooLargeError over `limit` bytes."""
-    parts: list[bytes] = []
-    left = limit
-    while data or not parts:  # a gzip file may be several, one after the other
-        unpacker = _gzip.decompressobj(31)
-        try:
-            parts.append(unpacker.decompress(data, left + 1))
-        except _gzip.error as error:
-            raise EOFError(f"it is no gzip data: {error}") from None
-        left -= len(parts[-1])
-        if left < 0:
-            raise TooLargeError(limit)
-        if not unpacker.eof:
-            raise EOFError("it ends too early")
-        data = unpacker.unused_data
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _read(file: IO[bytes], size: int) -> bytes:

@@ -352,11 +352,15 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | 
         # Every read of an application, its events and states too, needs no more than its `get`.
         kind = path.removeprefix("/api/v1/").partition("/")[0]
         hint = f"the account lacks `{kind}, get` here; `argolint explain --setup` prints the policy lines it needs"
+    elif answer.status == 429 and TOO_LARGE not in reason:
+        hint = "the server, or a proxy in front of it, takes no more requests for now; run again, with fewer --workers"
     elif answer.status == 429:
         hint = "the answer is over the server's message limit (ARGOCD_GRPC_MAX_SIZE_MB); pass --project to read less"
     return ApiError(f"{path}: {answer.status} {told}".rstrip(), hint, status=answer.status, reason=reason)
 
 
+TOO_LARGE = "larger than max"
+"""gRPC's words for an answer over the server's message limit, which Argo CD answers 429 as well."""
 _REASON = 600  # characters of the server's own words in a message
 _NO_SESSION = "no session information"
 """The server's words for a request without a token, or with one that is no JWT (server/server.go)."""

@@ -26,6 +26,7 @@ from argolint.exported import ExportError
 from argolint.fix import Render, Today, unreplayed, verify
 from argolint.fleet import Fleet, cluster_of
 from argolint.helm import HelmError
+from argolint.inflate import held_together
 from argolint.model import (
     AppRef,
     Fact,
@@ -173,7 +174,8 @@ def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done
     def task(app: App) -> AppResult:
         if not ended:
             try:
-                result = examine(t, app, fleet, plan)
+                with held_together():
+                    result = examine(t, app, fleet, plan)
                 return replace(result, findings=(), notes=(), beside=True) if app.ref in beside else result
             except AuthError as error:
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept

@@ -1,41 +1,53 @@
 """GETs over HTTP: one pooled session, bounded retries, and one clear message when there is no answer.
 
 The token goes into one request header and nowhere else: not into URLs, logs, messages or another host, since redirects
-are never followed (Argo CD's API sends none but the one from http to https).
+are never followed (Argo CD's API sends none but the one from http to https). Where an answer repeats it, it is cut out.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
+import re
 import ssl
 import threading
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from http.cookiejar import DefaultCookiePolicy
-from typing import Any
 from urllib.parse import urlsplit
 
 import requests
 import urllib3
-from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
-from argolint.archive import TooLargeError, inflate
 from argolint.connection import Connection
 from argolint.errors import ConnectError
-from argolint.tls import client_context
+from argolint.inflate import Room, TooLargeError
+from argolint.pool import Session, bounded
 from argolint.transport import Answer, Query, Stats
+from argolint.values import excerpt
 
-TIMEOUTS_S = (30.0, 120.0)  # to connect, and between two bytes: managed-resources may wait for a refresh of the app
-MAX_BODY_BYTES = 1 << 30
+CONNECT_S, IDLE_S = (
+    30.0,
+    120.0,
+)  # to connect, and between two bytes: managed-resources may wait for a refresh of the app
+ANSWER_S = 180.0  # for one whole answer
+MAX_ANSWER_BYTES = 1 << 30
 _CHUNK_BYTES = 16 << 20
 _ATTEMPTS = 4
+_GATEWAY = (502, 503, 504)
+_RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
+_YEARS = range(2015, 2200)  # of a Date header that may be true; rules calculate with it
 _WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
 
 
 class HttpTransport:
-    """Reads a live server, `workers` requests at a time at most. `retry_s` is the mean wait before a first retry."""
+    """Reads a live server, `workers` requests at a time at most.
+
+    `retry_s` is the mean wait before a first retry, `answer_s` the time of one whole answer, `max_bytes` bounds one answer,
+    what is read of one application, and what all threads hold at once.
+    """
 
     offline = False
 
@@ -45,20 +57,24 @@ class HttpTransport:
         *,
         workers: int = 8,
         retry_s: float = 0.3,
-        timeouts_s: tuple[float, float] = TIMEOUTS_S,
-        max_bytes: int = MAX_BODY_BYTES,
+        idle_s: float = IDLE_S,
+        answer_s: float = ANSWER_S,
+        max_bytes: int = MAX_ANSWER_BYTES,
     ) -> None:
         self.server = connection.url
         self.stats = Stats()
         self._retry_s = retry_s
-        self._timeouts_s = timeouts_s
-        self._max_bytes = max_bytes
-        self._patience = 2 * workers  # requests in a row without any answer, after which the server counts as gone
+        self._answer_s = answer_s
+        self._timeouts_s = (min(CONNECT_S, answer_s), min(idle_s, answer_s))
+        self._room = Room(max_bytes)
+        self._patience = 2 * workers  # requests in a row without an answer of Argo CD, after which it counts as gone
         self._lost = 0
         self._lock = threading.Lock()
         self._now: datetime | None = None
+        self._verify = False if connection.insecure else None
         self._token = _Token(connection)
-        self._session = _session(connection, workers)
+        self._secrets = _secrets(connection)
+        self._session = Session(connection, workers)
 
     def now(self) -> datetime:
         """The Date header of the first answer: the server's timestamps follow its clock, not ours."""
@@ -68,57 +84,83 @@ class HttpTransport:
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
         answer: Answer | None = None
+        wait_s: float | None = None
         key_was_missing = False
         for attempt in range(_ATTEMPTS):
             if attempt:
-                time.sleep(self._retry_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.5))  # noqa: S311  # jitter
+                backoff_s = self._retry_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311  # jitter
+                time.sleep(max(backoff_s, wait_s or 0.0))
+            last = attempt == _ATTEMPTS - 1 or self._lost > self._patience
             try:
-                answer = self._send(path, query, anonymous)
+                answer, wait_s = self._send(path, query, anonymous)
             except _NoAnswerError as error:
-                if error.final or attempt == _ATTEMPTS - 1 or self._lost > self._patience:
+                wait_s = None
+                if error.final or last:
                     self._lost += 1
-                    raise ConnectError(error.message, error.hint) from None
+                    raise ConnectError(self._safe(error.message), error.hint) from None
                 continue
-            self._lost = 0
             if answer.status == 500 and b"key is missing" in answer.body and not key_was_missing:
                 key_was_missing = True  # evicted from Redis; the server has just asked the controller to fill it again
                 continue
-            if answer.status not in (502, 503, 504):
+            # Argo CD's own 429 says that the answer is too large, and names no time.
+            if last or not (answer.status in _GATEWAY or (answer.status == 429 and wait_s is not None)):
                 break
         assert answer is not None
+        self._lost = self._lost + 1 if answer.status in _GATEWAY else 0
         return self._from_argocd(answer, path)
 
-    def _send(self, path: str, query: Query, anonymous: bool) -> Answer:
-        auth = _no_token if anonymous else self._token
+    def _send(self, path: str, query: Query, anonymous: bool) -> tuple[Answer, float | None]:
+        """The answer, and for how many seconds the server asks to wait before the next request, if it does."""
+        until = time.monotonic() + self._answer_s
         try:
-            with self._session.get(
-                self.server + path,
-                params=list(query),
-                auth=auth,
-                stream=True,
-                timeout=self._timeouts_s,
-                allow_redirects=False,
-            ) as response:
-                body = _body(response, self._max_bytes)
+            with (
+                bounded(until, self._room.limit),
+                self._session.get(
+                    self.server + path,
+                    params=list(query),
+                    auth=_no_token if anonymous else self._token,
+                    stream=True,
+                    timeout=self._timeouts_s,
+                    allow_redirects=False,
+                    verify=self._verify,
+                ) as response,
+            ):
+                if 300 <= response.status_code < 400:
+                    self.stats.count(0)
+                    raise _redirected(self.server, response.headers.get("Location", ""))
+                body = self._body(response, path, until)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             self.stats.count(0)
+            if time.monotonic() >= until:
+                raise _late(self.server, path, self._answer_s) from None
             raise _no_answer(self.server, error, first=self.stats.bytes == 0) from None
-        except TooLargeError as error:
+        except (TooLargeError, MemoryError) as error:
             self.stats.count(0)
-            message = f"the answer of {self.server} to {path} cannot be read: {error}"
-            raise _NoAnswerError(
-                message, "have the server's administrator look at what it answers", final=True
-            ) from None
-        except EOFError as error:
+            reason = str(error) or "it does not fit into the memory that is left"
+            message = f"the answer of {self.server} to {path} cannot be read: {reason}"
+            hint = "have the server's administrator look at what it answers, or pass --max-answer MB"
+            raise _NoAnswerError(message, hint, final=True) from None
+        except (EOFError, ValueError) as error:  # the latter of a chunk of negative length
             self.stats.count(0)
             raise _NoAnswerError(
                 f"{self.server} answered {path} with a damaged body: {error}", _WRONG_ADDRESS
             ) from None
         self.stats.count(len(body))
         self._take_time(response.headers.get("Date"))
-        if response.is_redirect or 300 <= response.status_code < 400:
-            raise _redirected(self.server, response.headers.get("Location", ""))
-        return Answer(response.status_code, response.headers.get("Content-Type", ""), body)
+        wait_s = retry_after_s(response.headers.get("Retry-After"))
+        return Answer(
+            response.status_code, response.headers.get("Content-Type", ""), self._without_secrets(body)
+        ), wait_s
+
+    def _body(self, response: requests.Response, path: str, until: float) -> bytes:
+        """The inflated body: read raw and inflated once, which costs half of what requests does chunk by chunk."""
+        encoding = response.headers.get("Content-Encoding", "").strip().lower()
+        if encoding not in ("", "identity", "gzip", "x-gzip"):
+            raise EOFError(f"its Content-Encoding is {excerpt(encoding, 40)}, and gzip was asked for")
+        length = response.headers.get("Content-Length")
+        if length is not None and not re.fullmatch(r"[0-9]+", length.strip()):
+            raise EOFError(f"its Content-Length is {excerpt(length, 40)!r}")
+        return self._room.read(_chunks(response), gzipped=encoding.endswith("gzip"), until=until)
 
     def _from_argocd(self, answer: Answer, path: str) -> Answer:
         """The answer, unless it is somebody else's: Argo CD answers JSON, or a line of text for an unknown route."""
@@ -132,13 +174,19 @@ class HttpTransport:
         return answer
 
     def _take_time(self, date: str | None) -> None:
-        if self._now is None and date:
-            try:
-                told = parsedate_to_datetime(date)
-            except ValueError:
-                return
+        if self._now is None and date and (told := _time(date)) is not None:
             with self._lock:
-                self._now = self._now or told.astimezone(UTC)
+                self._now = self._now or told
+
+    def _without_secrets(self, body: bytes) -> bytes:
+        for secret in self._secrets:
+            if secret in body:
+                body = body.replace(secret, b"(hidden)")
+        return body
+
+    def _safe(self, message: str) -> str:
+        """A message, whatever of the server's words it repeats."""
+        return excerpt(self._without_secrets(message.encode("utf-8", "replace")).decode("utf-8", "replace"), 600)
 
 
 class _NoAnswerError(Exception):
@@ -168,47 +216,39 @@ def _no_token(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
-class _Adapter(HTTPAdapter):
-    """Pools connections under one TLS context."""
-
-    def __init__(self, context: ssl.SSLContext, workers: int) -> None:
-        self._context = context
-        super().__init__(pool_connections=1, pool_maxsize=workers, max_retries=0)
-
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
-
-    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
-        return super().proxy_manager_for(proxy, ssl_context=self._context, **kwargs)
+def _secrets(connection: Connection) -> tuple[bytes, ...]:
+    """What this connection sends and nobody else may see: the token, and values of the user's own headers."""
+    sent = [connection.token, *(value for _, value in connection.headers)]
+    words = {word for text in sent for word in (text, *text.split()) if len(word) >= 8}
+    return tuple(sorted((word.encode() for word in words), key=len, reverse=True))
 
 
-def _session(connection: Connection, workers: int) -> requests.Session:
-    session = requests.Session()
-    adapter = _Adapter(client_context(connection), workers)
-    session.mount("https://", adapter)
-    session.mount("http://", adapter)
-    session.verify = not connection.insecure
-    if connection.insecure:
-        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the user asked for it
-    if urlsplit(connection.url).hostname in ("localhost", "127.0.0.1", "::1"):
-        session.trust_env = False  # a loopback address is never behind a proxy; Go's clients do the same
-    session.headers.clear()
-    session.headers.update({"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "argolint"})
-    session.headers.update(dict(connection.headers))
-    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))  # a renewed login would come as one
-    return session
-
-
-def _body(response: requests.Response, limit: int) -> bytes:
-    """The inflated body: read raw and inflated once, which costs half of what requests does chunk by chunk."""
-    parts, total = [], 0
+def _chunks(response: requests.Response) -> Iterator[bytes]:
     while chunk := response.raw.read(_CHUNK_BYTES, decode_content=False):
-        parts.append(chunk)
-        total += len(chunk)
-        if total > limit:
-            raise TooLargeError(limit)
-    body = b"".join(parts)
-    return inflate(body, limit) if response.headers.get("Content-Encoding", "").lower() == "gzip" and body else body
+        yield chunk
+
+
+def _time(text: str) -> datetime | None:
+    """An HTTP date as aware UTC; None when it is none, or of a year that cannot be."""
+    with contextlib.suppress(ValueError, OverflowError, TypeError, IndexError):
+        found = parsedate_to_datetime(text)
+        told = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        return told if told.year in _YEARS else None
+    return None
+
+
+def retry_after_s(header: str | None) -> float | None:
+    """The seconds that a Retry-After header asks for, 20 at most; None without one that can be read."""
+    text = (header or "").strip()
+    if re.fullmatch(r"[0-9]{1,9}", text):
+        return min(float(text), _RETRY_AFTER_S)
+    moment = _time(text) if text else None
+    return min(max((moment - datetime.now(UTC)).total_seconds(), 0.0), _RETRY_AFTER_S) if moment else None
+
+
+def _late(server: str, path: str, answer_s: float) -> _NoAnswerError:
+    hint = "the server or the network is overloaded; pass --timeout SECONDS to wait longer"
+    return _NoAnswerError(f"{server} did not end its answer to {path} within {answer_s:g} s", hint, final=True)
 
 
 def _no_answer(server: str, error: BaseException, *, first: bool) -> _NoAnswerError:
@@ -255,9 +295,16 @@ def _root(error: BaseException) -> BaseException:
     return error
 
 
-def _redirected(server: str, location: str) -> ConnectError:
-    target = urlsplit(location)
+def _redirected(server: str, location: str) -> _NoAnswerError:
+    try:
+        target = urlsplit(location)
+        host = re.sub(
+            r":[0-9]*$", "", target.netloc.rpartition("@")[2]
+        )  # as it was written: `hostname` is in lower case
+    except ValueError:
+        return _NoAnswerError(f"{server} redirects to what is no address", _WRONG_ADDRESS, final=True)
     if target.scheme == "https" and server.startswith("http:") and target.hostname == urlsplit(server).hostname:
-        return ConnectError(f"{server} redirects to https", "drop --plaintext (and http:// of --server)")
-    where = f" to {target.scheme}://{target.hostname}" if target.hostname else ""
-    return ConnectError(f"{server} redirects{where}; the token was not sent there", _WRONG_ADDRESS)
+        hint = "drop --plaintext (and http:// of --server)"
+        return _NoAnswerError(f"{server} redirects to https", hint, final=True)
+    where = f" to {excerpt(f'{target.scheme}://{host}', 100)}" if host else ""
+    return _NoAnswerError(f"{server} redirects{where}; the token was not sent there", _WRONG_ADDRESS, final=True)

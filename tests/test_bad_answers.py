@@ -11,7 +11,7 @@ import pytest
 
 from argolint import argocd, engine, lint
 from argolint.connection import Connection
-from argolint.errors import ConnectError
+from argolint.errors import ApiError, ConnectError
 from argolint.http import HttpTransport
 from argolint.lint import Part
 from argolint.model import AppRef, Failure, ResourceId
@@ -187,3 +187,16 @@ def test_the_servers_words_are_told_in_one_line_without_control_characters(tmp_p
     assert not set("\x1b\x9b") & set(ran.err)
     assert len(ran.err.splitlines()) == 1
     assert len(ran.err) < 1000
+
+
+def test_a_rate_limit_is_told_from_the_message_limit(tmp_path: Path) -> None:
+    hints = []
+    for words in ("slow down", "grpc: trying to send message larger than max (233514532 vs. 209715200)"):
+        body = json.dumps({"message": words}).encode()
+        with ReplayServer(Spoiled(tmp_path / words[:4], {LIST: body}, status=429)) as server:
+            transport = HttpTransport(Connection(server.url, token=server.token()))
+            with pytest.raises(ApiError) as caught:
+                argocd.applications(transport)
+            hints.append(caught.value.hint)
+    assert "with fewer --workers" in hints[0]
+    assert "ARGOCD_GRPC_MAX_SIZE_MB" in hints[1]

@@ -138,7 +138,7 @@ def test_a_cut_body_is_tried_again_and_then_told(small: SnapshotTransport) -> No
 
 def test_a_server_that_keeps_us_waiting_is_told_and_not_asked_again(small: SnapshotTransport) -> None:
     with ReplayServer(small, faults=Faults(slow_s=1.0)) as server:
-        transport = HttpTransport(Connection(server.url, token=server.token()), timeouts_s=(5.0, 0.05))
+        transport = HttpTransport(Connection(server.url, token=server.token()), idle_s=0.05)
         assert "did not answer in time" in refusal(transport).message
         assert server.seen == [CLUSTERS]
 
@@ -278,6 +278,32 @@ def test_server_crt_and_insecure_let_a_self_made_certificate_pass(
         pem = certificate[0].read_text()
         assert HttpTransport(Connection(server.url, token=server.token(), ca_pem=pem)).get(CLUSTERS).status == 200
         assert HttpTransport(Connection(server.url, token=server.token(), insecure=True)).get(CLUSTERS).status == 200
+
+
+def test_insecure_counts_beside_a_bundle_of_the_environment(
+    small: SnapshotTransport, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", ssl.get_default_verify_paths().cafile or "/etc/ssl/cert.pem")
+    with served_over_tls(small, certificate) as server:
+        url = server.url.replace("127.0.0.1", "127.1")  # an address for which the environment counts
+        assert HttpTransport(Connection(url, token=server.token(), insecure=True)).get(CLUSTERS).status == 200
+
+
+def test_a_server_on_ipv6_answers() -> None:
+    try:
+        listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+
+    def answer() -> None:
+        peer, _ = listener.accept()
+        with peer:
+            peer.recv(1 << 16)
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    with listener:
+        threading.Thread(target=answer, daemon=True).start()
+        assert HttpTransport(Connection(f"http://[::1]:{listener.getsockname()[1]}")).get(CLUSTERS).body == b"{}"
 
 
 def test_a_client_certificate_is_shown_to_a_server_that_asks_for_one(

@@ -55,6 +55,20 @@ source_options = options(
         metavar="PATH",
         help="Read a snapshot (directory, .tar.gz or .zip) in place of a server; repeated, later ones fill in what earlier ones lack.",
     ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(1, 3600),
+        metavar="SECONDS",
+        envvar="ARGOLINT_TIMEOUT",
+        help="How long one answer of the server may take [default: 180].",
+    ),
+    click.option(
+        "--max-answer",
+        type=click.IntRange(1, 65536),
+        metavar="MB",
+        envvar="ARGOLINT_MAX_ANSWER",
+        help="How large one answer may be, inflated, and all that are held at once [default: 1024].",
+    ),
 )
 
 selection_options = options(
@@ -260,12 +274,17 @@ def open_transport(given: Mapping[str, Any], wanted: config.Config) -> Transport
 
         return SnapshotTransport([Path(p) for p in given["snapshots"]])
     from argolint.connection import connect
-    from argolint.http import HttpTransport
+    from argolint.http import ANSWER_S, MAX_ANSWER_BYTES, HttpTransport
 
     flags = given["connection"]
     if not (flags.server or flags.argocd_context or os.environ.get("ARGOCD_SERVER")):
         flags = replace(flags, server=wanted.server or "", argocd_context=wanted.argocd_context or "")
-    return HttpTransport(connect(flags, os.environ, Path.home(), datetime.now(UTC)), workers=workers(given))
+    return HttpTransport(
+        connect(flags, os.environ, Path.home(), datetime.now(UTC)),
+        workers=workers(given),
+        answer_s=given["timeout"] or ANSWER_S,
+        max_bytes=given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+    )
 
 
 def workers(given: Mapping[str, Any]) -> int:

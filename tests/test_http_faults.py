@@ -1,0 +1,269 @@
+"""Answers that break HTTP, last for ever, or want to fill the memory, from a real server on loopback."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from argolint.connection import Connection
+from argolint.errors import ConnectError
+from argolint.http import HttpTransport, retry_after_s
+from argolint.inflate import SMALL_BYTES, Room, TooLargeError, held_together
+from tests.raw_server import CLUSTERS, OK, Sender, raw_server, trickle, whole
+
+TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJhcmdvY2QifQ.c2lnbmF0dXJl"
+LIST = b'{"items":[]}'
+
+
+def transport(url: str, *, answer_s: float = 5.0, token: str = TOKEN) -> HttpTransport:
+    return HttpTransport(
+        Connection(url, token=token), workers=2, retry_s=0.001, answer_s=answer_s, idle_s=2.0, max_bytes=2 << 20
+    )
+
+
+def refusal(*answers: bytes | Sender, answer_s: float = 5.0) -> tuple[str, int]:
+    """The one error of a request, and how many requests were made before it was told."""
+    with raw_server(*answers) as server:
+        with pytest.raises(ConnectError) as caught:
+            transport(server.url, answer_s=answer_s).get(CLUSTERS)
+        assert server.url in caught.value.message
+        assert caught.value.hint
+        assert TOKEN not in caught.value.message
+        assert caught.value.message.isprintable()
+        return caught.value.message.replace(server.url, "SERVER"), len(server.seen)
+
+
+@pytest.mark.parametrize("length", ["-5", "abc", "1e3", "5, 7", "+5", "0x10", ""])
+def test_a_content_length_that_is_no_number_is_no_whole_answer(length: str) -> None:
+    message, requests = refusal(whole(LIST, length=length))
+    assert "damaged body: its Content-Length is" in message or "gave no whole answer" in message
+    assert requests == 4
+
+
+@pytest.mark.parametrize("length", ["13", "999999999999999999999999999999"])
+def test_a_body_that_is_shorter_than_told_is_no_whole_answer(length: str) -> None:
+    assert refusal(whole(LIST, length=length))[0].startswith("SERVER gave no whole answer: ")
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [b"c\r\n" + LIST + b"\r\n", b"c\r\n" + LIST[:6], b"ZZ\r\n" + LIST, b"-c\r\n" + LIST, b"", b"c" * 70_000],
+)
+def test_chunks_that_break_off_are_no_whole_answer(chunks: bytes) -> None:
+    message, requests = refusal(OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
+    assert message.startswith(("SERVER gave no whole answer: ", f"SERVER answered {CLUSTERS} with a damaged body: "))
+    assert requests == 4
+
+
+@pytest.mark.parametrize("encoding", ["deflate", "br", "zstd", "gzip, gzip", "\x9b31m"])
+def test_an_encoding_that_was_not_asked_for_is_told(encoding: str) -> None:
+    message, _ = refusal(whole(zlib.compress(LIST), f"Content-Encoding: {encoding}"))
+    assert message.startswith(f"SERVER answered {CLUSTERS} with a damaged body: its Content-Encoding is ")
+
+
+def spoiled(packed: bytes) -> Iterator[bytes]:
+    yield packed[:-9]
+    yield b"\x1f\x8b\x08\x00" + b"no gzip at all" * 4
+    yield packed[:-6] + bytes([packed[-6] ^ 0xFF]) + packed[-5:]
+    yield packed + b"garbage"
+
+
+@pytest.mark.parametrize("body", list(spoiled(gzip.compress(LIST * 50))))
+def test_gzip_that_is_cut_or_damaged_is_told(body: bytes) -> None:
+    message, _ = refusal(whole(body, "Content-Encoding: gzip"))
+    assert message.startswith(f"SERVER answered {CLUSTERS} with a damaged body: it ")
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        trickle(OK + b"Content-Length: 100000\r\n\r\n", b"["),
+        trickle(OK, b"x"),
+        trickle(OK, b"X: y\r\n", every_s=0.01),
+        trickle(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        trickle(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n[\r\n"),
+        trickle(OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n"),
+    ],
+    ids=["body", "header", "headers", "continue", "chunks", "trailer"],
+)
+def test_an_answer_that_never_ends_is_given_up_and_not_asked_for_again(slow: Sender) -> None:
+    message, requests = refusal(slow, answer_s=0.3)
+    assert message == f"SERVER did not end its answer to {CLUSTERS} within 0.3 s"
+    assert requests == 1
+
+
+def endless() -> Iterator[bytes]:
+    yield OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n"
+    yield from itertools.repeat(b"[" * (1 << 20))
+
+
+@pytest.mark.parametrize(
+    "huge",
+    [
+        whole(b" " * (3 << 20)),
+        whole(gzip.compress(b" " * (64 << 20)), "Content-Encoding: gzip"),
+        whole(gzip.compress(b" " * (1 << 20)) * 3, "Content-Encoding: x-gzip"),
+        endless,
+    ],
+    ids=["plain", "bomb", "members", "endless chunk"],
+)
+def test_an_answer_that_is_too_large_is_given_up_and_not_asked_for_again(huge: bytes | Sender) -> None:
+    message, requests = refusal(huge)
+    assert message == f"the answer of SERVER to {CLUSTERS} cannot be read: it is larger than 2 MB"
+    assert requests == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304, 399])
+def test_no_redirect_is_followed_and_its_body_never_read(status: int) -> None:
+    with raw_server(whole(LIST)) as other:
+        location = f"Location: {other.url}/api?state=x"
+        endless_body = trickle(whole(b"", location, "Content-Encoding: gzip", status=f"{status} X", length="999"), b"x")
+        message, requests = refusal(endless_body)
+        assert message == "SERVER redirects to http://127.0.0.1; the token was not sent there"
+        assert (requests, other.seen) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("", "SERVER redirects; the token was not sent there"),
+        ("/login", "SERVER redirects; the token was not sent there"),
+        ("http://[::1/x", "SERVER redirects to what is no address"),
+        ("http://127.0.0.1:99999999/x", "SERVER redirects to http://127.0.0.1; the token was not sent there"),
+        ("javascript:alert(1)", "SERVER redirects; the token was not sent there"),
+        (f"http://{TOKEN}.example/", "SERVER redirects to http://(hidden).example; the token was not sent there"),
+        ("https://127.0.0.1/", "SERVER redirects to https"),
+    ],
+)
+def test_whatever_a_redirect_names_is_told_in_plain_words(location: str, told: str) -> None:
+    message, requests = refusal(whole(b"", f"Location: {location}", status="302 Found"))
+    assert (message, requests) == (told, 1)
+
+
+def test_a_redirect_with_control_characters_is_printed_without_them() -> None:
+    message, _ = refusal(whole(b"", "Location: http://e\x9b31mvil\x07/" + "a" * 50_000, status="302 Found"))
+    assert "redirects to http://e" in message
+    assert len(message) < 200
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "Mon, 01 Jan 2024 00:00:00 +" + "9" * 99,
+        "Fri, 31 Dec 9999 23:59:59 -2300",
+        "Mon, 01 Jan 0001 00:00:00 +2300",
+        "Mon, 01 Jan 0099 00:00:00 GMT",
+        "Mon, 99 Foo 2024 99:99:99 GMT",
+        "\x80",
+        "",
+    ],
+)
+def test_a_date_that_cannot_be_is_passed_over_for_our_own_clock(date: str) -> None:
+    with raw_server(whole(LIST, f"Date: {date}")) as server:
+        found = transport(server.url)
+        assert found.get(CLUSTERS).status == 200
+        assert abs(found.now() - datetime.now(UTC)) < timedelta(hours=1)
+
+
+@pytest.mark.parametrize("header", ["no colon at all", ": no name", "X-Ok: y\r\n continued", "X\x9b: \x07"])
+def test_a_header_that_is_none_costs_no_answer(header: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with raw_server(OK + header.encode("latin-1") + b"\r\nContent-Length: 12\r\n\r\n" + LIST) as server:
+        assert transport(server.url).get(CLUSTERS).body == LIST
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_flood_of_headers_is_told() -> None:
+    assert refusal(whole(LIST, *(f"X-{n}: y" for n in range(200))))[0].startswith("SERVER gave no whole answer: ")
+    assert refusal(whole(LIST, "X: " + "y" * 100_000))[0].startswith("SERVER gave no whole answer: ")
+
+
+@pytest.mark.parametrize(("status", "requests"), [("429 X", 2), ("503 X", 2)])
+def test_a_server_that_asks_to_come_again_is_asked_again(status: str, requests: int) -> None:
+    with raw_server(whole(b"", "Retry-After: 0", status=status), whole(LIST)) as server:
+        assert transport(server.url).get(CLUSTERS).body == LIST
+        assert len(server.seen) == requests
+
+
+def test_a_server_that_asks_for_ever_is_asked_four_times() -> None:
+    with raw_server(whole(b"", "Retry-After: 0", status="429 Too Many Requests")) as server:
+        assert transport(server.url).get(CLUSTERS).status == 429
+        assert len(server.seen) == 4
+
+
+def test_no_server_makes_us_wait_longer_than_20_seconds() -> None:
+    soon = format_datetime(datetime.now(UTC) + timedelta(days=300), usegmt=True)
+    past = format_datetime(datetime(2020, 1, 1, tzinfo=UTC), usegmt=True)
+    headers = ("3", "999999999", soon, past, "-5", "1e9", "9" * 5000, "soon", "", None)
+    assert [retry_after_s(h) for h in headers] == [3.0, 20.0, 20.0, 0.0, *[None] * 6]
+
+
+def test_a_gateway_that_stays_down_is_not_tried_four_times_for_ever() -> None:
+    with raw_server(whole(b"", status="502 Bad Gateway")) as server:
+        found = transport(server.url)
+        for _ in range(8):
+            assert found.get(CLUSTERS).status == 502
+        assert len(server.seen) == 5 * 4 + 3, "after five requests in vain each further one is tried once"
+
+
+def test_a_token_that_the_server_repeats_is_cut_out_of_its_answer() -> None:
+    words = json.dumps({"message": f"your token was {TOKEN}, {TOKEN}"}).encode()
+    with raw_server(whole(words, status="500 X")) as server:
+        made = Connection(server.url, token=TOKEN, headers=(("Authorization", "Basic c2VjcmV0c2VjcmV0"),))
+        body = HttpTransport(made, retry_s=0.001).get(CLUSTERS).body
+        assert json.loads(body) == {"message": "your token was (hidden), (hidden)"}
+    with raw_server(b"HTTP/9.9 c2VjcmV0c2VjcmV0\r\n\r\n") as server:
+        made = Connection(server.url, headers=(("Authorization", "Basic c2VjcmV0c2VjcmV0"),))
+        with pytest.raises(ConnectError) as caught:
+            HttpTransport(made, retry_s=0.001).get(CLUSTERS)
+        assert "c2VjcmV0" not in caught.value.message
+
+
+def test_one_thread_at_a_time_holds_more_than_a_little() -> None:
+    room, order = Room(4 * SMALL_BYTES), []
+    large, small = bytes(SMALL_BYTES + 1), bytes(1000)
+    entered, may_leave = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with held_together():
+            room.read([large], gzipped=False, until=time.monotonic() + 60)
+            entered.set()
+            may_leave.wait(60)
+            order.append("first leaves")
+
+    def second() -> None:
+        with held_together():
+            room.read([gzip.compress(large, 1)], gzipped=True, until=time.monotonic() + 60)
+            order.append("second reads")
+
+    threads = [threading.Thread(target=first), threading.Thread(target=second)]
+    threads[0].start()
+    assert entered.wait(60)
+    threads[1].start()
+    assert room.read([small], gzipped=False, until=time.monotonic()) == small, "what is small waits for nobody"
+    with pytest.raises(TimeoutError, match="one at a time"):
+        room.read([large], gzipped=False, until=time.monotonic())
+    may_leave.set()
+    for thread in threads:
+        thread.join(60)
+    assert order == ["first leaves", "second reads"]
+
+
+def test_what_is_read_of_one_application_is_bounded_as_a_whole() -> None:
+    room, until = Room(2 * SMALL_BYTES), time.monotonic() + 60
+    with held_together():
+        for _ in range(2):
+            room.read([bytes(SMALL_BYTES)], gzipped=False, until=until)
+        with pytest.raises(TooLargeError, match="larger than 64 MB"):
+            room.read([b"x"], gzipped=False, until=until)
+        with pytest.raises(TooLargeError, match="larger than 64 MB"):
+            room.read([gzip.compress(b"x")], gzipped=True, until=until)
+    assert room.read([bytes(2 * SMALL_BYTES)], gzipped=False, until=until), "the next one has all of it again"
