@@ -168,7 +168,8 @@ def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done
     """One result an application of this shard, in no particular order."""
     wanted = {a.ref for a in fleet.apps if plan.wanted(a, fleet)}
     beside = _beside(wanted, fleet)
-    apps = [a for a in fleet.apps if a.ref in wanted | beside and _in_shard(a.ref, plan.shard)]
+    taken = wanted | beside
+    apps = [a for a in fleet.apps if a.ref in taken and _in_shard(a.ref, plan.shard)]
     ended: list[AuthError] = []
 
     def task(app: App) -> AppResult:
