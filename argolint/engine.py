@@ -182,9 +182,7 @@ def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept
             except Exception as error:  # of no rule: this application is a Failure, the other ones go on
                 _LOG.debug("%s cannot be looked at", app.ref, exc_info=error)
-                crash = f"argolint failed: {_told(error)}"
-                failure = Failure("inspect", crash, "this is a bug of argolint: report it", app.ref)
-                return AppResult(app.ref, failures=(failure,), beside=app.ref in beside)
+                return AppResult(app.ref, failures=(_unfinished(app.ref, error),), beside=app.ref in beside)
         told = (Failure("login", ended[0].message, ended[0].hint, app.ref),)
         return AppResult(app.ref, failures=told, beside=app.ref in beside)
 
@@ -196,23 +194,30 @@ def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done
 
 def _in_threads(task: Callable[[App], AppResult], apps: Iterable[App], workers: int) -> Iterator[AppResult]:
     """The results as they come; twice as many applications as workers are in flight at most."""
-    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="argolint") as pool:
-        pending: set[Future[AppResult]] = set()
-        queue = iter(apps)
-        try:
-            while True:
-                for app in queue:
-                    pending.add(pool.submit(task, app))
-                    if len(pending) >= 2 * workers:
-                        break
-                if not pending:
-                    return
-                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield future.result()
-        finally:
-            for future in pending:
-                future.cancel()
+    pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="argolint")
+    pending: set[Future[AppResult]] = set()
+    queue = iter(apps)
+    try:
+        while True:
+            for app in queue:
+                pending.add(_submitted(pool, task, app))
+                if len(pending) >= 2 * workers:
+                    break
+            if not pending:
+                return
+            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield future.result()
+    finally:
+        pool.shutdown(wait=not pending, cancel_futures=True)  # who is interrupted does not wait for a server
+
+
+def _submitted(pool: ThreadPoolExecutor, task: Callable[[App], AppResult], app: App) -> Future[AppResult]:
+    try:
+        return pool.submit(task, app)
+    except RuntimeError as error:
+        hint = "pass fewer --workers, or raise the limit of processes (`ulimit -u`, the container's)"
+        raise ArgolintError(f"no worker can be started: {error}", hint) from None
 
 
 _BESIDE = 8
@@ -485,6 +490,15 @@ def _crash(rule: Rule, ref: AppRef | None, stage: str, error: BaseException) -> 
         ref,
         rule.id,
     )
+
+
+def _unfinished(ref: AppRef, error: Exception) -> Failure:
+    """Why an application could not be looked at to its end, when no rule and no answer is the reason."""
+    if isinstance(error, OSError):
+        where = f" {error.filename}" if error.filename else ""
+        told = f"cannot read or write{where}: {error.strerror or error}"
+        return Failure("inspect", told, "check the space left, and how many files may be open (`ulimit -n`)", ref)
+    return Failure("inspect", f"argolint failed: {_told(error)}", "this is a bug of argolint: report it", ref)
 
 
 def _told(error: BaseException) -> str:

@@ -14,12 +14,14 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import yaml
 
 from argolint.errors import ArgolintError, UsageError
+from argolint.leftovers import end, running
 from argolint.model import Json, Object
 from argolint.values import items
 
@@ -160,25 +162,27 @@ def _run(binary: str, command: tuple[str, ...], folder: Path, home: Path) -> str
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            start_new_session=True,
         )
     except (OSError, ValueError) as error:  # ValueError: a zero byte in an argument
         raise NotHereError(f"cannot run {binary}: {error}") from None
     assert process.stdout is not None
     assert process.stderr is not None
     late = threading.Event()
+    kill = partial(end, process)
 
     def stop() -> None:
         late.set()
-        process.kill()
+        end(process)
 
     timer = threading.Timer(TIMEOUT_S, stop)
     timer.start()
     said: list[bytes] = []
-    reader = threading.Thread(target=lambda stream: said.append(_bounded(stream, process.kill)), args=(process.stderr,))
+    reader = threading.Thread(target=lambda stream: said.append(_bounded(stream, kill)), args=(process.stderr,))
     reader.start()
     try:
-        with process:
-            out = _bounded(process.stdout, process.kill)
+        with process, running(process):
+            out = _bounded(process.stdout, kill)
             reader.join()
     finally:
         timer.cancel()

@@ -51,18 +51,36 @@ def _entry_points() -> tuple[tuple[str, str], ...]:
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:
     for provider, name in _entry_points():
-        try:
-            module = importlib.import_module(name)
-            yield provider, module
-            for info in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{name}.", onerror=_fail):
-                yield provider, importlib.import_module(info.name)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # whatever a plugin raises at import is the plugin's, even an exit
-            raise PluginError(
-                f"rules of {provider} cannot be loaded: {type(error).__name__}: {error}",
-                f"upgrade or uninstall {provider}",
-            ) from error
+        module = _imported(provider, name)
+        yield provider, module
+        for below in _below(provider, module, name):
+            yield provider, _imported(provider, below)
+
+
+def _imported(provider: str, name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a plugin raises at import is the plugin's, even an exit
+        raise _unloadable(provider, error) from error
+
+
+def _below(provider: str, module: ModuleType, name: str) -> Iterator[str]:
+    """The names of all modules of a package."""
+    try:
+        found = list(pkgutil.walk_packages(getattr(module, "__path__", ()), f"{name}.", onerror=_fail))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # packages are imported to be walked
+        raise _unloadable(provider, error) from error
+    return (info.name for info in found)
+
+
+def _unloadable(provider: str, error: BaseException) -> PluginError:
+    return PluginError(
+        f"rules of {provider} cannot be loaded: {type(error).__name__}: {error}", f"upgrade or uninstall {provider}"
+    )
 
 
 def _fail(name: str) -> None:

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from argolint import report
-from argolint.cli import COMMANDS
+from argolint.cli.group import COMMANDS
 from argolint.replay import Faults, ReplayServer
 from argolint.snapshot import SnapshotTransport
 from tests.conftest import PHASES, RECORDINGS, recording, run_argolint

@@ -16,10 +16,11 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from argolint.cli import main
 from argolint.cli.demo import RECORDING
+from argolint.cli.process import exit_code
 from argolint.replay import Faults, ReplayServer
 from argolint.snapshot import SnapshotTransport
+from tests.small import write_snapshot
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -36,12 +37,11 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         monkeypatch.setattr(sys, "argv", ["argolint", *args])
         for name, value in environ.items():
             monkeypatch.setenv(name, value)
-        with pytest.raises(SystemExit) as ended:
-            main()
+        code = exit_code()
         out, err = capsys.readouterr()
         assert "Traceback" not in out + err
         assert "eyJ" not in out + err, "no token, whatever happens"
-        return int(str(ended.value.code)), out, err
+        return code, out, err
 
     return invoke
 
@@ -173,8 +173,10 @@ def test_a_token_that_expires_in_mid_run_keeps_what_was_read(run: Run, tmp_path:
 
 def test_a_list_over_the_message_limit_is_read_project_by_project(run: Run, tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole.json", tmp_path / "parts.json"
+    rights = [("/api/v1/account/can-i/projects/get/*", (), False, 200, {"value": "yes"})]
+    recorded = SnapshotTransport([RECORDING, write_snapshot(tmp_path / "rights", rights)])
     for target, faults in ((whole, Faults()), (parts, Faults(too_big=True))):
-        with ReplayServer(SnapshotTransport([RECORDING]), faults=faults) as server:
+        with ReplayServer(recorded, faults=faults) as server:
             access = ("--server", server.address, "--plaintext", "-o", f"json={target}")
             run("check", *access, ARGOCD_AUTH_TOKEN=server.token())
     assert report(parts)["findings"] == report(whole)["findings"]

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from argolint import engine, testing, why
-from argolint.cli import cli
+from argolint.cli.group import cli
 from argolint.errors import UsageError
 from argolint.plugins import load_rules
 from argolint.reporters import Style, narrative

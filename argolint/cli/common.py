@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from argolint.connection import connection_options
 from argolint.engine import Chosen, Plan
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
+from argolint.leftovers import temporary_folder
 from argolint.local_render import LocalRenders
 from argolint.model import SEVERITIES, AppRef
 from argolint.narrow import label_selector
@@ -362,9 +362,7 @@ def local_renders(given: Mapping[str, Any]) -> LocalRenders | None:
         raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
     binary = helm.find()
     checkouts = open_checkouts(given["checkouts"], "--checkout")
-    scratch = tempfile.TemporaryDirectory(prefix="argolint-", ignore_cleanup_errors=True)
-    click.get_current_context().call_on_close(scratch.cleanup)
-    return LocalRenders(binary, checkouts, Path(scratch.name).resolve())
+    return LocalRenders(binary, checkouts, click.get_current_context().with_resource(temporary_folder()))
 
 
 def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from argolint.cli import common
+from argolint.errors import UsageError
 from argolint.replay import USERNAME, ReplayServer
 from argolint.snapshot import SnapshotTransport
 
@@ -29,7 +30,12 @@ def command(serve: bool, port: int, snapshots: tuple[str, ...], **given: Any) ->
     Ends with 0 whatever it finds: finding something is what a demo is for.
     """
     recorded = SnapshotTransport([Path(p) for p in snapshots] or [RECORDING])
-    with ReplayServer(recorded, port=port) as server:
+    try:
+        replay = ReplayServer(recorded, port=port)
+    except OSError as error:
+        hint = "name another with --port, or none for a free one"
+        raise UsageError(f"cannot serve on port {port}: {error.strerror}", hint) from None
+    with replay as server:
         if serve:
             return _serve(server)
         return _check(server, given)

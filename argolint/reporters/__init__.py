@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from argolint.errors import UsageError
+from argolint.errors import ArgolintError, UsageError
 from argolint.report import App, Finding, Report, Resource
 from argolint.values import plain
 
@@ -66,16 +66,32 @@ def parse_outputs(texts: Sequence[str]) -> tuple[Output, ...]:
             raise UsageError(f"-o {text}: the folder {output.file.parent} does not exist", "make it first")
         if output.file is not None and output.file.is_dir():
             raise UsageError(f"-o {text}: {output.file} is a directory", "name a file in it")
-        if output.file in [o.file for o in found]:
+        if any(_is_same_place(output.file, other.file) for other in found):
             raise UsageError(f"-o {text}: two reports cannot go to one place", "name a file: -o FORMAT=FILE")
         found.append(output)
     return tuple(found)
 
 
+def _is_same_place(one: Path | None, other: Path | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there yet
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
 def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
-    """Write every output."""
-    for output in outputs:
-        put(output.file, render(report, output.format, style if output.file is None else Style(verbose=True)))
+    """Write every output that can be written, files first, and then raise what the first other one raised."""
+    failed: ArgolintError | None = None
+    for output in sorted(outputs, key=lambda o: o.file is None):
+        text = render(report, output.format, style if output.file is None else Style(verbose=True))
+        try:
+            put(output.file, text)
+        except ArgolintError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 def put(file: Path | None, text: str) -> None:

@@ -1,0 +1,147 @@
+"""The process around a command: its streams, its signals, and an exit code for whatever happens in it.
+
+0 1 3       what the command says
+2           what it foresaw and cannot go on from, or a crash
+128 + n     it was ended by signal n (130 for Ctrl-C)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+import threading
+import traceback
+from types import FrameType
+from typing import Any, NoReturn
+
+
+class Ended(KeyboardInterrupt):
+    """A signal asks to end. It takes the way of Ctrl-C: everything on the way out is tidied up."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def run() -> NoReturn:
+    """Run the command line and end the process."""
+    _own_streams()
+    _answer_signals()
+    code = exit_code()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+        from argolint.leftovers import clean_up
+
+        clean_up()
+        os._exit(code)  # threads that wait for a server would keep the process for minutes
+    sys.exit(code)
+
+
+def exit_code() -> int:
+    """Runs the command that sys.argv names. Every foreseen error is told in two lines, what and where, then what to do."""
+    try:
+        from argolint.cli.group import command_line
+
+        return command_line()
+    except Ended as ended:
+        return _ended(ended)
+    except KeyboardInterrupt:
+        return _ended(Ended(signal.SIGINT))
+    except OSError as error:  # what a command foresees it tells better; this is a full disk or a lost terminal
+        where = f" {error.filename}" if error.filename else ""
+        _tell(f"cannot read or write{where}: {error.strerror or error}", "check the space left, and the rights there")
+        with contextlib.suppress(OSError):
+            sys.stdout.close()  # what it still holds cannot be written: not once more at exit
+        return 2
+    except MemoryError:
+        _tell("there is not enough memory", "pass fewer --workers, or raise the limit (`ulimit -v`, the container's)")
+        return 2
+    except BaseException as error:
+        return _crashed(error)
+
+
+def _ended(ended: Ended) -> int:
+    _tell("interrupted" if ended.number == signal.SIGINT else f"ended by {signal.Signals(ended.number).name}")
+    return 128 + ended.number
+
+
+def _crashed(error: BaseException) -> int:
+    """A bug is told by its place; its text may quote what was looked at, so the trace is printed on demand alone."""
+    if os.environ.get("ARGOLINT_TRACEBACK"):
+        traceback.print_exception(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    _tell(f"crashed: {type(error).__name__}{place}", "this is a bug: report it with what ARGOLINT_TRACEBACK=1 prints")
+    return 2
+
+
+def _tell(message: str, hint: str = "") -> None:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"argolint: {message}\n" + (f"  → {hint}\n" if hint else ""))
+        sys.stderr.flush()
+
+
+def _answer_signals() -> None:
+    """SIGTERM and SIGHUP end the process as Ctrl-C does; one that is ignored (nohup) stays so."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
+            signal.signal(number, _raise)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, _exit)  # who asks twice does not want to wait
+    raise Ended(number)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    from argolint.leftovers import clean_up
+
+    clean_up()
+    os._exit(128 + number)
+
+
+class _Output(io.FileIO):
+    """Standard output. What is written after its reader left is dropped: the exit code is still the command's."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+class _Errors(io.FileIO):
+    """Standard error. There is nobody to tell that it cannot be written."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def _own_streams() -> None:
+    """Closed streams lead nowhere, and never into the next file that is opened; a lost reader is no error."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number is this one
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115  # lives as long as the process
+    if os.name == "posix" and sys.stdout is sys.__stdout__ and sys.stderr is sys.__stderr__:
+        sys.stdout = _text(_Output(1, "w", closefd=False), sys.stdout, "strict")
+        sys.stderr = _text(_Errors(2, "w", closefd=False), sys.stderr, "backslashreplace")
+
+
+def _text(raw: io.FileIO, old: Any, errors: str) -> io.TextIOWrapper:
+    """A text stream in place of another: in its encoding, by lines where it was."""
+    by_line = bool(old and old.line_buffering)
+    encoding, errors = (old.encoding, old.errors) if old else ("utf-8", errors)
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=by_line)

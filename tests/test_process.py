@@ -1,0 +1,344 @@
+"""Signals, lost readers, full disks and limits: the exit code tells what happened, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from argolint.cli.demo import RECORDING
+from argolint.replay import ReplayServer
+from argolint.snapshot import SnapshotTransport
+from argolint.transport import Answer, Query
+from tests.checkouts import REPO, repository
+from tests.conftest import ROOT
+from tests.gitops import git
+from tests.small import write_snapshot
+
+CHECK = f'"{sys.executable}" -m argolint check --snapshot "{RECORDING}"'
+HANDLERS = "import signal; [signal.signal(s, signal.SIG_DFL) for s in (signal.SIGTERM, signal.SIGHUP)]; "
+HANDLERS += "signal.signal(signal.SIGINT, signal.default_int_handler); from argolint.cli import main; main()"
+
+
+def environment(folder: Path) -> dict[str, str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_"))}
+    (folder / "tmp").mkdir(exist_ok=True)
+    return {**clean, "HOME": str(folder), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": str(ROOT)}
+
+
+def shell(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+class Waiting:
+    """The recording, but whoever asks for states waits until `left`."""
+
+    offline = True
+
+    def __init__(self) -> None:
+        self._inner = SnapshotTransport([RECORDING])
+        self.server, self.stats, self.now = self._inner.server, self._inner.stats, self._inner.now
+        self.left = threading.Event()
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        if path.endswith("/managed-resources"):
+            self.left.wait(60)
+        return self._inner.get(path, query, anonymous=anonymous)
+
+
+@contextmanager
+def server_that_keeps_waiting() -> Iterator[ReplayServer]:
+    transport = Waiting()
+    with ReplayServer(transport) as server:
+        try:
+            yield server
+        finally:
+            transport.left.set()
+
+
+@contextmanager
+def started(folder: Path, *args: str, **more: str) -> Iterator[subprocess.Popen[str]]:
+    """argolint with the handlers of a terminal, whatever this test was started under."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HANDLERS, *args],
+        cwd=folder,
+        env={**environment(folder), **more},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def wait_for(what: Callable[[], object], process: subprocess.Popen[str]) -> None:
+    """Returns when it is so; fails with the output of a process that ended before."""
+    for _ in range(3000):
+        if what():
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.01)
+    process.kill()
+    raise AssertionError(f"it did not happen: {process.communicate()}")
+
+
+ENDS = [
+    (signal.SIGINT, 130, "interrupted"),
+    (signal.SIGTERM, 143, "ended by SIGTERM"),
+    (signal.SIGHUP, 129, "ended by SIGHUP"),
+]
+
+
+@pytest.mark.parametrize(("number", "code", "told"), ENDS)
+def test_a_signal_ends_a_check_that_waits_for_a_server_and_leaves_nothing(
+    tmp_path: Path, number: signal.Signals, code: int, told: str
+) -> None:
+    (tmp_path / "old.json").write_text("old")
+    with server_that_keeps_waiting() as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        with started(tmp_path, "check", *access, "-o", "json=old.json") as process:
+            wait_for(lambda: any("managed-resources" in path for path in server.seen), process)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=20)  # the server answers never
+    assert (process.returncode, out, err.strip()) == (code, "", f"argolint: {told}")
+    assert (tmp_path / "old.json").read_text() == "old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["old.json", "tmp"]
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "code", "told"), ENDS[:2])
+def test_a_signal_ends_the_helm_that_runs_and_removes_what_was_made_for_it(
+    tmp_path: Path, number: signal.Signals, code: int, told: str
+) -> None:
+    alive, binary = tmp_path / "alive", tmp_path / "bin" / "helm"
+    binary.parent.mkdir()
+    binary.write_text(
+        f"#!/bin/sh\nPATH=/usr/bin:/bin\nsleep 120 &\necho $$ $! >{alive}.new\nmv {alive}.new {alive}\nwait\n"
+    )
+    binary.chmod(0o755)
+    clone = repository(tmp_path / "clone", {"web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n"})
+    commit = git(clone, "rev-parse", "HEAD").strip()
+    app = {
+        "metadata": {"name": "web", "namespace": "argocd"},
+        "spec": {"source": {"repoURL": REPO, "path": "web"}, "destination": {"namespace": "web"}},
+        "status": {
+            "sync": {"status": "OutOfSync", "revision": commit},
+            "sourceType": "Helm",
+            "health": {"status": "Healthy"},
+        },
+    }
+    changed = {"group": "apps", "kind": "Deployment", "namespace": "web", "name": "web", "modified": True}
+    states = {
+        "targetState": '{"spec":{"a":1}}',
+        "normalizedLiveState": '{"spec":{"a":2}}',
+        "predictedLiveState": '{"spec":{"a":1}}',
+    }
+    items = [{**changed, **states, "liveState": '{"spec":{"a":2}}'}]
+    of_web = (("appNamespace", "argocd"), ("project", "default"))
+    snapshot = write_snapshot(
+        tmp_path / "snapshot",
+        [
+            ("/api/v1/settings", (), False, 200, {}),
+            ("/api/v1/applications", (), False, 200, {"items": [app]}),
+            ("/api/v1/applications/web/managed-resources", of_web, False, 200, {"items": items}),
+        ],
+    )
+    options = ("--snapshot", str(snapshot), "--helm-render", "--checkout", f"{REPO}={clone}")
+    with started(tmp_path, "check", *options, PATH=f"{binary.parent}:{os.environ['PATH']}") as process:
+        wait_for(alive.exists, process)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err.strip()) == (code, "", f"argolint: {told}")
+    pids = alive.read_text().split()
+    for _ in range(500):  # a process that was killed takes a moment to go
+        if not any(_runs(pid, "helm", "sleep") for pid in pids):
+            break
+        time.sleep(0.01)
+    assert [pid for pid in pids if _runs(pid, "helm", "sleep")] == []
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def _runs(pid: str, *names: str) -> bool:
+    """Whether this process is alive and still the one of that name: numbers are given out again."""
+    try:
+        name, _, state = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+    except OSError:
+        return False
+    return name in names and state.split()[0] != "Z"
+
+
+def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
+    done = shell(tmp_path, f'trap "" HUP; {CHECK} -q & sleep 0.3; kill -HUP $!; wait $!; echo "code $?"')
+    assert done.stdout.endswith("code 1\n")
+
+
+def test_a_reader_that_leaves_changes_neither_the_exit_code_nor_the_other_reports(tmp_path: Path) -> None:
+    done = shell(
+        tmp_path, f'{CHECK} -v -o text -o json=a.json -o sarif=b.sarif | head -1; echo "code ${{PIPESTATUS[0]}}"'
+    )
+    assert (done.stdout.splitlines()[-1], done.stderr) == ("code 1", "")
+    assert json.loads((tmp_path / "a.json").read_text())["findings"]
+    assert json.loads((tmp_path / "b.sarif").read_text())["runs"]
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        (f"{CHECK} >&-", 1),
+        (f"{CHECK} -q 2>&-", 1),
+        (f"{CHECK} -q <&- >&- 2>&-", 1),
+        (f"{CHECK} -o json=a.json >&-", 1),
+        (f"{CHECK} >/dev/full", 2),
+        (f"{CHECK} -o json=a.json -o text >/dev/full", 2),
+        (f"{CHECK} --no-such-option 2>/dev/full", 2),
+        (f"{CHECK} --snapshot nowhere 2>/dev/full", 2),
+    ],
+)
+def test_streams_that_are_closed_or_full_give_no_other_verdict(tmp_path: Path, script: str, code: int) -> None:
+    done = shell(tmp_path, script)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    if "json=" in script:
+        assert json.loads((tmp_path / "a.json").read_text())["findings"]
+
+
+@pytest.mark.parametrize("second", ["{cwd}/a.json", "sub/../a.json", "link.json", "hard.json"])
+def test_two_reports_of_one_place_are_refused_however_it_is_written(tmp_path: Path, second: str) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.json").write_text("old")
+    (tmp_path / "link.json").symlink_to("a.json")
+    os.link(tmp_path / "a.json", tmp_path / "hard.json")
+    done = shell(tmp_path, f"{CHECK} -o json=a.json -o sarif={second.format(cwd=tmp_path)}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "two reports cannot go to one place" in done.stderr
+    assert (tmp_path / "a.json").read_text() == "old"
+
+
+def test_a_report_that_cannot_be_written_costs_no_other(tmp_path: Path) -> None:
+    done = shell(tmp_path, f"{CHECK} -o json=/dev/full -o sarif=b.sarif -o text")
+    assert done.returncode == 2
+    assert done.stderr.startswith("argolint: cannot write /dev/full: No space left on device\n")
+    assert "applications, " in done.stdout
+    assert json.loads((tmp_path / "b.sarif").read_text())["runs"]
+
+
+def test_too_little_memory_is_told_in_two_lines(tmp_path: Path) -> None:
+    limits = [90, 130, 180]
+    done = [shell(tmp_path, f"ulimit -v {mb * 1024}; {CHECK} -q") for mb in limits]
+    assert [d.returncode for d in done if d.returncode in (0, -11)] == []
+    assert [d.stderr for d in done if d.returncode in (1, 2, 3) and "Traceback" in d.stderr] == []
+
+
+def test_few_files_that_may_be_open_are_told(tmp_path: Path) -> None:
+    with ReplayServer(SnapshotTransport([RECORDING])) as server:
+        check = f'"{sys.executable}" -m argolint check --server {server.address} --plaintext -j 64 -q'
+        done = shell(tmp_path, f"ulimit -n 16; ARGOCD_AUTH_TOKEN={server.token()} {check}")
+    assert done.returncode in (1, 2, 3)
+    assert "Traceback" not in done.stderr
+
+
+PLUGIN = '''"""A rule that ends badly"""
+import sys
+from argolint import Rule
+
+def check(app, fleet, options):
+    {body}
+
+RULE = Rule(id="bad-rule", family="drift", severity="error", doc="""Bad
+
+What it finds: nothing.
+""", check=check)
+'''
+
+
+def installed(folder: Path, text: str) -> Mapping[str, str]:
+    """The environment in which this module is a package of rules."""
+    (folder / "bad_rules.py").write_text(text)
+    made = folder / "bad_rules-1.0.dist-info"
+    made.mkdir()
+    (made / "METADATA").write_text("Metadata-Version: 2.1\nName: bad-rules\nVersion: 1.0\n")
+    (made / "entry_points.txt").write_text("[argolint.rules]\nbad = bad_rules\n")
+    return {"PYTHONPATH": f"{folder}:{ROOT}"}
+
+
+@pytest.mark.parametrize(
+    ("workers", "body", "told"),
+    [
+        ("1", "sys.exit()", "SystemExit: "),
+        ("4", "raise SystemExit(0)", "SystemExit: 0"),
+        ("1", "raise GeneratorExit", "GeneratorExit: "),
+        ("4", "raise BaseException('x')", "BaseException: x"),
+        ("4", "raise MemoryError", "MemoryError: "),
+        ("1", "return check(app, fleet, options)", "RecursionError: "),
+        ("4", "yield 5", "AttributeError: "),
+    ],
+)
+def test_a_rule_that_ends_badly_is_a_failure_and_the_other_rules_speak(
+    tmp_path: Path, workers: str, body: str, told: str
+) -> None:
+    env = installed(tmp_path, PLUGIN.format(body=body))
+    with started(tmp_path, "check", "--snapshot", str(RECORDING), "-j", workers, "-o", "json", **env) as process:
+        out, err = process.communicate(timeout=120)
+    made = json.loads(out)
+    assert (process.returncode, err) == (3, "")
+    assert {f["rule"] for f in made["failures"]} == {"bad-rule"}
+    assert f"rule bad-rule failed: {told}" in made["failures"][0]["error"]
+    assert {f["rule"] for f in made["findings"]} > {"shared-resource"}
+
+
+def test_a_package_of_rules_that_exits_at_import_is_named(tmp_path: Path) -> None:
+    env = installed(tmp_path, "raise SystemExit(0)\n")
+    with started(tmp_path, "check", "--snapshot", str(RECORDING), **env) as process:
+        out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith("argolint: rules of bad-rules cannot be loaded: SystemExit: 0\n")
+
+
+def test_a_rule_of_a_name_that_is_taken_is_told_in_two_lines(tmp_path: Path) -> None:
+    env = installed(tmp_path, PLUGIN.format(body="yield").replace("bad-rule", "shared-resource"))
+    with started(tmp_path, "check", "--snapshot", str(RECORDING), **env) as process:
+        out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, len(err.splitlines())) == (2, "", 2)
+    assert err.startswith("argolint: rule shared-resource is defined by argolint and by bad-rules\n")
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    with ReplayServer(SnapshotTransport([RECORDING])) as server:
+        port = server.address.rpartition(":")[2]
+        with started(tmp_path, "demo", "--serve", "--port", port) as process:
+            out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith(f"argolint: cannot serve on port {port}: Address already in use\n")
+
+
+def test_a_crash_is_no_verdict_and_shows_no_values(tmp_path: Path) -> None:
+    code = (
+        "import argolint.cli.group as g; g.command_line = lambda: {}['password']; from argolint.cli import main; main()"
+    )
+    for trace in ("", "1"):
+        env = {**environment(tmp_path), "ARGOLINT_TRACEBACK": trace}
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert ("Traceback" in done.stderr) == bool(trace)
+    assert done.stderr.splitlines()[-2].startswith("argolint: crashed: KeyError at ")
