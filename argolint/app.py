@@ -22,7 +22,7 @@ from argolint.decoding import json_value, kind_of
 from argolint.errors import UnreadableStateError
 from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom
 from argolint.rule import Want
-from argolint.values import dig, items, mapping, maps, number_at, parse_time, text_at
+from argolint.values import dig, items, mapping, maps, number_at, parse_time, text_at, texts
 
 State = str | Mapping[str, Json] | None
 """An object as the server sends it: a JSON string (`"null"` = absent), or decoded, or not known."""
@@ -115,9 +115,8 @@ class Operation:
     def revisions(self) -> tuple[str, ...]:
         """The revisions that the sync result names, else the requested ones."""
         result, asked = mapping(self.raw, "syncResult"), mapping(self.raw, "operation", "sync")
-        several = result.get("revisions") or asked.get("revisions")
-        one = result.get("revision") or asked.get("revision")
-        return tuple(several) if several else (one,) if one else ()
+        one = text_at(result, "revision") or text_at(asked, "revision")
+        return texts(result, "revisions") or texts(asked, "revisions") or ((one,) if one else ())
 
     @property
     def results(self) -> tuple[Object, ...]:
@@ -451,7 +450,7 @@ class App:
     def revisions(self) -> tuple[str, ...]:
         """The revisions that Argo CD compares with, one a source."""
         one = text_at(self.status, "sync", "revision")
-        return items(self.status, "sync", "revisions") or ((one,) if one else ())
+        return texts(self.status, "sync", "revisions") or ((one,) if one else ())
 
     @property
     def health(self) -> Health:

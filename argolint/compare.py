@@ -28,7 +28,7 @@ from argolint.model import MISSING, Json, Object
 from argolint.scheme import builtin, canonical, defaulted, group_of, merge_key
 from argolint.server_side import server_side_apply, with_owner
 from argolint.three_way import Place, completed, numbered, three_way
-from argolint.values import annotations_of, json_in, labels_of
+from argolint.values import annotations_of, items, json_in, labels_of, mapping
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 TRACKING_ID = "argocd.argoproj.io/tracking-id"
@@ -113,8 +113,8 @@ def syncs_server_side(application: Object, desired: Object | None) -> bool:
 
 def has_sync_option(application: Object, desired: Object | None, option: str) -> bool:
     """True when the Application's syncOptions or the resource's own annotation set the option."""
-    policy = (application.get("spec") or {}).get("syncPolicy") or {}
-    return option in (policy.get("syncOptions") or ()) or option in _options(annotations_of(desired).get(SYNC_OPTIONS))
+    given = items(application, "spec", "syncPolicy", "syncOptions")
+    return option in given or option in _options(annotations_of(desired).get(SYNC_OPTIONS))
 
 
 def _options(text: str | None) -> tuple[str, ...]:
@@ -278,7 +278,7 @@ def _tracked(live: Object, desired: Object, tracking: Tracking) -> Object:
     label = labels_of(live).get(tracking.label_key)
     if tracking.method in ("", "label") or not label or live.get("kind") == "CustomResourceDefinition":
         return live
-    metadata = dict(live.get("metadata") or {})
+    metadata = dict(mapping(live, "metadata"))
     if not annotations_of(live).get(TRACKING_ID):
         metadata["annotations"] = {**annotations_of(live), TRACKING_ID: annotations_of(desired).get(TRACKING_ID, "")}
     if not labels_of(desired).get(tracking.label_key):
@@ -288,7 +288,7 @@ def _tracked(live: Object, desired: Object, tracking: Tracking) -> Object:
 
 def _unmanaged(obj: Object) -> Object:
     drop = ("managedFields", "resourceVersion")
-    metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key not in drop}
+    metadata = {key: value for key, value in mapping(obj, "metadata").items() if key not in drop}
     return _without_last_applied({**obj, "metadata": metadata})
 
 

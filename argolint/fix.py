@@ -416,7 +416,7 @@ def _after(app: App, raw: Object, touched: Mapping[ResourceKey, _Moment]) -> App
             )
         resources.append(resource)
     still = app.sync_status != "OutOfSync" or any(resource.status == "OutOfSync" for resource in resources)
-    sync = {**app.status.get("sync", {}), "status": app.sync_status if still else "Synced"}
+    sync = {**mapping(app.status, "sync"), "status": app.sync_status if still else "Synced"}
     raw = {**raw, "status": {**app.status, "sync": sync}}
     return replace(app, raw=raw, resources=tuple(resources))
 

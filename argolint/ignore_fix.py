@@ -200,7 +200,7 @@ def _entry_operations(app: App, resource: Resource, fields: Mapping[str, list[st
 
 def _appended(pointer: str, existing: Json, values: Sequence[Json]) -> list[dict[str, Any]]:
     """Operations that append to a list of the Application, or make it."""
-    if not existing:
+    if not isinstance(existing, list | tuple) or not existing:
         return [{"op": "add", "path": pointer, "value": list(values)}]
     return [{"op": "add", "path": f"{pointer}/-", "value": value} for value in values if value not in existing]
 
@@ -213,7 +213,7 @@ def _respect_operations(app: App, resource: Resource, pointers: Sequence[str]) -
     synced = compare.apply(live, desired, server_side=compare.syncs_server_side(app.raw, desired))
     if all(get(synced, pointer) == get(live, pointer) for pointer in pointers):
         return []
-    policy = dig(app.spec, "syncPolicy")
+    policy = mapping(app.spec, "syncPolicy")
     if not policy:
         return [{"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": [RESPECT]}}]
-    return _appended("/spec/syncPolicy/syncOptions", policy.get("syncOptions"), [RESPECT])
+    return _appended("/spec/syncPolicy/syncOptions", items(policy, "syncOptions"), [RESPECT])

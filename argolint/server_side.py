@@ -49,7 +49,7 @@ def with_owner(live: Object, desired: Object, manager: str = MANAGER) -> Object:
     }
     entry = {"manager": manager, "operation": "Apply", "apiVersion": desired.get("apiVersion"), "fieldsV1": fields}
     kept = [entry for entry in _entries(live) if not _is(entry, manager)]
-    return {**live, "metadata": {**(live.get("metadata") or {}), "managedFields": [*kept, entry]}}
+    return {**live, "metadata": {**mapping(live, "metadata"), "managedFields": [*kept, entry]}}
 
 
 def _entries(live: Object) -> list[Object]:

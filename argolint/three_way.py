@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from argolint.model import Json, Object
 from argolint.scheme import MERGED_SCALARS, RETAIN_KEYS, builtin, merge_key
+from argolint.values import mapping
 
 Place = tuple[str, str] | None
 """(enclosing field, field) inside a built-in kind, which decides how a list merges; None inside a custom resource."""
@@ -73,7 +74,7 @@ def interleave(mine: list[Json], others: list[Json], order: list[Json], key: Cal
 
 def _bare(obj: Object) -> Object:
     """Without namespace and empty annotations, which need not stand in a manifest (removeNamespaceAnnotation)."""
-    metadata = {key: value for key, value in (obj.get("metadata") or {}).items() if key != "namespace"}
+    metadata = {key: value for key, value in mapping(obj, "metadata").items() if key != "namespace"}
     if not metadata.get("annotations"):
         metadata.pop("annotations", None)
     return {**obj, "metadata": metadata}

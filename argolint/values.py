@@ -61,6 +61,11 @@ def maps(node: Json, *path: str) -> tuple[Object, ...]:
     return tuple(item for item in items(node, *path) if isinstance(item, dict))
 
 
+def texts(node: Json, *path: str) -> tuple[str, ...]:
+    """The texts in the list under these keys; what is no text stays as an empty one, so that positions count."""
+    return tuple(item if isinstance(item, str) else "" for item in items(node, *path))
+
+
 def text_at(node: Json, *path: str) -> str:
     """The text under these keys; empty when it is missing, null or no text."""
     found = dig(node, *path)

@@ -13,11 +13,14 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from argolint.connection import Connection
 from argolint.errors import ConnectError
 from argolint.http import HttpTransport, retry_after_s
 from argolint.inflate import SMALL_BYTES, Room, TooLargeError, held_together
+from argolint.transport import Answer
 from tests.raw_server import CLUSTERS, OK, Sender, raw_server, trickle, whole
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJhcmdvY2QifQ.c2lnbmF0dXJl"
@@ -267,3 +270,21 @@ def test_what_is_read_of_one_application_is_bounded_as_a_whole() -> None:
         with pytest.raises(TooLargeError, match="larger than 64 MB"):
             room.read([gzip.compress(b"x")], gzipped=True, until=until)
     assert room.read([bytes(2 * SMALL_BYTES)], gzipped=False, until=until), "the next one has all of it again"
+
+
+GOOD = OK + b"Content-Length: 12\r\nDate: Mon, 02 Mar 2026 10:00:00 GMT\r\nRetry-After: 0\r\n\r\n" + LIST
+
+
+@settings(max_examples=50, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_bytes_in_an_answer_give_an_answer_or_an_error(data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(GOOD)))
+    gone = data.draw(st.integers(0, 30))
+    put = data.draw(st.binary(max_size=12) | st.sampled_from([b"\r\n", b"\r\n\r\n", b"Transfer-Encoding: chunked\r\n"]))
+    message = ""
+    with raw_server(GOOD[:at] + put + GOOD[at + gone :]) as server:
+        try:
+            assert isinstance(transport(server.url, answer_s=1.0).get(CLUSTERS), Answer)
+        except ConnectError as error:
+            message = error.message
+    assert message.isprintable()

@@ -22,7 +22,7 @@ from argolint.gate.delta import Delta, Edited, overlap, with_value
 from argolint.gate.manifests import Rendered
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
 from argolint.rule import Want
-from argolint.values import annotations_of, dig, labels_of, split_pointer
+from argolint.values import annotations_of, dig, items, labels_of, mapping, split_pointer
 
 
 def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
@@ -64,8 +64,8 @@ def failed_app(app: App, error: str) -> App:
         f"rpc error: code = Unknown desc = {error}",
         "lastTransitionTime": app.observed_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    status = {**app.status, "conditions": [*(app.status.get("conditions") or ()), condition]}
-    status["sync"] = {**(status.get("sync") or {}), "status": "Unknown"}
+    status = {**app.status, "conditions": [*items(app.status, "conditions"), condition]}
+    status["sync"] = {**mapping(status, "sync"), "status": "Unknown"}
     resources = tuple(
         structs.replace(
             r, status="Unknown" if r.status else "", desired_state=None, desired_known=False, modified=False
@@ -81,7 +81,7 @@ def respecified(app: App, spec: Object, metadata: Object, fleet: Fleet) -> App:
     Differences that the new rules no longer see are gone; those that only argolint's emulation sees, under the old rules
     as under the new ones, do not count.
     """
-    own = {**(app.raw.get("metadata") or {})}
+    own = {**mapping(app.raw, "metadata")}
     for part in ("annotations", "labels"):
         own[part] = metadata.get(part) or {}
     raw = {**app.raw, "spec": spec, "metadata": own}
@@ -244,7 +244,7 @@ def _cured(resource: Resource, app: App) -> bool:
 def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App:
     """Status, conditions and evidence that go with the new resources."""
     raw = without_conditions(app.raw, lambda c: c.get("type") == "RepeatedResourceWarning")
-    status = dict(raw.get("status") or {})
+    status = dict(mapping(raw, "status"))
     stamp = app.observed_at.strftime("%Y-%m-%dT%H:%M:%SZ")
     repeated = [
         {
@@ -254,8 +254,8 @@ def _concluded(app: App, resources: tuple[Resource, ...], head: Rendered) -> App
         }
         for k, count in head.repeated.items()
     ]
-    status["conditions"] = [*(status.get("conditions") or ()), *repeated]
+    status["conditions"] = [*items(status, "conditions"), *repeated]
     out = any(r.status == "OutOfSync" and not _cured(r, app) for r in resources)
-    status["sync"] = {**(status.get("sync") or {}), "status": "OutOfSync" if out else "Synced"}
+    status["sync"] = {**mapping(status, "sync"), "status": "OutOfSync" if out else "Synced"}
     evidence = {**app.evidence, Want("manifests"): (*head.dropped, *head.objects.values(), *head.hooks.values())}
     return replace(app, raw={**raw, "status": status}, resources=resources, evidence=evidence, read=True)

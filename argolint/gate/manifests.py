@@ -18,7 +18,7 @@ from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.scheme import CLUSTER_SCOPED
-from argolint.values import annotations_of, dig
+from argolint.values import annotations_of, dig, mapping
 
 MASKED = "++++++++"
 """What /manifests answers for every value of a Secret (gitops-engine pkg/diff, HideSecretData)."""
@@ -106,7 +106,7 @@ def _masked_secret(manifest: Object) -> Object:
     """As /manifests answers it: every value masked alone, stringData folded in. Renders made elsewhere hold the values."""
     if manifest.get("kind") != "Secret" or manifest.get("apiVersion") != "v1":
         return manifest
-    names = {**(manifest.get("data") or {}), **(manifest.get("stringData") or {})}
+    names = {**mapping(manifest, "data"), **mapping(manifest, "stringData")}
     rest = {k: v for k, v in manifest.items() if k not in ("data", "stringData")}
     return {**rest, "data": dict.fromkeys(names, MASKED)} if names else rest
 
@@ -123,11 +123,11 @@ def tracked(manifest: Object, app: App, fleet: Fleet) -> Object:
         namespace = metadata.get("namespace") or app.destination_namespace
         name = f"{_group(manifest)}/{manifest.get('kind')}:{namespace}/{metadata['name']}"
         metadata["annotations"] = {
-            **(metadata.get("annotations") or {}),
+            **mapping(metadata, "annotations"),
             compare.TRACKING_ID: f"{app.instance}:{name}",
         }
     if "label" in fleet.tracking_method:
-        metadata["labels"] = {**(metadata.get("labels") or {}), fleet.label_key: app.instance[:63]}
+        metadata["labels"] = {**mapping(metadata, "labels"), fleet.label_key: app.instance[:63]}
     return {**manifest, "metadata": metadata}
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Location, Resource, Rule, Symptom, narrowest_ignore
 from argolint.applied import by_argocd, not_stored
+from argolint.values import dig
 
 from .edits import write_live
 from .fields import finding, listing, pointers, tracks, value, writer
@@ -101,7 +102,7 @@ def _shown(app: App) -> bool:
 
 def _unshown(app: App) -> Finding:
     out = [str(resource.id) for resource in app.resources if resource.status == "OutOfSync"]
-    managed = (app.spec.get("syncPolicy") or {}).get("managedNamespaceMetadata") is not None
+    managed = dig(app.spec, "syncPolicy", "managedNamespaceMetadata") is not None
     if managed and not out:
         reason = (
             f"the labels or annotations of namespace {app.destination_namespace!r} differ from managedNamespaceMetadata"

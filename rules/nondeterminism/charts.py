@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from argolint import App, Object, Resource
-from argolint.values import containers, dig, labels_of, leaves, mapping, split_pointer
+from argolint.values import containers, dig, items, labels_of, leaves, mapping, maps, split_pointer, text_at, texts
 
 from .catalogue import (
     Chart,
@@ -222,8 +222,8 @@ def _chart_labels(app: App) -> Mapping[str, str]:
 
 def source_type(app: App, index: int = 0) -> str:
     """Helm, Kustomize, Directory or Plugin, as Argo CD found it; empty when it never rendered that source."""
-    types = app.status.get("sourceTypes") or (app.status.get("sourceType"),)
-    return str(types[index] or "") if index < len(types) else ""
+    types = texts(app.status, "sourceTypes") or (text_at(app.status, "sourceType"),)
+    return types[index] if index < len(types) else ""
 
 
 def _by_kustomize(app: App, index: int) -> bool:
@@ -294,8 +294,7 @@ def _values_at(app: App, index: int, source: Object, kustomize: bool) -> str:
     """The last value file, which wins; a `$ref/` one with the repository of the source of that ref."""
     if kustomize:
         return f"helmCharts[].valuesInline in {source.get('path')}/kustomization.yaml"
-    helm = source.get("helm") or {}
-    files = helm.get("valueFiles") or ()
+    files = items(source, "helm", "valueFiles")
     if files:
         last = str(files[-1])
         ref, _, file = last.partition("/")
@@ -318,7 +317,7 @@ def _inline(helm: Mapping[str, Any]) -> dict[str, Any]:
         except yaml.YAMLError:
             values = None
     merged: dict[str, Any] = dict(values) if isinstance(values, dict) else {}
-    for parameter in helm.get("parameters") or ():
+    for parameter in maps(helm, "parameters"):
         *parents, last = re.split(r"(?<!\\)\.", str(parameter.get("name", "")))
         node = merged
         for parent in parents:
@@ -410,7 +409,7 @@ def _fit(app: App, source: Object, release: Release, entry: Chart) -> int:
         return -1
     secrets = {r.name for r in app.of_kind("Secret", "")}
     names = sum(any(release.named(s.name, n) for n in secrets) for item in entry.random for s in item.secrets)
-    images = [str(image) for image in dig(app.status, "summary", "images") or ()]
+    images = [str(image) for image in items(app.status, "summary", "images")]
     theirs = any("bitnami" in repository for repository in entry.repositories)
     used = any("bitnami" in image for image in images)
     if theirs and images and not used and not names:

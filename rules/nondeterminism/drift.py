@@ -9,7 +9,7 @@ from dataclasses import replace
 from argolint import App, Change, Fleet, Object, Resource, Symptom
 from argolint.applied import applied_value
 from argolint.model import Confidence
-from argolint.values import containers, dig, labels_of, mapping, split_pointer
+from argolint.values import containers, items, labels_of, mapping, split_pointer
 
 from . import charts
 from .charts import Release
@@ -173,7 +173,7 @@ _DECRYPTED = re.compile(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)
 
 def _decrypted(app: App) -> bool:
     """True when value files are decrypted on the way (helm-secrets, sops): a commit that rotates one changes a Secret and no more."""
-    files = (str(file) for source in app.sources for file in dig(source, "helm", "valueFiles") or ())
+    files = (str(file) for source in app.sources for file in items(source, "helm", "valueFiles"))
     return any(_DECRYPTED.search(file) for file in files)
 
 

@@ -29,7 +29,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule, Want
-from argolint.values import annotations_of, dig, join_pointer
+from argolint.values import annotations_of, dig, join_pointer, mapping
 
 from . import charts, evidence, pins, roots
 from .charts import Item, Release
@@ -72,7 +72,7 @@ def _of_unknown_chart(app: App, hook: Resource) -> Iterator[Finding]:
             continue
         annotations = annotations_of(manifest)
         policy = f"{annotations.get('helm.sh/hook-delete-policy')} {annotations.get('argocd.argoproj.io/hook-delete-policy')}"
-        keys = [k for k in sorted(manifest.get("data") or ()) if generated(k)]
+        keys = [k for k in sorted(mapping(manifest, "data")) if generated(k)]
         if keys and re.search(r"before-?hook-?creation", policy, re.IGNORECASE):
             pointer = "/data" + join_pointer(keys[0])
             yield Finding(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Change, Object, Resource, Want, Writer
-from argolint.values import annotations_of, dig, items, labels_of, mapping, maps, parse_time, text_at
+from argolint.values import annotations_of, dig, labels_of, mapping, maps, parse_time, text_at, texts
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _first_deployed(app: App) -> datetime | None:
     starts = [
         parse_time(h.get("deployStartedAt") or h.get("deployedAt"))
         for h in maps(app.status, "history")
-        if (items(h, "revisions") or (h.get("revision"),)) == app.revisions
+        if (texts(h, "revisions") or (text_at(h, "revision"),)) == app.revisions
     ]
     return min((s for s in starts if s is not None), default=None)
 
@@ -181,10 +181,10 @@ def _deployments(app: App) -> list[tuple[tuple[str, ...], datetime]]:
     """(revisions, start) of every sync in the history, oldest first."""
     found = [
         (
-            tuple(h.get("revisions") or (h.get("revision", ""),)),
+            texts(h, "revisions") or (text_at(h, "revision"),),
             parse_time(h.get("deployStartedAt") or h.get("deployedAt")),
         )
-        for h in items(app.status, "history")
+        for h in maps(app.status, "history")
     ]
     return sorted(((r, t) for r, t in found if t is not None), key=lambda pair: pair[1])
 

@@ -25,7 +25,7 @@ from functools import lru_cache
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule
 from argolint.fleet import IN_CLUSTER
-from argolint.values import dig, items, owner_references
+from argolint.values import dig, items, maps, owner_references, text_at
 
 _TWICE = re.compile(r"contains applications with duplicate name: (\S*[^\s,;)])")
 _OWNED = re.compile(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")
@@ -61,17 +61,18 @@ def _duplicates(sets: Sequence[Object]) -> tuple[_Duplicate, ...]:
     found: dict[tuple[str, str], _Duplicate] = {}
     generated: dict[tuple[str, str], set[str]] = {}
     for raw in sets:
-        namespace, name = str(dig(raw, "metadata", "namespace") or ""), str(dig(raw, "metadata", "name") or "")
-        for condition in items(raw, "status", "conditions"):
-            message = str(condition.get("message") or "")
+        namespace, name = text_at(raw, "metadata", "namespace"), text_at(raw, "metadata", "name")
+        for condition in maps(raw, "status", "conditions"):
+            message = text_at(condition, "message")
             for twice in _TWICE.findall(message):
                 found[namespace, twice] = _Duplicate(namespace, twice, (name,), f"ApplicationSet {name}: {message}")
             for owned_in, owned, other in _OWNED.findall(message):
                 both = tuple(sorted({name, other}))
                 found[owned_in, owned] = _Duplicate(owned_in, owned, both, f"ApplicationSet {name}: {message}")
-        for listed in items(raw, "status", "resources"):
+        for listed in maps(raw, "status", "resources"):
             if listed.get("kind") == "Application":
-                generated.setdefault((listed.get("namespace") or namespace, listed.get("name", "")), set()).add(name)
+                made = text_at(listed, "namespace") or namespace, text_at(listed, "name")
+                generated.setdefault(made, set()).add(name)
     for key, names in generated.items():
         if len(names) > 1 and key not in found:
             found[key] = _Duplicate(*key, tuple(sorted(names)), "status.resources of both sets lists it")

@@ -8,7 +8,7 @@ from functools import cache
 
 from argolint import App, AppRef, Json, Object, Resource, ResourceId
 from argolint.knowledge import load
-from argolint.values import annotations_of, dig, get, items, join_pointer, split_pointer
+from argolint.values import annotations_of, dig, get, items, join_pointer, mapping, split_pointer
 
 _POD_SPECS = ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec")
 _RBAC = "rbac.authorization.k8s.io"
@@ -158,19 +158,19 @@ def made_secrets(obj: Object) -> tuple[str, ...]:
 
 def _of_pod(spec: Object, at: str, namespace: str) -> Iterator[Reference]:
     for field in ("initContainers", "containers"):
-        for i, container in enumerate(spec.get(field) or ()):
+        for i, container in enumerate(items(spec, field)):
             base = f"{at}/{field}/{i}"
             for j, env in enumerate(items(container, "env")):
                 for key, kind in (("secretKeyRef", "Secret"), ("configMapKeyRef", "ConfigMap")):
-                    ref = dig(env, "valueFrom", key) or {}
+                    ref = mapping(env, "valueFrom", key)
                     yield from _needed(kind, namespace, ref, "name", f"{base}/env/{j}/valueFrom/{key}")
             for j, source in enumerate(items(container, "envFrom")):
                 for key, kind in (("secretRef", "Secret"), ("configMapRef", "ConfigMap")):
-                    yield from _needed(kind, namespace, source.get(key) or {}, "name", f"{base}/envFrom/{j}/{key}")
-    for i, volume in enumerate(spec.get("volumes") or ()):
+                    yield from _needed(kind, namespace, mapping(source, key), "name", f"{base}/envFrom/{j}/{key}")
+    for i, volume in enumerate(items(spec, "volumes")):
         base = f"{at}/volumes/{i}"
-        yield from _needed("Secret", namespace, volume.get("secret") or {}, "secretName", f"{base}/secret")
-        yield from _needed("ConfigMap", namespace, volume.get("configMap") or {}, "name", f"{base}/configMap")
+        yield from _needed("Secret", namespace, mapping(volume, "secret"), "secretName", f"{base}/secret")
+        yield from _needed("ConfigMap", namespace, mapping(volume, "configMap"), "name", f"{base}/configMap")
         claim = dig(volume, "persistentVolumeClaim", "claimName")
         yield from _named("", "PersistentVolumeClaim", namespace, claim, f"{base}/persistentVolumeClaim/claimName")
         provided = dig(volume, "csi", "volumeAttributes", "secretProviderClass")
@@ -178,9 +178,9 @@ def _of_pod(spec: Object, at: str, namespace: str) -> Iterator[Reference]:
         for j, source in enumerate(items(volume, "projected", "sources")):
             for key, kind in (("secret", "Secret"), ("configMap", "ConfigMap")):
                 place = f"{base}/projected/sources/{j}/{key}"
-                yield from _needed(kind, namespace, source.get(key) or {}, "name", place)
-    for i, ref in enumerate(spec.get("imagePullSecrets") or ()):
-        yield from _named("", "Secret", namespace, ref.get("name"), f"{at}/imagePullSecrets/{i}/name")
+                yield from _needed(kind, namespace, mapping(source, key), "name", place)
+    for i, ref in enumerate(items(spec, "imagePullSecrets")):
+        yield from _named("", "Secret", namespace, dig(ref, "name"), f"{at}/imagePullSecrets/{i}/name")
     account = spec.get("serviceAccountName")
     yield from _named("", "ServiceAccount", namespace, account, f"{at}/serviceAccountName")
     priority = spec.get("priorityClassName")

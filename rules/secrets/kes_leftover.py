@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.knowledge import dump
-from argolint.values import age_text, containers, dig, parse_time
+from argolint.values import age_text, containers, dig, mapping, parse_time
 
 from . import external_secret as es
 from .kes import convert
@@ -147,7 +147,7 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
 
 def _placed(resource: Resource) -> dict[str, object]:
     obj = dict(resource.any)
-    return {**obj, "metadata": {**(obj.get("metadata") or {}), "namespace": resource.namespace}}
+    return {**obj, "metadata": {**mapping(obj, "metadata"), "namespace": resource.namespace}}
 
 
 RULE = Rule(

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
-from argolint.values import dig, excerpt
+from argolint.values import dig, excerpt, mapping
 
 # util/argo/argo.go and util/db/cluster.go, from 2.x on.
 _UNREGISTERED = re.compile(
@@ -34,11 +34,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for c in app.conditions
         if c.type in ("InvalidSpecError", "ComparisonError", "UnknownError") and _UNREGISTERED.search(c.message)
     ]
-    state = (
-        dig(fleet.clusters.get(app.cluster), "info", "connectionState")
-        or dig(fleet.clusters.get(app.cluster), "connectionState")
-        or {}
-    )
+    cluster = fleet.clusters.get(app.cluster)
+    state = mapping(cluster, "info", "connectionState") or mapping(cluster, "connectionState")
     if refused:
         yield _finding(
             app,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
-from argolint.values import annotations_of, dig
+from argolint.values import annotations_of, dig, items
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -48,7 +48,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _types(app: App) -> tuple[str, ...]:
     one = app.status.get("sourceType")
-    return (*(app.status.get("sourceTypes") or ()), *((one,) if one else ()))
+    return (*items(app.status, "sourceTypes"), *((one,) if one else ()))
 
 
 def _is_test(manifest: Object) -> bool:

@@ -1,0 +1,198 @@
+"""Whatever stands in an answer, a check gives a result, a failure or an ArgolintError: properties, not examples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from argolint import engine, lint, report, reporters
+from argolint.cli.demo import RECORDING
+from argolint.decoding import MAX_DEPTH, TooDeepError, items_apart, json_value
+from argolint.errors import ArgolintError
+from argolint.plugins import load_rules
+from argolint.snapshot import SnapshotTransport
+from argolint.transport import Answer, Query, Stats
+
+QUICK = settings(
+    max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+LIST = "/api/v1/applications"
+STATES = ("targetState", "liveState", "normalizedLiveState", "predictedLiveState")
+ENDS = (
+    "/api/version",
+    "/api/v1/settings",
+    "/api/v1/projects",
+    "/api/v1/clusters",
+    "/api/v1/repositories",
+    "/api/v1/applicationsets",
+    LIST,
+    "/managed-resources",
+    "/resource-tree",
+    "/events",
+    "/manifests",
+    "/resource",
+)
+
+ODD = st.sampled_from(
+    [
+        *(None, True, False, 0, -1, 1, 1.5, 1e308, -1e308, 2**31, 2**63, 10**40),
+        *("", " ", "null", "0", "-1", "²", "9" * 40, "a/b:c", "{}", "[", "true", "%", "*", "\x00", "\u202e", "é" * 300),
+        *("2026-13-45T99:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-01-01T00:00:00"),
+        *("1h", "-1h", "1e999h", "* * * * *", "100Gi", "1e30000", "https://[", "v1", "apps/v1/x", "Deployment"),
+    ]
+)
+VALUES = st.recursive(
+    ODD | st.text(max_size=8),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=6), below, max_size=3),
+    max_leaves=6,
+)
+
+
+class Recorded:
+    """The demo's recording, cut down to a few applications, with some answers in the place of others."""
+
+    offline = True
+
+    def __init__(self, bodies: Mapping[str, bytes]) -> None:
+        self._inner = _recording()
+        self._bodies = bodies
+        self.server, self.now, self.stats = self._inner.server, self._inner.now, Stats()
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        for end, body in self._bodies.items():
+            if path.endswith(end):
+                return Answer(200, "application/json", body)
+        if path == LIST:
+            return Answer(200, "application/json", _few())
+        return self._inner.get(path, query, anonymous=anonymous)
+
+
+@cache
+def _recording() -> SnapshotTransport:
+    return SnapshotTransport([RECORDING])
+
+
+@cache
+def _few() -> bytes:
+    """The list of those applications that have the most to look at."""
+    items = json.loads(_recording().get(LIST).body)["items"]
+    items.sort(key=lambda app: (-len(app["status"].get("conditions") or ()), -len(json.dumps(app))))
+    return json.dumps({"items": items[:4]}).encode()
+
+
+@cache
+def _rules() -> tuple[engine.Chosen, ...]:
+    return tuple(engine.Chosen(r, r.default_options) for r in load_rules().values())
+
+
+def look(bodies: Mapping[str, bytes]) -> None:
+    """A check and its reports: no rule fails, and no error but an ArgolintError is raised."""
+    try:
+        part = lint.collect(Recorded(bodies), engine.Plan(_rules(), workers=1, deep=True))
+    except ArgolintError:
+        return
+    outcome = engine.join(part.results, _rules())
+    assert [f for f in outcome.failures if f.error.startswith(("rule ", "argolint failed"))] == []
+    made = report.build(
+        outcome,
+        server=part.server,
+        version=part.version,
+        started_at=part.started_at,
+        stats=part.stats,
+        tool_version="0",
+    )
+    assert report.from_json(report.to_json(made), "the report") == made
+    for name in reporters.FORMATS:
+        reporters.render(made, name, reporters.Style(verbose=True))
+
+
+@pytest.mark.parametrize("end", ENDS)
+@QUICK
+@given(body=VALUES.map(lambda v: json.dumps(v).encode()) | st.binary(max_size=40))
+def test_any_json_and_any_bytes_in_the_place_of_an_answer(end: str, body: bytes) -> None:
+    look({end: body})
+
+
+@pytest.mark.parametrize("end", ENDS)
+@QUICK
+@given(data=st.data())
+def test_any_value_in_the_place_of_another(end: str, data: st.DataObject) -> None:
+    body = _body(end)
+    answer = json.loads(body)
+    for item in answer.get("items") or ():
+        for name in STATES:
+            if isinstance(item.get(name), str):
+                item[name] = json.loads(item[name])
+    places = list(_places(answer))
+    for _ in range(data.draw(st.integers(1, 4))):
+        holder, key = places[data.draw(st.integers(0, len(places) - 1))]
+        if isinstance(holder, dict) or key < len(holder):
+            holder[key] = data.draw(VALUES)
+    for item in answer.get("items") or () if isinstance(answer.get("items"), list) else ():
+        for name in STATES if isinstance(item, dict) else ():
+            if not isinstance(item.get(name), str | None):
+                item[name] = json.dumps(item[name])
+    look({end: json.dumps(answer).encode()})
+
+
+@cache
+def _body(end: str) -> bytes:
+    """A recorded answer of that kind, the largest of the few applications'."""
+    if end == LIST:
+        return _few()
+    if end.startswith("/api"):
+        return _recording().get(end).body
+    found = []
+    for app in json.loads(_few())["items"]:
+        meta = app["metadata"]
+        query = (("appNamespace", meta["namespace"]), ("project", app["spec"]["project"]))
+        try:
+            found.append(_recording().get(f"{LIST}/{meta['name']}{end}", query).body)
+        except ArgolintError:
+            continue
+    return max(found, key=len, default=b'{"items":[{}],"manifests":["{}"],"manifest":"{}"}')
+
+
+def _places(node: Any) -> Iterator[tuple[Any, Any]]:
+    for key, child in list(node.items() if isinstance(node, dict) else enumerate(node)):
+        yield node, key
+        if isinstance(child, dict | list):
+            yield from _places(child)
+
+
+@QUICK
+@given(text=st.binary(max_size=80) | VALUES.map(lambda v: json.dumps(v).encode()))
+def test_any_bytes_are_json_or_one_kind_of_error(text: bytes) -> None:
+    try:
+        value = json_value(text)
+    except msgspec.MsgspecError:
+        return
+    assert json_value(json.dumps(value)) == value
+
+
+@QUICK
+@given(depth=st.integers(1, 3 * MAX_DEPTH), kinds=st.text("[{", min_size=1, max_size=5))
+def test_a_value_is_refused_exactly_when_it_is_nested_too_deeply(depth: int, kinds: str) -> None:
+    signs = [kinds[level % len(kinds)] for level in range(depth)]
+    text = "".join("[" if s == "[" else '{"a":' for s in signs) + "1"
+    text += "".join("]" if s == "[" else "}" for s in reversed(signs))
+    if depth <= MAX_DEPTH:
+        assert json_value(text) == json.loads(text)
+    else:
+        with pytest.raises(TooDeepError):
+            json_value(text)
+
+
+@QUICK
+@given(entries=st.lists(VALUES | st.text(']}[{,":\\ items', max_size=9), max_size=6), more=VALUES)
+def test_a_list_taken_apart_has_the_same_entries(entries: list[Any], more: Any) -> None:
+    text = json.dumps({"metadata": {"items": [more]}, "more": more, "items": entries, "last": more}).encode()
+    assert [json.loads(entry) for entry in items_apart(text)] == entries
+    assert items_apart(json.dumps({"items": entries}).encode()[:-2]) == [], "what is cut is no list"
