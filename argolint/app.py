@@ -22,7 +22,7 @@ from argolint.decoding import json_value, kind_of
 from argolint.errors import UnreadableStateError
 from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom
 from argolint.rule import Want
-from argolint.values import dig, items, mapping, maps, number_at, parse_time, text_at, texts
+from argolint.values import dig, items, mapping, maps, number_at, parse_time, real_time, text_at, texts
 
 State = str | Mapping[str, Json] | None
 """An object as the server sends it: a JSON string (`"null"` = absent), or decoded, or not known."""
@@ -689,7 +689,7 @@ def _merge(r: Resource, state: ManagedResource | None, node: _TreeNode | None, d
     """The listed object with its states and its node; made in one go, since a fleet has hundreds of thousands of them."""
     id_, health, uid, created_at = r.id, r.health, "", None
     if node is not None:
-        uid, created_at = node.uid, node.created_at
+        uid, created_at = node.uid, real_time(node.created_at)
         if not id_.version:
             id_ = structs.replace(id_, version=node.version)
         if not health.status:
@@ -721,7 +721,7 @@ def _node(raw: _TreeNode, cluster: str, *, orphaned: bool) -> Node:
         raw.uid,
         raw.parent_refs or (),
         raw.health or _NO_HEALTH,
-        raw.created_at,
+        real_time(raw.created_at),
         raw.images or (),
         {line.name: line.value for line in raw.info or ()},
         orphaned,

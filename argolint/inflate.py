@@ -18,6 +18,7 @@ try:
 except ImportError:
     pass  # no wheel for this machine
 
+_MAX_PARTS = 100  # of one gzip file; each costs a copy of all that follows it
 SMALL_BYTES = 32 << 20
 """What one thread may hold while others read; what takes more waits for its turn."""
 
@@ -34,6 +35,8 @@ def inflate(data: bytes, limit: int) -> bytes:
     parts: list[bytes] = []
     left = limit
     while data or not parts:  # a gzip file may be several, one after the other
+        if len(parts) == _MAX_PARTS:
+            raise EOFError(f"it is made of more than {_MAX_PARTS} gzip files")
         unpacker = _gzip.decompressobj(31)
         try:
             parts.append(unpacker.decompress(data, left + 1))

@@ -147,15 +147,24 @@ def owner_references(obj: Object | None) -> tuple[Object, ...]:
 _FRACTION = re.compile(r"\.\d+")
 
 
+_YEARS = range(1970, 2200)
+
+
 def parse_time(text: Any) -> datetime | None:
-    """An RFC 3339 time as aware UTC; None when it is missing, is no time, or lies outside of the years 1 to 9999."""
+    """An RFC 3339 time as aware UTC; None when it is missing, is no time, or is none that `real_time` takes for one."""
     if not isinstance(text, str):
         return None
     try:
-        found = datetime.fromisoformat(_FRACTION.sub("", text))
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):  # the first and the last day of the calendar, beyond it in UTC
+        return real_time(datetime.fromisoformat(_FRACTION.sub("", text)))
+    except ValueError:
         return None
+
+
+def real_time(found: datetime | None) -> datetime | None:
+    """The time as aware UTC; None for Go's zero time and for years with which nobody could calculate."""
+    if found is None or found.year not in _YEARS:
+        return None
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")

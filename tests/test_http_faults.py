@@ -78,6 +78,7 @@ def spoiled(packed: bytes) -> Iterator[bytes]:
     yield b"\x1f\x8b\x08\x00" + b"no gzip at all" * 4
     yield packed[:-6] + bytes([packed[-6] ^ 0xFF]) + packed[-5:]
     yield packed + b"garbage"
+    yield gzip.compress(b"") * 50_000 + packed
 
 
 @pytest.mark.parametrize("body", list(spoiled(gzip.compress(LIST * 50))))
