@@ -186,7 +186,7 @@ def revision_metadata(t: Transport, ref: AppRef, revision: str, source: int | No
 
 
 class _Applications(msgspec.Struct):
-    items: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | None  # Argo CD always names it: a host that answers {} to everything is none
 
 
 class _ManagedResources(msgspec.Struct):
@@ -344,7 +344,9 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | 
         return NotRecorded(
             f"{t.server} has no answer to {path}: {told}", "a newer Argo CD or a fuller recording has one"
         )
-    if answer.status == 404:
+    if answer.status == 404 and not path.startswith("/api/v1/applications/"):
+        hint = f"this may be no Argo CD: {_NOT_ARGOCD}"
+    elif answer.status == 404:
         hint = "it was deleted or moved to another project while argolint ran; run again"
     elif answer.status in (502, 503, 504):
         hint = "the server or a proxy in front of it is restarting or overloaded; run again, with fewer --workers"

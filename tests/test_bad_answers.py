@@ -20,6 +20,7 @@ from argolint.replay import ReplayServer
 from argolint.snapshot import SnapshotTransport
 from argolint.transport import Answer, Query
 from tests.conftest import run_argolint
+from tests.raw_server import raw_server, whole
 from tests.small import APPS, write_snapshot
 
 LIST = "/api/v1/applications"
@@ -200,3 +201,20 @@ def test_a_rate_limit_is_told_from_the_message_limit(tmp_path: Path) -> None:
             hints.append(caught.value.hint)
     assert "with fewer --workers" in hints[0]
     assert "ARGOCD_GRPC_MAX_SIZE_MB" in hints[1]
+
+
+def test_a_host_that_answers_everything_alike_is_told_to_be_no_argo_cd() -> None:
+    with raw_server(whole(b'{"status":"ok"}')) as server:
+        ran = run_argolint("check", "--server", server.url)
+        assert (ran.code, ran.out) == (2, "")
+        assert "with JSON of another shape than Argo CD's" in ran.err
+        assert "missing required field `items`" in ran.err
+        assert "check the server name" in ran.err
+    with raw_server(whole(b"404 page not found", status="404 Not Found")) as server:
+        ran = run_argolint("check", "--server", server.url)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == (
+            f"argolint: {LIST}: 404 404 page not found\n"
+            "  → this may be no Argo CD: check the server name, its port and --grpc-web-root-path; "
+            "a proxy or a login page may stand in front of it\n"
+        )

@@ -342,3 +342,23 @@ def test_a_crash_is_no_verdict_and_shows_no_values(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (2, "")
         assert ("Traceback" in done.stderr) == bool(trace)
     assert done.stderr.splitlines()[-2].startswith("argolint: crashed: KeyError at ")
+
+
+def test_a_signal_of_which_python_makes_another_error_is_a_signal_all_the_same(tmp_path: Path) -> None:
+    code = """
+import os, signal, argolint.cli.group as group
+
+class Field:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), signal.SIGTERM)
+        [None for _ in range(1000)]
+
+def command_line():
+    type("Defined", (), {"field": Field()})
+
+group.command_line = command_line
+"""
+    env = environment(tmp_path)
+    command = [sys.executable, "-c", code + HANDLERS]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (143, "argolint: ended by SIGTERM\n")

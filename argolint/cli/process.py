@@ -62,12 +62,20 @@ def exit_code() -> int:
         _tell("there is not enough memory", "pass fewer --workers, or raise the limit (`ulimit -v`, the container's)")
         return 2
     except BaseException as error:
-        return _crashed(error)
+        behind = _signal_behind(error)
+        return _ended(behind) if behind else _crashed(error)
 
 
 def _ended(ended: Ended) -> int:
     _tell("interrupted" if ended.number == signal.SIGINT else f"ended by {signal.Signals(ended.number).name}")
     return 128 + ended.number
+
+
+def _signal_behind(error: BaseException | None) -> Ended | None:
+    """The signal that Python has made another error of, as it does where a class is being defined."""
+    while error is not None and not isinstance(error, Ended):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _crashed(error: BaseException) -> int:
@@ -142,6 +150,6 @@ def _own_streams() -> None:
 
 def _text(raw: io.FileIO, old: Any, errors: str) -> io.TextIOWrapper:
     """A text stream in place of another: in its encoding, by lines where it was."""
-    by_line = bool(old and old.line_buffering)
+    by_line = bool(old and (old.line_buffering or old.write_through))
     encoding, errors = (old.encoding, old.errors) if old else ("utf-8", errors)
     return io.TextIOWrapper(io.BufferedWriter(raw), encoding, errors, line_buffering=by_line)
