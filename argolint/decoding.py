@@ -2,7 +2,7 @@
 
 msgspec publishes what it knows of a struct type before it has read all of its fields. A second thread that decodes the
 same type in that moment follows a null pointer, and the process dies (src/msgspec/_core.c, StructInfo_Convert;
-docs/adr/0011-types-are-complete-before-they-decode.md). Here a type is completed under a lock before anything decodes it.
+docs/adr/0015-types-are-complete-before-they-decode.md). Here a type is completed under a lock before anything decodes it.
 
 Whatever is wrong with a text is one kind of error, msgspec.MsgspecError; msgspec itself raises two more.
 """
