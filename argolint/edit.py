@@ -17,7 +17,7 @@ from argolint.checkout import Checkout
 from argolint.locate import Spot, Unplaced
 from argolint.model import MISSING, Json, Object
 from argolint.report import App, Finding, Fix, Resource
-from argolint.values import dig, get, join_pointer, leaves, owner_references, split_pointer
+from argolint.values import dig, get, join_pointer, leaves, mapping, owner_references, split_pointer
 from argolint.yaml_text import EditError, Operation, applied, documents, patch
 
 Rendered = Callable[[App, Resource], Object | None]
@@ -286,7 +286,7 @@ def _application_of(app: App, finding: Finding, site: Site) -> Object:
 
 def _revision(raw: Object, found: locate.Found, finding: Finding) -> str:
     """The commit that Argo CD rendered, of the source that holds the object."""
-    sync = dig(raw, "status", "sync") or {}
+    sync = mapping(raw, "status", "sync")
     revisions = sync.get("revisions") or [sync.get("revision")]
     known = revisions[found.source] if found.source < len(revisions) else None
     return str(known or (finding.source.revision if finding.source else ""))
@@ -347,7 +347,7 @@ def _operations(fix: Fix, obj: Json, *, lists: bool = False) -> tuple[Operation,
         return tuple(fix.edit.content)
     fragment = _fragment(fix)
     if {"apiVersion", "kind"} <= set(fragment):
-        whole = {"metadata": dig(obj, "metadata") or {}, **fragment}
+        whole = {"metadata": mapping(obj, "metadata"), **fragment}
         if _identity(whole) != _identity(obj):
             raise Unplaced(f"the fix adds another object, a {fragment.get('kind')}", "add it by hand")
     return tuple(_merge("", obj or {}, fragment, lists))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from argolint.checkout import Checkout, inside
 from argolint.model import MISSING, Json, Object
 from argolint.report import Resource
-from argolint.values import dig, get, items, same_repository, split_pointer
+from argolint.values import dig, get, items, mapping, same_repository, split_pointer
 from argolint.yaml_text import Document, EditError, documents
 
 
@@ -230,7 +230,7 @@ def reads_values(checkouts: Sequence[Checkout], app: Object, spot: Spot) -> bool
 
 
 def _sources(app: Object) -> tuple[Object, ...]:
-    spec = dig(app, "spec") or {}
+    spec = mapping(app, "spec")
     dry = dig(spec, "sourceHydrator", "drySource")
     found = (dry,) if dry else items(spec, "sources") or (spec.get("source"),)
     return tuple(source if isinstance(source, Mapping) else {} for source in found)

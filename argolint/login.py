@@ -98,7 +98,7 @@ def read_logins(config: str, environ: Mapping[str, str], home: Path) -> Logins:
         if config:
             raise UsageError(f"there is no file {path}", "--config names the file that `argocd login` writes") from None
         return Logins(path)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: of a date that is none, and of no UTF-8
         mark = getattr(error, "problem_mark", None)  # the message itself may quote a token
         where = f" at line {mark.line + 1}" if mark else ""
         raise UsageError(f"{path} is no readable YAML{where}", "repair it, or run `argocd login` again") from None

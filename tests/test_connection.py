@@ -177,6 +177,7 @@ def test_mode_0400_is_as_good_as_0600(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (f"current-context: x\nusers: [{{auth-token: {jwt('leak')}\n  - bad", "is no readable YAML at line"),
+        (f"current-context: 2026-99-99\nusers: [{{auth-token: {jwt('leak')}}}]", "is no readable YAML"),
         ("- a list", "is no login file of Argo CD"),
         ("current-context: gone\ncontexts: [{name: here}]", "the login `gone` is not in"),
     ],

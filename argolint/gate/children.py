@@ -18,7 +18,7 @@ from argolint.gate.touched import Change, applications_in
 from argolint.model import MISSING, AppRef, Json, Object
 from argolint.operations import outlives
 from argolint.transport import Transport
-from argolint.values import dig
+from argolint.values import dig, items
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _new_child(manifest: Object, fleet: Fleet, folder: Path | None) -> Touched:
 def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touched:
     """An Application that its parent lets go: with the resources finalizer its objects are deleted with it."""
     app, _ = engine.load(t, listed, fleet, plan, states=True)
-    finalizers = dig(app.raw, "metadata", "finalizers") or ()
+    finalizers = items(app.raw, "metadata", "finalizers")
     if not any(str(f).startswith("resources-finalizer.argocd.argoproj.io") for f in finalizers):
         return Touched("removed", app, None, notes=("It has no resources finalizer, so its objects stay, unmanaged.",))
     deleted = (r for r in app.resources if not r.hook and not outlives(app, r.live or {}, fleet))

@@ -22,7 +22,7 @@ from argolint.gate.delta import Delta, Edited, overlap, with_value
 from argolint.gate.manifests import Rendered
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
 from argolint.rule import Want
-from argolint.values import annotations_of, dig, items, labels_of, mapping, split_pointer
+from argolint.values import annotations_of, items, labels_of, mapping, split_pointer
 
 
 def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
@@ -113,7 +113,7 @@ def _recompared(resource: Resource, before: App, after: App, fleet: Fleet) -> Re
 
 def without_conditions(raw: Object, unwanted: Any) -> Object:
     """An Application without the conditions that `unwanted(condition)` picks."""
-    conditions = dig(raw, "status", "conditions") or []
+    conditions = items(raw, "status", "conditions")
     kept = [c for c in conditions if not unwanted(c)]
     return raw if len(kept) == len(conditions) else {**raw, "status": {**raw["status"], "conditions": kept}}
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from argolint import MISSING, App, AppRef, Change, Fleet, Json, Object, Resource, ResourceId, Want
 from argolint.knowledge import load
-from argolint.values import dig, items, split_pointer
+from argolint.values import dig, items, mapping, split_pointer
 
 _CRD_GROUP, _CRD = "apiextensions.k8s.io", "CustomResourceDefinition"
 
@@ -137,10 +137,10 @@ def _child(schema: Json, token: str) -> Object | None:
 def _filled(schema: Object, value: Json) -> Json:
     """The value with the defaults of what it leaves out, as the API server fills it (structural schema defaulting)."""
     if isinstance(value, Mapping):
-        known = dig(schema, "properties") or {}
+        known = mapping(schema, "properties")
         given = {key: _filled(_child(schema, key) or {}, child) for key, child in value.items()}
         added = {k: _filled(s, s["default"]) for k, s in known.items() if k not in value and "default" in s}
         return {**given, **added}
     if isinstance(value, list):
-        return [_filled(dig(schema, "items") or {}, child) for child in value]
+        return [_filled(mapping(schema, "items"), child) for child in value]
     return value

@@ -38,7 +38,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _finding(app: App, budget: Resource, expected: int, demanded: int) -> Finding:
-    spec = dig(budget.live, "spec") or {}
+    spec = mapping(budget.live, "spec")
     field = "maxUnavailable" if "maxUnavailable" in spec else "minAvailable"
     pods = f"all {expected} pods" if expected > 1 else "the only pod"
     return Finding(
@@ -51,7 +51,7 @@ def _finding(app: App, budget: Resource, expected: int, demanded: int) -> Findin
 
 
 def _fixes(budget: Resource, field: str, expected: int) -> Iterator[Fix]:
-    if field in (dig(budget.desired, "spec") or {}):
+    if field in mapping(budget.desired, "spec"):
         edit: list[Json] = [{"op": "replace", "path": "/spec/maxUnavailable", "value": 1}]
         if field == "minAvailable":
             edit = [

@@ -343,7 +343,7 @@ def _stem(app: App, chart: str) -> str:
 
 def _by_image(app: App, root: str) -> tuple[str, ...]:
     """Known charts whose name is that of an image in use, `bitnami/postgresql:17` for instance."""
-    images = {str(i).split("@")[0].rpartition("/")[2].split(":")[0] for i in dig(app.status, "summary", "images") or ()}
+    images = {str(i).split("@")[0].rpartition("/")[2].split(":")[0] for i in items(app.status, "summary", "images")}
     return tuple(sorted((images & random_names()) - {root}))
 
 

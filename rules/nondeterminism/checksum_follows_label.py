@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
-from argolint.values import containers, dig, join_pointer, labels_of
+from argolint.values import containers, dig, join_pointer, labels_of, mapping
 
 from . import charts, evidence
 from .shapes import classify
@@ -95,7 +95,7 @@ def _content_moves(app: App, chart: str) -> bool:
 
 def _checksums(resource: Resource) -> Iterator[str]:
     """Checksum annotations of the pod template that differ between the two sides."""
-    sides = [dig(o, "spec", "template", "metadata", "annotations") or {} for o in (resource.desired, resource.live)]
+    sides = [mapping(o, "spec", "template", "metadata", "annotations") for o in (resource.desired, resource.live)]
     for key in sorted(sides[0].keys() & sides[1].keys()):
         pointer = _TEMPLATE + join_pointer(key)
         if (

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from argolint import App, Fleet, Resource
 from argolint.model import Confidence
-from argolint.values import dig, join_pointer, mapping, split_pointer
+from argolint.values import join_pointer, mapping, split_pointer
 
 from . import catalogue, charts
 from .catalogue import Item
@@ -121,7 +121,7 @@ def _behind(app: App, sign: Sign, workload: Resource) -> Iterator[Sign]:
                 continue
             for secret, resource in ((s, r) for s in item.secrets for r in secrets):
                 if sign.release.named(secret.name, resource.name):
-                    data = dig(resource.desired or {}, "data") or {}
+                    data = mapping(resource.desired or {}, "data")
                     for key in (k for k in secret.keys if not data or k in data):
                         yield Sign(
                             resource.id,

@@ -11,7 +11,7 @@ from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceI
 from argolint.compare import LAST_APPLIED, TRACKING_ID
 from argolint.diff import differences
 from argolint.operations import consequences
-from argolint.values import annotations_of, dig, get, mapping
+from argolint.values import annotations_of, dig, get, items, mapping
 
 from ..nondeterminism.charts import Release  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .switches import switches
@@ -195,7 +195,7 @@ def party(
     pointers = [c.pointer for c in resource.changes]
     claimants = set(fleet.contested.get(resource.key, ())[: len(others) + 1])
     index, source = _source(app)
-    types = app.status.get("sourceTypes") or [app.status.get("sourceType")]
+    types = items(app.status, "sourceTypes") or (app.status.get("sourceType"),)
     return Party(
         app.ref,
         version=resource.id.version,
@@ -268,7 +268,7 @@ def _left_by(fleet: Fleet, ref: AppRef, resource: Resource) -> str:
 
 def cascades(app: App) -> bool:
     """Whether deleting the Application deletes the objects that it owns: it carries the resources finalizer."""
-    finalizers = dig(app.raw, "metadata", "finalizers") or ()
+    finalizers = items(app.raw, "metadata", "finalizers")
     return any(str(f).startswith("resources-finalizer.argocd.argoproj.io") for f in finalizers)
 
 
@@ -291,7 +291,7 @@ def _applied(app: App, resource: Resource, owner: App | None) -> bool:
             resource.name,
         ) and (not resource.namespace or result.get("namespace") == resource.namespace):
             return result.get("status") == "Synced"
-    asked = dig(operation.raw, "operation", "sync") or {} if operation else {}
+    asked = mapping(operation.raw, "operation", "sync") if operation else {}
     partial = bool(asked.get("resources")) or "ApplyOutOfSyncOnly=true" in app.sync_options
     if operation and operation.results and not partial and operation.phase == "Succeeded":
         return False

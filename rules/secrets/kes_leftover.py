@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.knowledge import dump
-from argolint.values import age_text, containers, dig, mapping, parse_time
+from argolint.values import age_text, containers, dig, items, mapping, parse_time
 
 from . import external_secret as es
 from .kes import convert
@@ -38,7 +38,7 @@ IMAGE = "kubernetes-external-secrets"
 
 def reads(app: App, fleet: Fleet) -> bool:
     """Applications that hold its objects, or run its image as the list tells it."""
-    images = dig(app.status, "summary", "images") or ()
+    images = items(app.status, "summary", "images")
     return es.holds_old_external_secrets(app, fleet) or any(IMAGE in str(image) for image in images)
 
 

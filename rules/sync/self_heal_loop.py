@@ -45,7 +45,7 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.diff import differences
-from argolint.values import dig, get, items, maps, show, split_pointer, text_at
+from argolint.values import dig, get, items, mapping, maps, show, split_pointer, text_at
 
 from ._options import on_application
 
@@ -205,7 +205,7 @@ def _foreign(writer: Writer | None) -> bool:
 def _autoscaler(app: App, resource: Resource) -> ResourceId | None:
     """The HorizontalPodAutoscaler of this application that scales the object."""
     for hpa in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
-        target = dig(hpa.any, "spec", "scaleTargetRef") or {}
+        target = mapping(hpa.any, "spec", "scaleTargetRef")
         if (target.get("kind"), target.get("name"), hpa.namespace) == (
             resource.kind,
             resource.name,
