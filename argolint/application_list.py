@@ -1,4 +1,4 @@
-"""The application list, read whole or project by project: every entry that can be looked at, and a word on every other."""
+"""The application list, read whole or project by project: every entry that can be looked at, and a failure for every other."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def applications(
         else:
             seen.add(identity)
             yield entry
-    told = [f"{_count(n)} cannot be read and left out: {error}" for error, n in sorted(unreadable.items())]
+    left_out = [f"{_count(n)} cannot be read and left out: {error}" for error, n in sorted(unreadable.items())]
     if nameless:
-        told.append(f"{_count(nameless)} without a name left out")
+        left_out.append(f"{_count(nameless)} without a name left out")
     if repeated:
-        told.append(f"{_count(repeated)} left out, since an application of that name was listed before")
-    failures += [Failure("applications", text, _ALTERED) for text in told]
+        left_out.append(f"{_count(repeated)} left out, since an application of that name was listed before")
+    failures += [Failure("applications", text, _ALTERED) for text in left_out]
 
 
 def _count(entries: int) -> str:
@@ -90,7 +90,7 @@ def _by_project(t: Transport, projects: Sequence[Object], failures: list[Failure
 
 
 def _sees_every_project(t: Transport) -> bool:
-    """Whether the account's own rights say so; False when the server does not tell."""
+    """Whether the account's own rights say so; False when the server does not say."""
     try:
         return argocd.can_i(t, "projects", "get", "*")
     except AuthError:

@@ -334,15 +334,15 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | 
         reason = text_at(body, "message") or text_at(body, "error")
     except msgspec.MsgspecError:
         reason = answer.body[:200].decode("utf-8", "replace").strip()
-    told = excerpt(reason, _REASON)
+    words = excerpt(reason, _REASON)
     if answer.status == 401 and reason == _NO_SESSION:
         return AuthError(f"{t.server} asks for a token, and none was sent that it can read", _LOGIN)
     if answer.status == 401:
-        return AuthError(f"{t.server} does not accept the token: {told or 'no reason given'}", _LOGIN)
+        return AuthError(f"{t.server} does not accept the token: {words or 'no reason given'}", _LOGIN)
     hint = ""
     if answer.status == 501:  # an older server without this call, or a replayed recording that lacks it
         return NotRecorded(
-            f"{t.server} has no answer to {path}: {told}", "a newer Argo CD or a fuller recording has one"
+            f"{t.server} has no answer to {path}: {words}", "a newer Argo CD or a fuller recording has one"
         )
     if answer.status == 404 and not path.startswith("/api/v1/applications/"):
         hint = f"this may be no Argo CD: {_NOT_ARGOCD}"
@@ -358,7 +358,7 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | 
         hint = "the server, or a proxy in front of it, takes no more requests for now; run again, with fewer --workers"
     elif answer.status == 429:
         hint = "the answer is over the server's message limit (ARGOCD_GRPC_MAX_SIZE_MB); pass --project to read less"
-    return ApiError(f"{path}: {answer.status} {told}".rstrip(), hint, status=answer.status, reason=reason)
+    return ApiError(f"{path}: {answer.status} {words}".rstrip(), hint, status=answer.status, reason=reason)
 
 
 TOO_LARGE = "larger than max"

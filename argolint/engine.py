@@ -122,7 +122,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
             return default
 
     try:
-        settings: Object = argocd.settings(t)  # a host that is no Argo CD is told here, by its first answer
+        settings: Object = argocd.settings(t)  # a host that is no Argo CD shows here, by its first answer
     except (ApiError, NotRecorded) as error:
         failures.append(Failure("settings", error.message, error.hint))
         settings = {}
@@ -282,8 +282,8 @@ def _read(t: Transport, app: App, failures: list[Failure]) -> App:
                 break
     listed = sum(row.claimed for row in app.rows)
     if listed and app.desired_known and found.get("managed-resources") == ():
-        told = f"the server sent no states, and its list names objects of this application: {listed}"
-        failures.append(Failure("managed-resources", told, "run again; if it stays, look at this answer", app.ref))
+        missing = f"the server sent no states, and its list names objects of this application: {listed}"
+        failures.append(Failure("managed-resources", missing, "run again; if it stays, look at this answer", app.ref))
     return app.with_states(found.get("managed-resources"), found.get("resource-tree"))
 
 
@@ -496,8 +496,8 @@ def _unfinished(ref: AppRef, error: Exception) -> Failure:
     """Why an application could not be looked at to its end, when no rule and no answer is the reason."""
     if isinstance(error, OSError):
         where = f" {error.filename}" if error.filename else ""
-        told = f"cannot read or write{where}: {error.strerror or error}"
-        return Failure("inspect", told, "check the space left, and how many files may be open (`ulimit -n`)", ref)
+        problem = f"cannot read or write{where}: {error.strerror or error}"
+        return Failure("inspect", problem, "check the space left, and how many files may be open (`ulimit -n`)", ref)
     return Failure("inspect", f"argolint failed: {_told(error)}", "this is a bug of argolint: report it", ref)
 
 

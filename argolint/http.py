@@ -12,7 +12,7 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
@@ -73,7 +73,8 @@ class HttpTransport:
         self._now: datetime | None = None
         self._verify = False if connection.insecure else None
         self._token = _Token(connection)
-        self._secrets = _secrets(connection)
+        self._credentials = _words(_sent(connection, _CREDENTIALS))
+        self._private = _words(_sent(connection, None))
         self._session = Session(connection, workers)
 
     def now(self) -> datetime:
@@ -128,7 +129,7 @@ class HttpTransport:
                 if 300 <= response.status_code < 400:
                     self.stats.count(0)
                     raise _redirected(self.server, response.headers.get("Location", ""))
-                body = self._body(response, path, until)
+                body = self._body(response, until)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             self.stats.count(0)
             if time.monotonic() >= until:
@@ -148,11 +149,11 @@ class HttpTransport:
         self.stats.count(len(body))
         self._take_time(response.headers.get("Date"))
         wait_s = retry_after_s(response.headers.get("Retry-After"))
-        return Answer(
-            response.status_code, response.headers.get("Content-Type", ""), self._without_secrets(body)
-        ), wait_s
+        # An error may repeat any header; elsewhere the value of a header may be a host's name that an answer has to show.
+        hidden = self._private if response.status_code >= 400 else self._credentials
+        return Answer(response.status_code, response.headers.get("Content-Type", ""), _without(hidden, body)), wait_s
 
-    def _body(self, response: requests.Response, path: str, until: float) -> bytes:
+    def _body(self, response: requests.Response, until: float) -> bytes:
         """The inflated body: read raw and inflated once, which costs half of what requests does chunk by chunk."""
         encoding = response.headers.get("Content-Encoding", "").strip().lower()
         if encoding not in ("", "identity", "gzip", "x-gzip"):
@@ -174,19 +175,13 @@ class HttpTransport:
         return answer
 
     def _take_time(self, date: str | None) -> None:
-        if self._now is None and date and (told := _time(date)) is not None:
+        if self._now is None and date and (sent := _time(date)) is not None:
             with self._lock:
-                self._now = self._now or told
-
-    def _without_secrets(self, body: bytes) -> bytes:
-        for secret in self._secrets:
-            if secret in body:
-                body = body.replace(secret, b"(hidden)")
-        return body
+                self._now = self._now or sent
 
     def _safe(self, message: str) -> str:
         """A message, whatever of the server's words it repeats."""
-        return excerpt(self._without_secrets(message.encode("utf-8", "replace")).decode("utf-8", "replace"), 600)
+        return excerpt(_without(self._private, message.encode("utf-8", "replace")).decode("utf-8", "replace"), 600)
 
 
 class _NoAnswerError(Exception):
@@ -216,11 +211,26 @@ def _no_token(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
-def _secrets(connection: Connection) -> tuple[bytes, ...]:
-    """What this connection sends and nobody else may see: the token, and values of the user's own headers."""
-    sent = [connection.token, *(value for _, value in connection.headers)]
-    words = {word for text in sent for word in (text, *text.split()) if len(word) >= 8}
-    return tuple(sorted((word.encode() for word in words), key=len, reverse=True))
+_CREDENTIALS = frozenset(("authorization", "proxy-authorization", "cookie"))
+
+
+def _sent(connection: Connection, names: Collection[str] | None) -> Iterator[str]:
+    """What this connection sends: the token, and the values of the user's own headers of these names, or of all."""
+    yield connection.token
+    yield from (value for name, value in connection.headers if names is None or name.lower() in names)
+
+
+def _words(texts: Iterable[str]) -> tuple[bytes, ...]:
+    """The texts and their words, as far as they are long enough to be a secret; the longest first."""
+    words = {word for text in texts for word in (text, *text.split()) if len(word) >= 8}
+    return tuple(sorted((word.encode() for word in words), key=lambda word: (-len(word), word)))
+
+
+def _without(secrets: Iterable[bytes], body: bytes) -> bytes:
+    for secret in secrets:
+        if secret in body:
+            body = body.replace(secret, b"(hidden)")
+    return body
 
 
 def _chunks(response: requests.Response) -> Iterator[bytes]:
@@ -232,8 +242,8 @@ def _time(text: str) -> datetime | None:
     """An HTTP date as aware UTC; None when it is none, or of a year that cannot be."""
     with contextlib.suppress(ValueError, OverflowError, TypeError, IndexError):
         found = parsedate_to_datetime(text)
-        told = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
-        return told if told.year in _YEARS else None
+        sent = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        return sent if sent.year in _YEARS else None
     return None
 
 

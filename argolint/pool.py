@@ -1,4 +1,4 @@
-"""Pooled HTTP connections of which no answer lasts for ever or has no end, and no redirect is followed.
+"""Pooled HTTP connections whose answers are bounded in time and size, and which follow no redirect.
 
 A time-out of a socket starts anew with each byte, and http.client bounds neither the headers of interim answers nor a chunk
 of negative length. Here every read, from the first header line on, counts against one time and one size.

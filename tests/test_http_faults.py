@@ -224,6 +224,12 @@ def test_a_token_that_the_server_repeats_is_cut_out_of_its_answer() -> None:
         made = Connection(server.url, token=TOKEN, headers=(("Authorization", "Basic c2VjcmV0c2VjcmV0"),))
         body = HttpTransport(made, retry_s=0.001).get(CLUSTERS).body
         assert json.loads(body) == {"message": "your token was (hidden), (hidden)"}
+    shown = json.dumps({"url": "https://argocd.example.com"}).encode()
+    own = (("X-Forwarded-Host", "argocd.example.com"), ("X-Key", "k3y-of-the-proxy"))
+    with raw_server(whole(shown), whole(b"k3y-of-the-proxy is wrong", status="403 X")) as server:
+        found = HttpTransport(Connection(server.url, token=TOKEN, headers=own), retry_s=0.001)
+        assert found.get(CLUSTERS).body == shown, "a header's value may be what an answer has to show"
+        assert found.get(CLUSTERS).body == b"(hidden) is wrong"
     with raw_server(b"HTTP/9.9 c2VjcmV0c2VjcmV0\r\n\r\n") as server:
         made = Connection(server.url, headers=(("Authorization", "Basic c2VjcmV0c2VjcmV0"),))
         with pytest.raises(ConnectError) as caught:

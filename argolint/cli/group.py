@@ -71,7 +71,7 @@ def cli() -> None:
 
 
 def command_line() -> int:
-    """Run the command that the arguments name; its exit code, or 2 for an error that was foreseen and is told here."""
+    """Run the command that the arguments name; its exit code, or 2 after printing an error that was foreseen."""
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:

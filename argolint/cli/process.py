@@ -43,7 +43,7 @@ def run() -> NoReturn:
 
 
 def exit_code() -> int:
-    """Runs the command that sys.argv names. Every foreseen error is told in two lines, what and where, then what to do."""
+    """Runs the command that sys.argv names. Every foreseen error is printed in two lines: what and where, then what to do."""
     try:
         from argolint.cli.group import command_line
 
@@ -52,7 +52,7 @@ def exit_code() -> int:
         return _ended(ended)
     except KeyboardInterrupt:
         return _ended(Ended(signal.SIGINT))
-    except OSError as error:  # what a command foresees it tells better; this is a full disk or a lost terminal
+    except OSError as error:  # commands report what they foresee themselves; this is a full disk or a lost terminal
         where = f" {error.filename}" if error.filename else ""
         _tell(f"cannot read or write{where}: {error.strerror or error}", "check the space left, and the rights there")
         with contextlib.suppress(OSError):
@@ -79,7 +79,7 @@ def _signal_behind(error: BaseException | None) -> Ended | None:
 
 
 def _crashed(error: BaseException) -> int:
-    """A bug is told by its place; its text may quote what was looked at, so the trace is printed on demand alone."""
+    """Names the place of a bug. Its text may quote what was looked at, so the trace is printed on demand only."""
     if os.environ.get("ARGOLINT_TRACEBACK"):
         traceback.print_exception(error)
     frames = traceback.extract_tb(error.__traceback__)
@@ -125,7 +125,7 @@ class _Output(io.FileIO):
 
 
 class _Errors(io.FileIO):
-    """Standard error. There is nobody to tell that it cannot be written."""
+    """Standard error. When it cannot be written, there is nowhere to report that."""
 
     def write(self, data: Any, /) -> int:
         try:
