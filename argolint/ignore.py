@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from argolint import jq
 from argolint.model import Json, Object
 from argolint.scheme import as_known_type, group_of
 from argolint.values import items, join_pointer, mapping, maps, text_at
@@ -39,7 +40,7 @@ class IgnoreRule:
     @property
     def errors(self) -> tuple[str, ...]:
         """What Argo CD cannot parse of it: one sentence each. Argo CD then compares nothing of the whole application."""
-        return tuple(f"{path}: {problem}" for path in self.jq_paths if (problem := _program(path)[1]))
+        return tuple(f"{path}: {problem}" for path in self.jq_paths if (problem := jq.refusal(path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +171,17 @@ def glob_match(pattern: str, text: str) -> bool:
 
 def normalize(obj: Object, rules: Iterable[IgnoreRule], types: Iterable[KnownTypes] = ()) -> Object:
     """The object without the fields that these rules ignore, known type fields printed as their type prints them."""
+    whose = obj
+    jq_paths: list[str] = []
+    """Those that wait: the jq paths of several rules go together."""
     for rule in rules:
-        if (rule.json_pointers or rule.jq_paths) and matches_object(rule, obj):
+        if (rule.json_pointers or rule.jq_paths) and matches_object(rule, whose):
+            if rule.json_pointers:
+                obj, jq_paths = jq.deleted(obj, jq_paths), []
             for pointer in rule.json_pointers:
                 obj = without(obj, pointer)
-            for path in rule.jq_paths:
-                obj = _without_jq(obj, path)
+            jq_paths += rule.jq_paths
+    obj = jq.deleted(obj, jq_paths)
     for known in types:
         if (known.group, known.kind) == (group_of(obj), obj.get("kind")):
             for field, kind in known.fields:
@@ -204,47 +210,6 @@ def _without(node: Json, tokens: list[str]) -> Json:
         item = [] if len(tokens) == 1 else [_without(node[index], tokens[1:])]
         return [*node[:index], *item, *node[index + 1 :]]
     return node
-
-
-_UNBOUNDED = re.compile(
-    r"\b(?:def|repeat|while|until|range|limit|foreach|reduce|infinite|inputs?|input_line_number)\b|recurse\s*\("
-)
-"""What may run for ever or read elsewhere. Argo CD stops a program after one second and skips the rule; so do we, unrun."""
-
-
-@lru_cache(maxsize=512)
-def _program(path: str) -> tuple[Any, str]:
-    """The compiled deletion of a jq path, or None and why jq cannot parse it."""
-    import jq  # a C extension that most runs never need
-
-    try:
-        return jq.compile(f"del({path})"), ""
-    except ValueError as problem:
-        return None, " ".join(str(problem).removeprefix("jq: ").split())
-
-
-def _without_jq(obj: Object, path: str) -> Object:
-    """`del(path)` of the object; a rule that fails while running, or gives not exactly one object, is skipped."""
-    program, _ = _program(path)
-    if program is None or _UNBOUNDED.search(path):
-        return obj
-    try:
-        results = program.input_text(json.dumps(obj)).all()
-    except ValueError:
-        return obj
-    return results[0] if len(results) == 1 and isinstance(results[0], dict) else obj
-
-
-def jq_failure(path: str, obj: Object) -> str:
-    """Why a jq path that parses fails while it runs on the object, so that Argo CD skips it; empty when it does not."""
-    program, _ = _program(path)
-    if program is None or _UNBOUNDED.search(path):
-        return ""
-    try:
-        results = program.input_text(json.dumps(obj)).all()
-    except ValueError as problem:
-        return " ".join(str(problem).removeprefix("jq: ").split())
-    return "" if len(results) == 1 else f"it gives {len(results)} results in place of one"
 
 
 def _retyped(node: Json, path: list[str], kind: str) -> Json:
