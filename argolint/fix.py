@@ -23,7 +23,7 @@ from argolint.fleet import Fleet
 from argolint.ignore import IgnoreRule, matches, matches_object, without
 from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey
 from argolint.rule import Want
-from argolint.values import annotations_of, dig, get, items, mapping, split_pointer
+from argolint.values import annotations_of, dig, get, index_of, items, mapping, split_pointer
 
 Check = Callable[[App], Iterable[Finding]]
 """The finding's own rule, over another state of the application."""
@@ -368,7 +368,7 @@ def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> J
     if not tokens:
         return value
     if isinstance(node, list):
-        index = int(tokens[0]) if tokens[0].isdigit() else len(node)
+        index = len(node) if (at := index_of(tokens[0])) is None else at
         if index >= len(node) + (len(tokens) == 1):
             raise _CannotReplay("the list that it edits has another shape after a sync")
         if len(tokens) == 1:

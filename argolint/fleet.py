@@ -13,7 +13,7 @@ from functools import cached_property
 
 from argolint.app import App, Resource
 from argolint.model import AppRef, Object, ResourceKey
-from argolint.values import dig, items, mapping, text_at
+from argolint.values import dig, integer, items, mapping, text_at
 
 IN_CLUSTER = "https://kubernetes.default.svc"
 
@@ -175,10 +175,9 @@ class Fleet:
 
     def at_least(self, major: int, minor: int) -> bool:
         """False when the server's version is older, or unknown."""
-        digits = [
-            part for part in self.version.lstrip("v").split("+")[0].split("-")[0].split(".")[:2] if part.isdigit()
-        ]
-        return len(digits) == 2 and (int(digits[0]), int(digits[1])) >= (major, minor)
+        parts = [integer(part) for part in self.version.lstrip("v").split("+")[0].split("-")[0].split(".")[:2]]
+        have = [part for part in parts if part is not None]
+        return len(have) == 2 and have >= [major, minor]
 
     @cached_property
     def _cluster_by_name(self) -> Mapping[str, str]:

@@ -8,7 +8,6 @@ managers remove only what both sides hold with different values.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,10 +15,10 @@ from typing import Any
 
 import yaml
 
-from argolint import jq
+from argolint import glob, jq
 from argolint.model import Json, Object
 from argolint.scheme import as_known_type, group_of
-from argolint.values import items, join_pointer, mapping, maps, text_at
+from argolint.values import index_of, integer, items, join_pointer, mapping, maps, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +124,8 @@ def _rule(entry: Object, group: str, kind: str, origin: str) -> IgnoreRule:
 def matches(rule: IgnoreRule, group: str, kind: str, namespace: str, name: str) -> bool:
     """True when the entry speaks of this object: group and kind are globs, name and namespace exact."""
     return (
-        glob_match(rule.group, group)
-        and glob_match(rule.kind, kind)
+        glob.matches(rule.group, group)
+        and glob.matches(rule.kind, kind)
         and rule.name in ("", name)
         and rule.namespace in ("", namespace)
     )
@@ -136,37 +135,6 @@ def matches_object(rule: IgnoreRule, obj: Object) -> bool:
     """`matches` for a decoded object."""
     where = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
     return matches(rule, group_of(obj), str(obj.get("kind")), *where)
-
-
-@lru_cache(maxsize=1024)
-def _glob(pattern: str) -> re.Pattern[str] | None:
-    """gobwas/glob without separators: `*`, `**`, `?`, `[a-z]`, `[!a]`, `{a,b}` and `\\`; None when it does not compile."""
-    parts: list[str] = []
-    depth = 0
-    for mark in re.findall(r"\\.|\[!?[^\]]+\]|.", pattern, re.DOTALL):
-        if mark in "*?":
-            parts.append(".*" if mark == "*" else ".")
-        elif mark.startswith("[") and len(mark) > 1:
-            negated = mark.startswith("[!")
-            parts.append(f"[{'^' * negated}{mark[1 + negated : -1].translate(_IN_CLASS)}]")
-        elif mark == "{" or (mark in "}," and depth):
-            depth += {"{": 1, "}": -1, ",": 0}[mark]
-            parts.append({"{": "(?:", "}": ")", ",": "|"}[mark])
-        else:
-            parts.append(re.escape(mark[1:] if len(mark) > 1 else mark))
-    try:
-        return re.compile("".join(parts), re.DOTALL)
-    except re.error:
-        return None
-
-
-_IN_CLASS = str.maketrans({"\\": r"\\", "^": r"\^", "[": r"\["})
-
-
-def glob_match(pattern: str, text: str) -> bool:
-    """Argo CD's glob over the whole text; an empty pattern matches only the empty text."""
-    compiled = _glob(pattern)
-    return compiled is not None and compiled.fullmatch(text) is not None
 
 
 def normalize(obj: Object, rules: Iterable[IgnoreRule], types: Iterable[KnownTypes] = ()) -> Object:
@@ -205,11 +173,19 @@ def _without(node: Json, tokens: list[str]) -> Json:
         if len(tokens) == 1:
             return {key: value for key, value in node.items() if key != token}
         return {**node, token: _without(node[token], tokens[1:])}
-    if isinstance(node, list) and token.isdigit() and int(token) < len(node):
-        index = int(token)
+    index = _counted(token, len(node)) if isinstance(node, list) else None
+    if isinstance(node, list) and index is not None:
         item = [] if len(tokens) == 1 else [_without(node[index], tokens[1:])]
         return [*node[:index], *item, *node[index + 1 :]]
     return node
+
+
+def _counted(token: str, length: int) -> int | None:
+    """The index that evanphx/json-patch reads (strconv.Atoi): `+1` and `01` are 1, and -1 is the last one."""
+    index = integer(token)
+    if index is None or not -length <= index < length:
+        return None
+    return index + length if index < 0 else index
 
 
 def _retyped(node: Json, path: list[str], kind: str) -> Json:
@@ -254,7 +230,8 @@ def locate(node: Json, step: str) -> Any:
     if not isinstance(node, list):
         return None
     if kind == "i":
-        return int(text) if text.isdigit() and int(text) < len(node) else None
+        index = index_of(text)
+        return index if index is not None and index < len(node) else None
     try:
         wanted = json.loads(text)
     except ValueError:

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from argolint.model import Json
-from argolint.values import get, join_pointer, split_pointer
+from argolint.values import get, index_of, join_pointer, split_pointer
 
 Operation = Mapping[str, Json]
 
@@ -254,7 +254,7 @@ class _Style:
         return _dump(value, self.quote, flow=True)
 
 
-_OPENS = re.compile(r"\s*(- )*[^\s#'\"][^#]*:\s*(#.*)?")
+_OPENS = re.compile(r"\s*+(- )*+[^\s#'\"][^#]*:\s*(#.*)?")
 
 
 def _column(line: str) -> int:
@@ -270,7 +270,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-_NUMERIC = re.compile(r"[-+]?(0[xob][0-9a-fA-F_]+|(\d[\d_]*)?\.?\d*([eE][-+]?\d+)?)|[yYnN]")
+_NUMERIC = re.compile(r"[-+]?(0[xob][0-9a-fA-F_]+|(\d[\d_]*+)?+\.?\d*+([eE][-+]?\d+)?)|[yYnN]")
 """Text that Kubernetes' reader, unlike PyYAML, takes for a number or a truth value (`1e3`, `y`)."""
 
 
@@ -324,8 +324,12 @@ class _Part:
                 in_flow = in_flow or bool(node.flow_style)
             if isinstance(node, yaml.MappingNode):
                 node = next((v for k, v in node.value if k.value == token), None)
-            elif isinstance(node, yaml.SequenceNode) and token.isdigit() and int(token) < len(node.value):
-                node = node.value[int(token)]
+            elif (
+                isinstance(node, yaml.SequenceNode)
+                and (index := index_of(token)) is not None
+                and index < len(node.value)
+            ):
+                node = node.value[index]
             else:
                 node = None
             if node is None:
@@ -360,7 +364,8 @@ class _Part:
 
     def _in_sequence(self, node: yaml.SequenceNode, token: str, step: Operation, in_flow: bool) -> str:
         last = len(node.value)
-        index = int(token) if token.isdigit() else last if step["op"] == "add" else last + 1
+        given = index_of(token)
+        index = given if given is not None else last if step["op"] == "add" else last + 1
         if index > last or (index == last and step["op"] != "add"):
             raise EditError(f"the list in the file has {last} items, none at {step['path']}")
         if step["op"] == "add":

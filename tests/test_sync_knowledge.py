@@ -158,11 +158,12 @@ def test_patterns_compile(name: str) -> None:
     ("schedule", "after", "wanted"),
     [
         ("0 0 * * *", "2026-01-01T12:00", "2026-01-02T00:00"),
-        ("@daily", "2026-01-01T00:00", "2026-01-02T00:00"),
         ("*/15 * * * *", "2026-01-01T11:50", "2026-01-01T12:00"),
         ("30 22 * * mon-fri", "2026-01-02T23:00", "2026-01-05T22:30"),  # a Friday night
         ("0 9 1 * 1", "2026-01-02T00:00", "2026-01-05T09:00"),  # either day field is enough
-        ("0 9 */2 * 1", "2026-01-02T00:00", "2026-01-05T09:00"),  # a star makes the other one decide
+        ("0 9 */2 * 1", "2026-01-02T00:00", "2026-01-03T09:00"),  # a star with a step is no star
+        ("0 9 */1 * 1", "2026-01-02T00:00", "2026-01-05T09:00"),  # a star makes the other one decide
+        ("0 0 1,,15 jan,JUL ?", "2026-01-02T00:00", "2026-01-15T00:00"),
         ("0 0 29 2 *", "2026-01-01T00:00", "2028-02-29T00:00"),
         ("5/20 3 * * *", "2026-01-01T03:05", "2026-01-01T03:25"),
     ],
@@ -182,7 +183,24 @@ def test_cron_counts_in_its_own_zone() -> None:
     assert found.astimezone(UTC) == datetime(2026, 7, 1, 20, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("schedule", ["", "* * * *", "61 * * * *", "a b c d e", "0 0 * * 9", "@reboot"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "",
+        "* * * *",
+        "61 * * * *",
+        "a b c d e",
+        "0 0 * * 9",
+        "@reboot",
+        "@daily",
+        "*/0 * * * *",
+        "5-2 * * * *",
+        "1_0 * * * *",
+        "-1 * * * *",
+        "* * * * * " * 100,
+        "9" * 300 + " * * * *",
+    ],
+)
 def test_cron_refuses_what_is_no_schedule(schedule: str) -> None:
     assert _cron.parse(schedule) is None
 

@@ -23,7 +23,7 @@ from typing import Literal
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule, jq
 from argolint.ignore import IgnoreRule, matches, server_rules
 from argolint.managed_fields import managers
-from argolint.values import get, items, join_pointer, owner_references, split_pointer
+from argolint.values import get, index_of, items, join_pointer, owner_references, split_pointer
 
 from .ignored import entries, has_entries, paths, selected, taken_out
 
@@ -257,10 +257,10 @@ def _walk(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
                 node = node[token]
                 continue
             return _absent_key(node, tokens, position, cause)
-        if isinstance(node, list) and token.isdigit():
-            if int(token) >= len(node):
+        if isinstance(node, list) and (index := index_of(token)) is not None:
+            if index >= len(node):
                 return Fault("index", f"the list at {here} has {len(node)} items", sure=bool(node))
-            node = node[int(token)]
+            node = node[index]
             continue
         return Fault(
             cause, f"{here} is no map" if not isinstance(node, list) else f"{here} is a list, whose items have indexes"

@@ -17,6 +17,7 @@ from argolint.values import (
     containers,
     dig,
     get,
+    integer,
     items,
     join_pointer,
     mapping,
@@ -284,9 +285,7 @@ def users_of(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
 
 def wave(resource: Resource) -> int:
     """The sync wave: from the list where the server tells it, else from the manifest."""
-    text = str(annotations_of(resource.desired).get("argocd.argoproj.io/sync-wave") or "")
-    own = int(text) if text.lstrip("+-").isdigit() else 0
-    return resource.sync_wave or own
+    return resource.sync_wave or integer(annotations_of(resource.desired).get("argocd.argoproj.io/sync-wave")) or 0
 
 
 def force_sync(kind: str, namespace: str, name: str) -> str:
