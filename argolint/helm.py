@@ -88,7 +88,7 @@ def arguments(template: Template) -> tuple[str, ...]:
     return (*found, *(option for option, on in wanted if on))
 
 
-_SEMVER = re.compile(r"\d+\.\d+(?:\.\d+)?")
+_SEMVER = re.compile(r"(?<!\d)\d+\.\d+(?:\.\d+)?")
 """Clouds append what Helm's comparisons stumble over: `v1.31.2-gke.100`, `1.30+`."""
 
 

@@ -264,9 +264,24 @@ def _variables(app: App, source: Object, commit: str) -> Mapping[str, str]:
 
 def _expanded(text: str, variables: Mapping[str, str]) -> str:
     """Go's os.Expand with `$$` for a dollar; what is not known becomes empty (Env.Envsubst)."""
-    return re.sub(
-        r"\$(?:(\$)|\{([^}]*)\}|(\w+))", lambda m: m[1] or variables.get(m[2] if m[2] is not None else m[3], ""), text
-    )
+    out: list[str] = []
+    at = 0
+    last_brace = text.rfind("}")
+    for found in _DOLLAR.finditer(text):
+        if found.start() < at:
+            continue  # inside of braces
+        word, end = found[1], found.end()
+        if word == "{":
+            if end > last_brace:
+                continue  # never closed
+            close = text.index("}", end)
+            word, end = text[end:close], close + 1
+        out += [text[at : found.start()], "$" if word == "$" else variables.get(word, "")]
+        at = end
+    return "".join([*out, text[at:]])
+
+
+_DOLLAR = re.compile(r"\$(\$|\{|\w+)")
 
 
 def overridden(source: Object, chart: Path, instance: str) -> Object:

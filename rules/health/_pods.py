@@ -17,7 +17,7 @@ from argolint.values import containers, dig, excerpt, get, items, mapping, maps
 from ..drift.grammar import quantity  # noqa: TID252 - the package is installed under another name than its folder
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
-_TAINT = re.compile(r"taint\(?s?\)? \{([^:}]+): ?([^}]*)\}")
+_TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
 _KARPENTER_TAINT = re.compile(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
 _NODE_STATE = re.compile(
     r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$"
@@ -192,7 +192,7 @@ def _workload(app: App, node: Node) -> Object | None:
 
 
 _BARE = re.compile(r"^\w+: Error: \w+$")
-_BACK_OFF = re.compile(r"^(\w+: )?back-off (pulling image \"[^\"]*\"|.*restarting failed container.*)$", re.IGNORECASE)
+_BACK_OFF = re.compile(r"^(\w+: )?back-off (pulling image \"[^\"]*\"$|.*restarting failed container)", re.IGNORECASE)
 
 
 def _sharpest(told: Sequence[str], cause: str) -> str:
@@ -214,8 +214,8 @@ def _known(text: str) -> tuple[str, str] | None:
     return next(((cause, verb) for cause, verb, match in _patterns("reasons") if match.search(text)), None)
 
 
-_ITEM = re.compile(r"^(\d+)\s+(.*)$", re.DOTALL)
-_PREEMPTION = re.compile(r"\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
+_ITEM = re.compile(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
+_PREEMPTION = re.compile(r"(?<!\s)\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
 
 
 def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:

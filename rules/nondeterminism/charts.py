@@ -203,7 +203,7 @@ def chart_label(obj: Object) -> tuple[str, str] | None:
 
 def split_chart(text: str) -> tuple[str, str]:
     """`cert-manager-v1.2.3` as (`cert-manager`, `v1.2.3`); Helm writes `_` for `+` in labels."""
-    match = re.fullmatch(r"(.+?)-(v?\d+\.\d+.*)", text)
+    match = re.fullmatch(r"(.+?)-(v?\d+\.\d+.*)", text, re.DOTALL)
     return (match[1], match[2].replace("_", "+")) if match else (text, "")
 
 

@@ -189,7 +189,7 @@ def strong(item: Item) -> str | None:
         return 'htpasswd -nbB USER "$(openssl rand -hex 16)"'
     if found := re.search(r"base64 of (\d+)", hints):
         return f"openssl rand -base64 {found[1]}" + (" | tr '+/' '-_'" if "url-safe" in hints else "")
-    if found := re.search(r"(\d+)\+? (?:hex|(?:alphanumeric )?characters)", hints):
+    if found := re.search(r"(?<!\d)(\d+)\+? (?:hex|(?:alphanumeric )?characters)", hints):
         return f"openssl rand -hex {int(found[1]) // 2}"
     return "openssl rand -hex 32"
 

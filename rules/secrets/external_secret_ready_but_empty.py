@@ -28,7 +28,7 @@ from argolint.values import dig, items, mapping, parse_time
 
 from . import external_secret as es
 
-LOST = re.compile(r"secret does not exist at provider using .*?key=(?P<key>[^)]+)\)?$")
+LOST = re.compile(r"secret does not exist at provider using .{0,300}?key=(?P<key>[^)]+)\)?$")
 SETTLED = timedelta(minutes=2)
 """The resource tree may lag behind a sync this long."""
 

@@ -33,8 +33,8 @@ SHOWN = 240
 PATIENCE = timedelta(minutes=5)
 _STORE = re.compile(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
 _FOREIGN = re.compile(r"not managed by external[- ]secrets", re.IGNORECASE)
-_READ_ONLY = re.compile(r"could not write remote ref .*(?:not implemented|not supported|read-only)")
-_CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .*not implemented")
+_READ_ONLY = re.compile(r"could not write remote ref .{0,300}(?:not implemented|not supported|read-only)")
+_CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .{0,300}not implemented")
 _NO_KEY = re.compile(r"secret key (\S+) does not exist")
 
 

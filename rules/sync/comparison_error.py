@@ -32,9 +32,9 @@ from argolint.values import dig, excerpt, items
 from ._sources import pointer_of_source, source_in, usual_revision
 
 _WRAPPERS = re.compile(r"^.*?(?:desc = |exit status \d+: Error: |Error: )(?=\S)", re.DOTALL)
-_DEBUG_HINT = re.compile(r"\s*Use --debug flag to render out invalid YAML")
+_DEBUG_HINT = re.compile(r"(?<!\s)\s*Use --debug flag to render out invalid YAML")
 _CACHED = re.compile(r"Manifest generation error \(cached\): ?")
-_ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/]+/[^/]+)?/?([^\n]+?): no such file")
+_ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
 _OF_SOURCE = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
 
 

@@ -31,17 +31,18 @@ _CAUSES = tuple(
     for cause, pattern in (
         (
             "project",
-            r"referencing project .* which does not exist|(is )?not (allowed in|(allowed|permitted) to use) project|app is not allowed|^namespace \S+ is not permitted in project",
+            r"referencing project .{0,300} which does not exist|(is )?not (allowed in|(allowed|permitted) to use) project|app is not allowed|^namespace \S+ is not permitted in project",
         ),
         (
             "destination",
-            _NO_NAMESPACE + r"|do(es)? not match any of the allowed destinations|destination \{.*\} is not permitted",
+            _NO_NAMESPACE
+            + r"|do(es)? not match any of the allowed destinations|destination \{[^{}]*\} is not permitted",
         ),
         (
             "cluster",
             r"no clusters? with this name|clusters with the same name|getting cluster|unable to find destination server|both name and server defined|destination server missing|cluster \S+ has not been configured|cluster \S+ not found|destination (cluster|server)",
         ),
-        ("repository", r"repo(sitory)? .*(is )?not permitted in project"),
+        ("repository", r"repo(sitory)? .{0,300}(is )?not permitted in project"),
         (
             "source",
             r"spec\.source|repoURL|targetRevision is required|Manifest source|is missing\.?$|spec\.sources|multiple sources|app source type",
