@@ -21,6 +21,7 @@ from argolint.compare import Comparison, Rules, Strategy
 from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
 from argolint.ignore import IgnoreRule, matches, matches_object, without
+from argolint.manifests import ManifestError, mapping_of
 from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey
 from argolint.rule import Want
 from argolint.values import annotations_of, dig, get, index_of, items, mapping, split_pointer
@@ -83,7 +84,6 @@ _Place = tuple[ResourceKey, str]
 
 def _render_again(fix: Fix, finding: Finding, app: App, render: Render) -> None:
     """Returns when the values end the differences that the finding names. Raises _CannotReplay or _Contradicted."""
-    import yaml  # needed only where Helm values are rendered
 
     named = {(claim.resource, claim.detail) for claim in finding.explains if claim.kind == "change" and claim.resource}
     if finding.at.resource is not None:
@@ -94,9 +94,9 @@ def _render_again(fix: Fix, finding: Finding, app: App, render: Render) -> None:
     if not drawn:
         raise _CannotReplay("two renders do not differ in what the finding names even without these values")
     try:
-        values = yaml.safe_load(fix.edit.content)
-        pair = render(app, values) if isinstance(values, Mapping) else None
-    except yaml.YAMLError as error:
+        values = mapping_of(str(fix.edit.content))
+        pair = render(app, values) if values else None
+    except ManifestError as error:
         raise _Contradicted(f"the values are no YAML: {error}") from error
     except ArgolintError as error:
         raise _CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import yaml
-
 from argolint import glob, jq
+from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Json, Object
 from argolint.scheme import as_known_type, group_of
 from argolint.values import index_of, integer, items, join_pointer, mapping, maps, text_at
@@ -82,8 +81,8 @@ def _server_rules(overrides: Mapping[str, Json]) -> Iterator[IgnoreRule]:
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Json:
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:  # Argo CD refuses such settings as a whole; nothing is ignored by them
+        return mapping_of(text)
+    except ManifestError:  # Argo CD refuses such settings as a whole; nothing is ignored by them
         return None
 
 

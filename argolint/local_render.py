@@ -27,6 +27,7 @@ from argolint.exported import ExportError, export
 from argolint.fleet import Fleet
 from argolint.gate.git import Git
 from argolint.helm import HelmError, NotHereError, Template
+from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Object
 from argolint.secret_pair import masked_pair
 from argolint.values import items, same_repository
@@ -292,11 +293,9 @@ def overridden(source: Object, chart: Path, instance: str) -> Object:
         if not file.is_file():
             continue
         try:
-            patch = yaml.safe_load(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+            found = _merged(found, mapping_of(file.read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError, ManifestError) as error:
             raise HelmError(f"{name} cannot be read: {error}") from None
-        if isinstance(patch, Mapping):
-            found = _merged(found, patch)
     kept = {k: source[k] for k in ("repoURL", "path", "chart", "targetRevision", "ref") if k in source}
     return {**found, **kept}
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from argolint import manifests
 from argolint.model import Json
 from argolint.values import get, index_of, join_pointer, split_pointer
 
@@ -146,13 +147,9 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-_TYPED = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-
-
-def _root(part: str) -> tuple[yaml.Node | None, _Loader]:
-    loader = _Loader(part)
+def _root(part: str) -> yaml.Node | None:
     try:
-        return loader.get_single_node(), loader
+        return _Loader(part).get_single_node()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1} of the document)" if mark else ""
@@ -162,42 +159,11 @@ def _root(part: str) -> tuple[yaml.Node | None, _Loader]:
 
 
 def _read(part: str) -> Any:
-    node, loader = _root(part)
     try:
-        return _plain(node, loader, [0]) if node is not None else None
-    except ValueError as error:
+        found = manifests.documents(part, for_editing=True)
+    except manifests.ManifestError as error:
         raise EditError(f"no valid YAML: {error}") from None
-
-
-_MAX_NODES = 500_000
-"""Aliases count each time they are used: a file that expands to more is an attack."""
-
-
-def _plain(node: yaml.Node, loader: _Loader, count: list[int]) -> Any:
-    """JSON data as Kubernetes reads it: keys are text, times and sexagesimal numbers stay text."""
-    count[0] += 1
-    if count[0] > _MAX_NODES:
-        raise EditError(f"the YAML expands to more than {_MAX_NODES:,} values")
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(child, loader, count) for child in node.value]
-    if isinstance(node, yaml.MappingNode):
-        own: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
-        for key, value in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                found = _plain(value, loader, count)
-                for one in reversed(found if isinstance(found, list) else [found]):
-                    merged.update(one if isinstance(one, Mapping) else {})
-            elif not isinstance(key, yaml.ScalarNode):
-                raise EditError("a key is no plain text")
-            elif key.value in own:
-                raise EditError(f"the key {key.value!r} stands twice")
-            else:
-                own[key.value] = _plain(value, loader, count)
-        return {**merged, **own}
-    if node.tag in _TYPED and ":" not in node.value:
-        return loader.construct_object(node)
-    return node.value
+    return found[0] if found else None
 
 
 @dataclass(frozen=True)
@@ -301,7 +267,7 @@ class _Part:
 
     def __init__(self, text: str, style: _Style) -> None:
         self.text, self.style = text, style
-        self.root = _root(text)[0]
+        self.root = _root(text)
 
     def after(self, step: Operation) -> str:
         """The text after one operation."""

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from argolint import App, Object, Resource
+from argolint.manifests import ManifestError, mapping_of
 from argolint.values import containers, dig, labels_of, leaves, mapping, split_pointer
 
 from .catalogue import (
@@ -314,8 +315,8 @@ def _inline(helm: Mapping[str, Any]) -> dict[str, Any]:
     values = helm.get("valuesObject")
     if not values and isinstance(helm.get("values"), str):
         try:
-            values = yaml.safe_load(helm["values"])
-        except yaml.YAMLError:
+            values = mapping_of(helm["values"])
+        except ManifestError:
             values = None
     merged: dict[str, Any] = dict(values) if isinstance(values, dict) else {}
     for parameter in helm.get("parameters") or ():
