@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
+from argolint.harmless import plain as plain  # noqa: PLC0414  # what rules may import, values holds
 from argolint.model import MISSING, Json, Object
 
 
@@ -186,15 +187,9 @@ def age_text(age: timedelta) -> str:
     return f"{seconds // 86400} days"
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _SECRET_NAME = re.compile(
     r"(?i)(passw(or)?d|passphrase|secret[_-]?key|api[_-]?key|private[_-]?key|access[_-]?key|token|credential)"
 )
-
-
-def plain(text: str) -> str:
-    """Text without control characters: a manifest must not write to the terminal."""
-    return _CONTROL.sub(lambda m: " " if m.group() in "\n\t\r" else f"\\x{ord(m.group()):02x}", text)
 
 
 _USERINFO = re.compile(r"((?<!\w)\w+://)[^/@\s]+@")

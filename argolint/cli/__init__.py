@@ -6,12 +6,13 @@ import contextlib
 import importlib
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO, cast
 
 import click
 
 from argolint import __version__
 from argolint.errors import ArgolintError
+from argolint.harmless import Stream
 
 # name: (module, what it does). The short texts stand here so that `argolint --help` imports no command.
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -74,6 +75,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run, and turn every foreseen error into two lines: what and where, then what to do."""
+    sys.stdout, sys.stderr = cast(TextIO, Stream(sys.stdout)), cast(TextIO, Stream(sys.stderr))
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
