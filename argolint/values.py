@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -224,6 +225,12 @@ def show(value: Json, pointer: str = "", limit: int = 60) -> str:
         return "(masked)"
     text = plain(json.dumps(value, ensure_ascii=False, sort_keys=True))
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def sh(word: object) -> str:
+    """One word of a command to paste: whatever it holds (names of RBAC objects, URLs, paths, keys), a shell takes it for that word,
+    and it ends no line."""
+    return shlex.quote(plain(str(word)))
 
 
 def same_repository(one: str, other: str) -> bool:

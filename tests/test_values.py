@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from argolint.ignore import without
 from argolint.scheme import quantity
-from argolint.values import get, index_of, integer, join_pointer, number_at, parse_duration, split_pointer
+from argolint.values import get, index_of, integer, join_pointer, number_at, parse_duration, plain, sh, split_pointer
 
 ODD = ["²", "٣", "1_0", "0x1", " 1", "1 ", "--1", "", "9" * 5000, "1e3", "½", "\N{FULLWIDTH DIGIT ONE}"]
 
@@ -49,6 +50,12 @@ def test_ignored_indexes_are_read_as_argo_cd_reads_them(token: str, left: list[i
 @given(st.lists(st.text(max_size=5), max_size=4))
 def test_pointers_come_back_as_their_tokens(tokens: list[str]) -> None:
     assert split_pointer(join_pointer(*tokens)) == tuple(tokens)
+
+
+@given(st.text(max_size=20))
+def test_a_word_of_a_command_is_one_word_on_one_line(word: str) -> None:
+    assert shlex.split(f"get {sh(word)} -n x") == ["get", plain(word), "-n", "x"]
+    assert "\n" not in sh(word)
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan"), "1", None, [1]])

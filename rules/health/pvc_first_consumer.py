@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Related, Resource, Rule, Symptom, Want
-from argolint.values import annotations_of, dig, get, integer, items
+from argolint.values import annotations_of, dig, get, integer, items, sh
 
 from ._age import Patience
 from ._waiting import age, late, told, wanted
@@ -102,7 +102,7 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
                 "Then terminate the operation and sync again",
                 "live",
                 f"Application {app.ref}",
-                Edit("command", f"argocd app terminate-op {app.ref} && argocd app sync {app.ref}"),
+                Edit("command", f"argocd app terminate-op {sh(app.ref)} && argocd app sync {sh(app.ref)}"),
             ),
         ),
         explains=(Symptom.health(claim.id),),

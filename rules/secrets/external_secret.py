@@ -23,6 +23,7 @@ from argolint.values import (
     mapping,
     parse_duration,
     parse_time,
+    sh,
     split_pointer,
 )
 
@@ -290,8 +291,8 @@ def wave(resource: Resource) -> int:
 
 def force_sync(kind: str, namespace: str, name: str) -> str:
     """The documented way to make the operator reconcile now; `kind` is the full plural name."""
-    where = f"-n {namespace} " if namespace else ""
-    return f'kubectl {where}annotate {kind} {name} force-sync="$(date +%s)" --overwrite'
+    where = f"-n {sh(namespace)} " if namespace else ""
+    return f'kubectl {where}annotate {sh(kind)} {sh(name)} force-sync="$(date +%s)" --overwrite'
 
 
 def force_sync_works(obj: Object | None) -> bool:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
-from argolint.values import excerpt, maps
+from argolint.values import excerpt, maps, sh
 
 from ._sources import pointer_of_source, source_in
 
@@ -127,7 +127,10 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
             f"Permit this destination in project {project}",
             "argocd-settings",
             f"AppProject {project}",
-            Edit("command", f"argocd proj add-destination {project} {app.cluster} {app.destination_namespace or '*'}"),
+            Edit(
+                "command",
+                f"argocd proj add-destination {sh(project)} {sh(app.cluster)} {sh(app.destination_namespace or '*')}",
+            ),
             caveat="every application of the project may then deploy there",
         )
     elif cause == "repository":
@@ -136,7 +139,7 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
             f"Permit the repository in project {project}",
             "argocd-settings",
             f"AppProject {project}",
-            Edit("command", f"argocd proj add-source {project} {repo}"),
+            Edit("command", f"argocd proj add-source {sh(project)} {sh(repo)}"),
             caveat="every application of the project may then deploy from there",
         )
     elif cause == "project":
@@ -145,7 +148,7 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
             "Name a project that exists" + (f": {known}" if known else ""),
             "application",
             here,
-            Edit("command", f"argocd app set {app.ref} --project <project>"),
+            Edit("command", f"argocd app set {sh(app.ref)} --project <project>"),
         )
         yield Fix(
             f"Create project {project}, or let it take applications of namespace {app.ref.namespace}",

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
 from argolint.knowledge import load
 from argolint.operations import consequences
-from argolint.values import excerpt, get, index_of, join_pointer, split_pointer
+from argolint.values import excerpt, get, index_of, join_pointer, sh, split_pointer
 
 from ._failures import answered_by
 
@@ -170,7 +170,7 @@ def _fixes(app: App, told: _Undeclared, pointer: str, meant: str) -> Iterator[Fi
             f"Remove or correct {told.path} in Git",
             "manifest",
             here,
-            Edit("command", f"argocd app manifests {app.ref} | grep -n '{told.path.rpartition('.')[2]}'"),
+            Edit("command", f"argocd app manifests {sh(app.ref)} | grep -n {sh(told.path.rpartition('.')[2])}"),
         )
 
 

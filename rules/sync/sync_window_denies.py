@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom, Want
 from argolint.applied import not_yet_applied
-from argolint.values import items, maps, parse_duration, text_at
+from argolint.values import items, maps, parse_duration, sh, text_at
 
 from ._cron import Cron, parse
 
@@ -187,20 +187,20 @@ def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> Iterator[Fix]:
             "Sync by hand: the window allows that",
             "live",
             f"Application {app.ref}",
-            Edit("command", f"argocd app sync {app.ref}"),
+            Edit("command", f"argocd app sync {sh(app.ref)}"),
         )
     if at is not None:
         yield Fix(
             f"Wait until {at:%Y-%m-%d %H:%M} UTC",
             "live",
             f"Application {app.ref}",
-            Edit("command", f"argocd app get {app.ref}"),
+            Edit("command", f"argocd app get {sh(app.ref)}"),
         )
     yield Fix(
         "Change the window, if it keeps out more than it should",
         "argocd-settings",
         f"AppProject {app.ref.project}",
-        Edit("command", f"argocd proj windows list {app.ref.project}"),
+        Edit("command", f"argocd proj windows list {sh(app.ref.project)}"),
         caveat="every application that the window names may then sync",
     )
 
