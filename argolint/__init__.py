@@ -1,5 +1,5 @@
 """What a rule author imports; everything else may change but for these modules, which rules may import too:
-`argolint.values`, `argolint.knowledge`, `argolint.compare`, `argolint.ignore` and `argolint.testing`.
+`argolint.values`, `argolint.knowledge`, `argolint.compare`, `argolint.ignore`, `argolint.jq`, `argolint.manifests` and `argolint.testing`.
 
 A rule is a module with a docstring (its page) and one value::
 

@@ -8,7 +8,7 @@ from argolint import compare, managed_fields
 from argolint.app import App, Operation, Resource
 from argolint.model import MISSING, Change, Json, Object, Writer
 from argolint.scheme import GROUPS
-from argolint.values import dig, get, items, join_pointer, maps, split_pointer, text_at
+from argolint.values import dig, get, index_of, items, join_pointer, maps, split_pointer, text_at
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
@@ -149,7 +149,7 @@ def _lists(resource: Resource, change: Change) -> Iterator[str]:
     tokens = split_pointer(change.pointer)
     for length, token in enumerate(tokens):
         above = join_pointer(*tokens[:length])
-        if token.isdigit() and isinstance(get(resource.desired, above), list):
+        if index_of(token) is not None and isinstance(get(resource.desired, above), list):
             yield above
 
 

@@ -150,7 +150,7 @@ def rule_options(rule: Rule, given: Mapping[str, Any], where: str) -> Any:
         ) from None
 
 
-_AT = re.compile(r" - at `(?:key in )?\$(.*?)`$")
+_AT = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
 _STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]|\[\.\.\.\]")
 _UNKNOWN = re.compile(r"unknown field `(.+?)`")
 

@@ -17,7 +17,7 @@ from argolint.checkout import Checkout
 from argolint.locate import Spot, Unplaced
 from argolint.model import MISSING, Json, Object
 from argolint.report import App, Finding, Fix, Resource
-from argolint.values import dig, get, join_pointer, leaves, mapping, owner_references, split_pointer
+from argolint.values import dig, get, index_of, join_pointer, leaves, mapping, owner_references, split_pointer
 from argolint.yaml_text import EditError, Operation, applied, documents, patch
 
 Rendered = Callable[[App, Resource], Object | None]
@@ -155,7 +155,7 @@ def _identity(obj: Json) -> tuple[Json, ...]:
 
 
 def _by_index(path: str) -> bool:
-    return any(token.isdigit() for token in split_pointer(path))
+    return any(index_of(token) is not None for token in split_pointer(path))
 
 
 def _moved(operation: Operation, prefix: str) -> Operation:
@@ -415,7 +415,7 @@ def _require_fit(step: Operation, data: Json, rendered: Object | None) -> None:
     if rendered is not None:
         for depth, token in enumerate(tokens):
             at = join_pointer(*tokens[: depth + 1])
-            if token.isdigit() and not _same_item(get(data, at), get(rendered, at)):
+            if index_of(token) is not None and not _same_item(get(data, at), get(rendered, at)):
                 raise EditError(f"the item at {at} is another one in the file than Argo CD rendered")
     if step["op"] in ("replace", "remove", "test"):
         if held is MISSING:
@@ -476,8 +476,8 @@ def _clash(path: str, before: Operation) -> bool:
         if path == done or path.startswith(done + "/") or done.startswith(path + "/"):
             return True
         parent, _, last = done.rpartition("/")
-        if before["op"] != "replace" and last.isdigit() and path.startswith(parent + "/"):
-            return split_pointer(path[len(parent) :])[0].isdigit()
+        if before["op"] != "replace" and index_of(last) is not None and path.startswith(parent + "/"):
+            return index_of(split_pointer(path[len(parent) :])[0]) is not None
     return False
 
 

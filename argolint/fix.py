@@ -22,9 +22,10 @@ from argolint.decoding import json_value
 from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
 from argolint.ignore import IgnoreRule, matches, matches_object, without
+from argolint.manifests import ManifestError, mapping_of
 from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey
 from argolint.rule import Want
-from argolint.values import annotations_of, dig, get, items, mapping, split_pointer
+from argolint.values import annotations_of, dig, get, index_of, items, mapping, split_pointer
 
 Check = Callable[[App], Iterable[Finding]]
 """The finding's own rule, over another state of the application."""
@@ -84,7 +85,6 @@ _Place = tuple[ResourceKey, str]
 
 def _render_again(fix: Fix, finding: Finding, app: App, render: Render) -> None:
     """Returns when the values end the differences that the finding names. Raises _CannotReplay or _Contradicted."""
-    import yaml  # needed only where Helm values are rendered
 
     named = {(claim.resource, claim.detail) for claim in finding.explains if claim.kind == "change" and claim.resource}
     if finding.at.resource is not None:
@@ -95,9 +95,9 @@ def _render_again(fix: Fix, finding: Finding, app: App, render: Render) -> None:
     if not drawn:
         raise _CannotReplay("two renders do not differ in what the finding names even without these values")
     try:
-        values = yaml.safe_load(fix.edit.content)
-        pair = render(app, values) if isinstance(values, Mapping) else None
-    except yaml.YAMLError as error:
+        values = mapping_of(str(fix.edit.content))
+        pair = render(app, values) if values else None
+    except ManifestError as error:
         raise _Contradicted(f"the values are no YAML: {error}") from error
     except ArgolintError as error:
         raise _CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
@@ -369,7 +369,7 @@ def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> J
     if not tokens:
         return value
     if isinstance(node, list):
-        index = int(tokens[0]) if tokens[0].isdecimal() else len(node)
+        index = len(node) if (at := index_of(tokens[0])) is None else at
         if index >= len(node) + (len(tokens) == 1):
             raise _CannotReplay("the list that it edits has another shape after a sync")
         if len(tokens) == 1:

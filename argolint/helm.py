@@ -18,10 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-import yaml
-
 from argolint.errors import ArgolintError, UsageError
 from argolint.leftovers import end, running
+from argolint.manifests import ManifestError, documents, mapping_of, objects
 from argolint.model import Json, Object
 from argolint.values import items
 
@@ -29,8 +28,6 @@ TIMEOUT_S = 90
 """Argo CD's own limit for one command (ARGOCD_EXEC_TIMEOUT)."""
 MAX_BYTES = 64_000_000
 """A larger answer is no set of manifests."""
-MAX_NODES = 5_000_000
-"""Values of all manifests together; an alias counts each time it is used."""
 
 
 class HelmError(ArgolintError):
@@ -90,7 +87,7 @@ def arguments(template: Template) -> tuple[str, ...]:
     return (*found, *(option for option, on in wanted if on))
 
 
-_SEMVER = re.compile(r"\d+\.\d+(?:\.\d+)?")
+_SEMVER = re.compile(r"(?<!\d)\d+\.\d+(?:\.\d+)?")
 """Clouds append what Helm's comparisons stumble over: `v1.31.2-gke.100`, `1.30+`."""
 
 
@@ -139,8 +136,8 @@ def _dependencies(chart: Path) -> Iterator[Mapping[str, Json]]:
     for name in ("Chart.yaml", "requirements.yaml"):
         file = chart / name
         try:
-            data = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+            data = mapping_of(file.read_text(encoding="utf-8") if file.is_file() else None)
+        except (OSError, UnicodeDecodeError, ManifestError) as error:
             raise HelmError(f"{name} of the chart cannot be read: {error}") from None
         yield from (d for d in items(data, "dependencies") if isinstance(d, Mapping))
 
@@ -216,36 +213,6 @@ def _environment(home: Path) -> Mapping[str, str]:
 def manifests(text: str) -> tuple[Object, ...]:
     """Rendered text as objects. HelmError for what is no YAML, or far too much of it."""
     try:
-        documents = list(yaml.load_all(text, Loader=_Loader))
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise HelmError(f"the chart renders text that is no YAML: {error}") from None
-    left = MAX_NODES
-    stack: list[Json] = list(documents)
-    while stack:
-        node = stack.pop()
-        left -= 1
-        if left < 0:
-            raise HelmError(f"the chart renders more than {MAX_NODES:,} values")
-        if isinstance(node, dict):
-            stack += node.values()
-        elif isinstance(node, list):
-            stack += node
-    return tuple(m for d in documents if isinstance(d, dict) and d.get("kind") for m in _items(d))
-
-
-class _Loader(yaml.CSafeLoader):
-    """Dates stay text, as Kubernetes reads them."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
-
-
-def _items(document: Object) -> Iterator[Object]:
-    """A `List` is as many manifests (gitops-engine pkg/utils/kube, SplitYAML)."""
-    if str(document["kind"]).endswith("List") and isinstance(document.get("items"), list):
-        yield from (item for item in document["items"] if isinstance(item, dict) and item.get("kind"))
-    else:
-        yield document
+        return tuple(objects(documents(text)))
+    except ManifestError as error:
+        raise HelmError(f"the chart renders what is no YAML, or too much of it: {error}") from None

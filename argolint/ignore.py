@@ -7,18 +7,16 @@ managers remove only what both sides hold with different values.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import yaml
-
+from argolint import glob, jq
+from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Json, Object
 from argolint.scheme import as_known_type, group_of
-from argolint.values import items, join_pointer, json_in, mapping, maps, text_at
+from argolint.values import index_of, integer, items, join_pointer, json_in, mapping, maps, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class IgnoreRule:
     @property
     def errors(self) -> tuple[str, ...]:
         """What Argo CD cannot parse of it: one sentence each. Argo CD then compares nothing of the whole application."""
-        return tuple(f"{path}: {problem}" for path in self.jq_paths if (problem := _program(path)[1]))
+        return tuple(f"{path}: {problem}" for path in self.jq_paths if (problem := jq.refusal(path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +80,8 @@ def _server_rules(overrides: Mapping[str, Json]) -> Iterator[IgnoreRule]:
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Json:
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:  # Argo CD refuses such settings as a whole; nothing is ignored by them
+        return mapping_of(text)
+    except ManifestError:  # Argo CD refuses such settings as a whole; nothing is ignored by them
         return None
 
 
@@ -124,8 +122,8 @@ def _rule(entry: Object, group: str, kind: str, origin: str) -> IgnoreRule:
 def matches(rule: IgnoreRule, group: str, kind: str, namespace: str, name: str) -> bool:
     """True when the entry speaks of this object: group and kind are globs, name and namespace exact."""
     return (
-        glob_match(rule.group, group)
-        and glob_match(rule.kind, kind)
+        glob.matches(rule.group, group)
+        and glob.matches(rule.kind, kind)
         and rule.name in ("", name)
         and rule.namespace in ("", namespace)
     )
@@ -137,45 +135,19 @@ def matches_object(rule: IgnoreRule, obj: Object) -> bool:
     return matches(rule, group_of(obj), str(obj.get("kind")), *where)
 
 
-@lru_cache(maxsize=1024)
-def _glob(pattern: str) -> re.Pattern[str] | None:
-    """gobwas/glob without separators: `*`, `**`, `?`, `[a-z]`, `[!a]`, `{a,b}` and `\\`; None when it does not compile."""
-    parts: list[str] = []
-    depth = 0
-    for mark in re.findall(r"\\.|\[!?[^\]]+\]|.", pattern, re.DOTALL):
-        if mark in "*?":
-            parts.append(".*" if mark == "*" else ".")
-        elif mark.startswith("[") and len(mark) > 1:
-            negated = mark.startswith("[!")
-            parts.append(f"[{'^' * negated}{mark[1 + negated : -1].translate(_IN_CLASS)}]")
-        elif mark == "{" or (mark in "}," and depth):
-            depth += {"{": 1, "}": -1, ",": 0}[mark]
-            parts.append({"{": "(?:", "}": ")", ",": "|"}[mark])
-        else:
-            parts.append(re.escape(mark[1:] if len(mark) > 1 else mark))
-    try:
-        return re.compile("".join(parts), re.DOTALL)
-    except re.error:
-        return None
-
-
-_IN_CLASS = str.maketrans({"\\": r"\\", "^": r"\^", "[": r"\["})
-
-
-def glob_match(pattern: str, text: str) -> bool:
-    """Argo CD's glob over the whole text; an empty pattern matches only the empty text."""
-    compiled = _glob(pattern)
-    return compiled is not None and compiled.fullmatch(text) is not None
-
-
 def normalize(obj: Object, rules: Iterable[IgnoreRule], types: Iterable[KnownTypes] = ()) -> Object:
     """The object without the fields that these rules ignore, known type fields printed as their type prints them."""
+    whose = obj
+    jq_paths: list[str] = []
+    """Those that wait: the jq paths of several rules go together."""
     for rule in rules:
-        if (rule.json_pointers or rule.jq_paths) and matches_object(rule, obj):
+        if (rule.json_pointers or rule.jq_paths) and matches_object(rule, whose):
+            if rule.json_pointers:
+                obj, jq_paths = jq.deleted(obj, jq_paths), []
             for pointer in rule.json_pointers:
                 obj = without(obj, pointer)
-            for path in rule.jq_paths:
-                obj = _without_jq(obj, path)
+            jq_paths += rule.jq_paths
+    obj = jq.deleted(obj, jq_paths)
     for known in types:
         if (known.group, known.kind) == (group_of(obj), obj.get("kind")):
             for field, kind in known.fields:
@@ -199,52 +171,19 @@ def _without(node: Json, tokens: list[str]) -> Json:
         if len(tokens) == 1:
             return {key: value for key, value in node.items() if key != token}
         return {**node, token: _without(node[token], tokens[1:])}
-    if isinstance(node, list) and token.isdecimal() and int(token) < len(node):
-        index = int(token)
+    index = _counted(token, len(node)) if isinstance(node, list) else None
+    if isinstance(node, list) and index is not None:
         item = [] if len(tokens) == 1 else [_without(node[index], tokens[1:])]
         return [*node[:index], *item, *node[index + 1 :]]
     return node
 
 
-_UNBOUNDED = re.compile(
-    r"\b(?:def|repeat|while|until|range|limit|foreach|reduce|infinite|inputs?|input_line_number)\b|recurse\s*\("
-)
-"""What may run for ever or read elsewhere. Argo CD stops a program after one second and skips the rule; so do we, unrun."""
-
-
-@lru_cache(maxsize=512)
-def _program(path: str) -> tuple[Any, str]:
-    """The compiled deletion of a jq path, or None and why jq cannot parse it."""
-    import jq  # a C extension that most runs never need
-
-    try:
-        return jq.compile(f"del({path})"), ""
-    except ValueError as problem:
-        return None, " ".join(str(problem).removeprefix("jq: ").split())
-
-
-def _without_jq(obj: Object, path: str) -> Object:
-    """`del(path)` of the object; a rule that fails while running, or gives not exactly one object, is skipped."""
-    program, _ = _program(path)
-    if program is None or _UNBOUNDED.search(path):
-        return obj
-    try:
-        results = program.input_text(json.dumps(obj)).all()
-    except ValueError:
-        return obj
-    return results[0] if len(results) == 1 and isinstance(results[0], dict) else obj
-
-
-def jq_failure(path: str, obj: Object) -> str:
-    """Why a jq path that parses fails while it runs on the object, so that Argo CD skips it; empty when it does not."""
-    program, _ = _program(path)
-    if program is None or _UNBOUNDED.search(path):
-        return ""
-    try:
-        results = program.input_text(json.dumps(obj)).all()
-    except ValueError as problem:
-        return " ".join(str(problem).removeprefix("jq: ").split())
-    return "" if len(results) == 1 else f"it gives {len(results)} results in place of one"
+def _counted(token: str, length: int) -> int | None:
+    """The index that evanphx/json-patch reads (strconv.Atoi): `+1` and `01` are 1, and -1 is the last one."""
+    index = integer(token)
+    if index is None or not -length <= index < length:
+        return None
+    return index + length if index < 0 else index
 
 
 def _retyped(node: Json, path: list[str], kind: str) -> Json:
@@ -289,7 +228,8 @@ def locate(node: Json, step: str) -> Any:
     if not isinstance(node, list):
         return None
     if kind == "i":
-        return int(text) if text.isdecimal() and int(text) < len(node) else None
+        index = index_of(text)
+        return index if index is not None and index < len(node) else None
     wanted = json_in(text)
     for index, item in enumerate(node):
         if kind == "v" and item == wanted:

@@ -16,7 +16,7 @@ from argolint import compare, managed_fields
 from argolint.app import App, Resource
 from argolint.ignore import IgnoreRule, application_rules, locate
 from argolint.model import MISSING, Edit, Fix, Json, Object
-from argolint.values import dig, get, items, join_pointer, mapping, owner_references, split_pointer
+from argolint.values import dig, get, index_of, items, join_pointer, mapping, owner_references, split_pointer
 
 FOR_MANY = re.compile(
     r"argocd|kubectl|helm|terraform|pulumi|ansible|unknown|go-http-client|python|node-fetch|openapi-generator"
@@ -145,13 +145,14 @@ def _jq_path(resource: Resource, pointer: str) -> str | None:
     nodes: list[Json] = [resource.normalized or {}, resource.predicted or {}]
     one_sided = change is not None and MISSING in (change.live, change.desired)
     tokens = split_pointer(pointer)
-    if change is not None and change.live is MISSING and tokens[-1].isdigit():
+    if change is not None and change.live is MISSING and index_of(tokens[-1]) is not None:
         nodes.reverse()  # the index of an item that only Git has is Git's
     path, listed, chosen = "", False, False
     for token in tokens:
         lists = [node for node in nodes if isinstance(node, list)]
         if lists:
-            item = next((node[int(token)] for node in lists if token.isdecimal() and int(token) < len(node)), None)
+            index = index_of(token)
+            item = next((node[index] for node in lists if index is not None and index < len(node)), None)
             choice = _choice(item, lists) if one_sided or isinstance(item, Mapping) else None
             path += f"[] | select({choice})" if choice else f"[{token}]"
             listed, chosen = True, bool(choice)

@@ -27,6 +27,7 @@ from argolint.exported import ExportError, export
 from argolint.fleet import Fleet
 from argolint.gate.git import Git
 from argolint.helm import HelmError, NotHereError, Template
+from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Object
 from argolint.secret_pair import masked_pair
 from argolint.values import items, same_repository
@@ -264,9 +265,24 @@ def _variables(app: App, source: Object, commit: str) -> Mapping[str, str]:
 
 def _expanded(text: str, variables: Mapping[str, str]) -> str:
     """Go's os.Expand with `$$` for a dollar; what is not known becomes empty (Env.Envsubst)."""
-    return re.sub(
-        r"\$(?:(\$)|\{([^}]*)\}|(\w+))", lambda m: m[1] or variables.get(m[2] if m[2] is not None else m[3], ""), text
-    )
+    out: list[str] = []
+    at = 0
+    last_brace = text.rfind("}")
+    for found in _DOLLAR.finditer(text):
+        if found.start() < at:
+            continue  # inside of braces
+        word, end = found[1], found.end()
+        if word == "{":
+            if end > last_brace:
+                continue  # never closed
+            close = text.index("}", end)
+            word, end = text[end:close], close + 1
+        out += [text[at : found.start()], "$" if word == "$" else variables.get(word, "")]
+        at = end
+    return "".join([*out, text[at:]])
+
+
+_DOLLAR = re.compile(r"\$(\$|\{|\w+)")
 
 
 def overridden(source: Object, chart: Path, instance: str) -> Object:
@@ -277,11 +293,9 @@ def overridden(source: Object, chart: Path, instance: str) -> Object:
         if not file.is_file():
             continue
         try:
-            patch = yaml.safe_load(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+            found = _merged(found, mapping_of(file.read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError, ManifestError) as error:
             raise HelmError(f"{name} cannot be read: {error}") from None
-        if isinstance(patch, Mapping):
-            found = _merged(found, patch)
     kept = {k: source[k] for k in ("repoURL", "path", "chart", "targetRevision", "ref") if k in source}
     return {**found, **kept}
 

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from argolint import glob
 from argolint.checkout import Checkout, inside
 from argolint.model import MISSING, Json, Object
 from argolint.report import Resource
-from argolint.values import dig, get, items, mapping, same_repository, split_pointer
+from argolint.values import dig, get, index_of, items, mapping, same_repository, split_pointer, text_at
 from argolint.yaml_text import Document, EditError, documents
 
 
@@ -272,7 +273,7 @@ def _in_directory(
     checkout: Checkout, app: Object, source: Object, folder: str, number: int, resource: Resource
 ) -> Found:
     options = _options(source, "directory")
-    include, exclude = _glob(options.get("include")), _glob(options.get("exclude"))
+    include, exclude = text_at(options, "include"), text_at(options, "exclude")
     found: list[Found] = []
     unread = ""
     for file in checkout.under(folder):
@@ -280,8 +281,8 @@ def _in_directory(
         if (
             not file.endswith(_YAML)
             or ("/" in relative and not options.get("recurse"))
-            or (include and not include.fullmatch(relative))
-            or (exclude and exclude.fullmatch(relative))
+            or (include and not glob.matches(include, relative))
+            or (exclude and glob.matches(exclude, relative))
             or not _mentions(checkout, file, resource.name, resource.kind)
         ):
             continue
@@ -306,20 +307,6 @@ def _only(found: Sequence[Found], resource: Resource, folder: str, hint: str = "
         files = ", ".join(dict.fromkeys(f.spot.file for f in found))
         raise Unplaced(f"{_what(resource)} stands {len(found)} times in {files}", "keep one of them")
     raise Unplaced(f"no file in {folder or 'the top folder'} holds {_what(resource)}{hint}", "is it the right branch?")
-
-
-def _glob(pattern: object) -> re.Pattern[str] | None:
-    """Argo CD's globs (gobwas without separators): `*` passes slashes, `{a,b}` are alternatives."""
-    if not pattern:
-        return None
-    parts = {"*": ".*", "**": ".*", "?": ".", "{": "(?:", "}": ")", ",": "|"}
-    made = ""
-    for token in re.findall(r"\*\*|\[[^]]+\]|.", str(pattern), re.DOTALL):
-        made += token.replace("[!", "[^") if len(token) > 2 else parts.get(token) or re.escape(token)
-    try:
-        return re.compile(made, re.DOTALL)
-    except re.error:
-        return None
 
 
 # Objects in files
@@ -524,11 +511,11 @@ def _owner(layer: Layer, obj: Object, pointer: str) -> str:
     for what, patch in _patches(layer, obj):
         if _touches(patch, tokens):
             return what
-    dotted = [t for t in tokens if not t.isdigit()]
+    dotted = [t for t in tokens if index_of(t) is None]
     for replacement in items(data, "replacements"):
         for target in items(replacement, "targets"):
             if dig(target, "select", "kind") in (None, obj.get("kind")) and any(
-                [t for t in re.split(r"\.", re.sub(r"\[[^]]*\]|\.\d+", "", str(p))) if t] == dotted
+                [t for t in re.split(r"\.", re.sub(r"\[[^][]*\]|\.\d+", "", str(p))) if t] == dotted
                 for p in items(target, "fieldPaths")
             ):
                 return "`replacements`"

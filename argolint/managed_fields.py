@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from argolint.model import Object, Writer
-from argolint.values import mapping, maps, parse_time, split_pointer, text_at
+from argolint.values import index_of, mapping, maps, parse_time, split_pointer, text_at
 
 
 def entries(live: Object) -> tuple[Object, ...]:
@@ -97,8 +97,8 @@ def _steps(node: Any, token: str) -> Iterator[str]:
 def _child(node: Any, token: str) -> Any:
     if isinstance(node, dict):
         return node.get(token)
-    if isinstance(node, list) and token.isdecimal() and int(token) < len(node):
-        return node[int(token)]
+    if isinstance(node, list) and (index := index_of(token)) is not None and index < len(node):
+        return node[index]
     return None
 
 

@@ -25,19 +25,19 @@ from argolint.decoding import json_value
 _WORDS = r"password|passwd|passphrase|pwd|token|credentials?|(?:api|secret|private|access|signing|encryption|fernet)[-_.]?key"
 _SECRET_NAME = re.compile(rf"^(?!existing).*(?:{_WORDS})$", re.IGNORECASE)  # existingSecretKey and the like hold names
 _SECRET_FORM = re.compile(
-    rb"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # JWT
-    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----.{0,20000}?-----END [A-Z ]*PRIVATE KEY-----"
+    rb"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # JWT
+    rb"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----BEGIN).){0,20000}?-----END [A-Z ]*PRIVATE KEY-----"
     rb"|(?<=://)[^\s/:@\"'\\$]*:[^\s/@\"'\\$]+(?=@)"  # user:password of a URL
     rb"|(?<=Bearer )[\w.~+/=-]{16,}"
     rb"|\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abposr]-[\w-]{10,}"
     rb"|AKIA[0-9A-Z]{16}|AIza[\w-]{35}|hvs\.[\w-]{20,}|sk_live_\w{16,}|npm_[A-Za-z0-9]{36})",
     re.DOTALL,
 )
-_ARGUMENT = re.compile(rf"(--?[\w-]*(?:{_WORDS})=)([^\s\"'\\$]+)".encode(), re.IGNORECASE)
+_ARGUMENT = re.compile(rf"(?<![\w-])(?=[\w-]*?-)([\w-]*(?:{_WORDS})=)([^\s\"'\\$]+)".encode(), re.IGNORECASE)
 _PARAMETER = re.compile(
     rf"((?:[?&]|\\u0026)[\w.-]*(?:{_WORDS}|sig|signature)=)([^\s\"'\\&$]+)".encode(), re.IGNORECASE
 )  # of a URL; Go writes & as \u0026
-_YAML_LINE = re.compile(r"^(\s*(?:- )?[\"']?([\w.-]+)[\"']?:[ \t]+)([^\s#&*|>{\[].*)$", re.MULTILINE)
+_YAML_LINE = re.compile(r"^([ \t]*(?:- )?[\"']?([\w.-]+)[\"']?:[ \t]+)([^\s#&*|>{\[].*)$", re.MULTILINE)
 _YAML_PAIR = re.compile(r"(\bname:[ \t]+[\"']?([\w.-]+)[\"']?[ \t]*\n[ \t]*value:[ \t]+)([^\s#&*|>{\[].*)")
 _PLAIN = frozenset({"", "true", "false", "yes", "no", "null", "none", "~", '""', "''"})
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

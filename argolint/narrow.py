@@ -83,7 +83,7 @@ def narrow(path: str, narrowing: Pairs, body: bytes) -> bytes:
 
 def label_selector(text: str) -> Callable[[Mapping[str, str]], bool]:
     """The test of labels that a Kubernetes selector such as `a=b,c!=d,e in (x,y),!f` means. Raises UsageError."""
-    checks = [_requirement(part.strip()) for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+    checks = [_requirement(part.strip()) for part in re.findall(r"(?:[^,()]|\([^()]*\)?|\))+", text) if part.strip()]
     return lambda labels: all(check(labels) for check in checks)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from functools import lru_cache, partial
 from operator import is_
 from typing import Any
@@ -118,7 +117,7 @@ def _canonical_map(node: Mapping[str, Json]) -> Mapping[str, Json]:
     found: dict[str, Json] | None = None
     for key, value in node.items():
         if type(value) is str:  # nearly all that a manifest holds
-            made: Json = _quantity(value) if key in _QUANTITIES else value
+            made: Json = _quantity(value, _NANO) if key in _QUANTITIES else value
             omitted = not value and key not in _KEPT_EMPTY
         else:
             made = value if key == "managedFields" else _canonical(key, value)  # the API server prints that one itself
@@ -139,7 +138,7 @@ def _canonical(field: str, value: Json) -> Json:
         return value if plain else _canonical_map(value)
     if isinstance(value, list):
         return _each(value, _canonical_map)
-    return quantity(value) if field in _QUANTITIES else value
+    return quantity(value, _NANO) if field in _QUANTITIES else value
 
 
 def _each(found: list[Json], change: Callable[[Mapping[str, Json]], Mapping[str, Json]]) -> list[Json]:
@@ -158,47 +157,87 @@ def _omitted(field: str, value: Json) -> bool:
     return (value == [] and field != "rules") or (value == {} and field in _STRING_MAPS)
 
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d+))")
+_QUANTITY = re.compile(
+    r"([+-]?)(?:(\d{1,100})(?:\.(\d{0,100}))?|\.(\d{1,100}))(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,18}))",
+    re.ASCII,
+)
+"""At most 100 digits: more than Argo CD is ever given, and nothing that takes time."""
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _DECIMAL_POWER = {suffix: power for power, suffix in _DECIMAL.items()}
+_MOST_BINARY = 2**63 - 1
+_NANO, _MILLI = -9, -3
+"""The finest powers of ten of a quantity, and of one in a list of resources (SetDefaults_ResourceList)."""
 
 
-def quantity(value: Json) -> Json:
-    """See `_quantity`; a container is none."""
-    return value if isinstance(value, dict | list) else _quantity(value)
+def quantity(value: Json, finest: int = _MILLI) -> Json:
+    """See `_quantity`; a container is none. Lists of resources are not finer than a thousandth."""
+    return value if isinstance(value, dict | list) else _quantity(value, finest)
 
 
 @lru_cache(maxsize=4096, typed=True)
-def _quantity(value: Json) -> Json:
-    """A resource quantity in canonical form (`1000m` is `1`, `0.5Gi` is `512Mi`); anything else comes back unchanged.
+def _quantity(value: Json, finest: int) -> Json:
+    """A resource quantity as Go prints it (`1000m` is `1`, `0.5Gi` is `512Mi`), rounded up to 10^finest; anything else unchanged.
 
-    Source: k8s.io/apimachinery pkg/api/resource/quantity.go, CanonicalizeBytes.
+    Powers of ten are counted, never computed: `1e30000000` is a quantity. Source: k8s.io/apimachinery pkg/api/resource/quantity.go,
+    ParseQuantity, RoundUp and CanonicalizeBytes.
     """
-    match = (
-        _QUANTITY.fullmatch(str(value))
-        if isinstance(value, str | int | float) and not isinstance(value, bool)
-        else None
-    )
+    text = str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    match = _QUANTITY.fullmatch(text.strip())
     if match is None:
         return value
-    number, binary, decimal, exponent = match.groups()
+    sign, whole, places, only_places, binary, decimal, exponent = match.groups()
+    places = only_places or places or ""
+    digits = (whole or "").lstrip("0") or "0"
+    power = (_int32(int(exponent)) if exponent else _DECIMAL_POWER[decimal or ""]) - len(places)
+    if power >= finest and _spelt_as_printed(digits + places, power, places, _BINARY.index(binary) if binary else 0):
+        return text.strip()
+    amount = int(digits + places)
     if binary:
-        amount = Fraction(number) * 1024 ** _BINARY.index(binary)
-        if amount.denominator == 1 and abs(amount) >= 1024:
-            power = 0
-            while power < len(_BINARY) - 1 and amount % 1024 == 0:
-                amount, power = amount / 1024, power + 1
-            return f"{int(amount)}{_BINARY[power]}"
-    else:
-        amount = Fraction(number) * Fraction(10) ** (int(exponent) if exponent else _DECIMAL_POWER[decimal])
+        amount *= 1024 ** _BINARY.index(binary)
+    amount, power = _rounded_up(amount, power, finest)
     if not amount:
         return "0"
-    power = 18
-    while power > -9 and (amount / Fraction(10) ** power).denominator != 1:
-        power -= 3
-    mantissa = round(amount / Fraction(10) ** power)
-    return f"{mantissa}{f'e{power}' if exponent and power else _DECIMAL[power]}"
+    if binary:
+        amount = min(amount, _MOST_BINARY * 10**-power)
+        if amount % 10**-power == 0 and amount >= 1024 * 10**-power:
+            return sign.strip("+") + _in_1024s(amount // 10**-power)
+    while amount % 10 == 0:
+        amount, power = amount // 10, power + 1
+    while power % 3:
+        amount, power = amount * 10, power - 1
+    suffix = (f"e{power}" if power else "") if exponent else _DECIMAL.get(power, "")
+    return f"{sign.strip('+')}{amount}{suffix}"
+
+
+def _spelt_as_printed(digits: str, power: int, places: str, binary: int) -> bool:
+    """True for what Go holds to be in canonical form and prints as it was written, `1E3` and `5.` among them."""
+    if binary:
+        exact = not places and 15 - len(digits) - binary * 3 - 1 >= 0
+        return exact and int(digits) % 8 != 0
+    return len(digits) <= 18 and power >= -9 and power % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+
+
+def _int32(number: int) -> int:
+    """The number as Go's conversion to 32 bits cuts it."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def _rounded_up(amount: int, power: int, finest: int) -> tuple[int, int]:
+    """Not finer than 10^finest; what is left over counts as one, so that a wish for little is none for nothing."""
+    drop = finest - power
+    if drop <= 0 or not amount:
+        return amount, power
+    if drop > 400:  # more than an amount has digits
+        return 1, finest
+    return -(-amount // 10**drop), finest
+
+
+def _in_1024s(amount: int) -> str:
+    power = 0
+    while power < len(_BINARY) - 1 and amount % 1024 == 0:
+        amount, power = amount // 1024, power + 1
+    return f"{amount}{_BINARY[power]}"
 
 
 def duration(value: Json) -> Json:
@@ -213,8 +252,8 @@ def duration(value: Json) -> Json:
 
 
 KNOWN_TYPES: Mapping[str, Callable[[Json], Json]] = {
-    "core/Quantity": quantity,
-    "core/v1/Quantity": quantity,
+    "core/Quantity": lambda value: quantity(value, _NANO),
+    "core/v1/Quantity": lambda value: quantity(value, _NANO),
     "meta/v1/Duration": duration,
     "core/v1/ResourceList": lambda value: _canonical("limits", value),
 }

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from argolint.errors import UsageError
+from argolint.manifests import ManifestError, scalar
 
 MAX_BYTES = 1_000_000
 MAX_NODES = 50_000
@@ -35,11 +36,13 @@ def parse(text: str, where: str) -> Document:
     """The document; UsageError says what, in which file and line, and why it is refused."""
     if len(text) > MAX_BYTES:
         raise UsageError(f"{where} has {len(text):,} characters, more than {MAX_BYTES:,}", "is it the right file?")
-    loader = yaml.SafeLoader(text)
     try:
-        root = loader.get_single_node()
+        root = yaml.SafeLoader(text).get_single_node()
         lines: dict[Path, int] = {}
-        return Document(_build(root, loader, (), lines, where) if root else None, lines)
+        return Document(_build(root, (), lines, where) if root else None, lines)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise UsageError(f"{where}:{line}: a character that YAML does not allow", "remove it") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}:{mark.line + 1}" if mark else where
@@ -48,11 +51,9 @@ def parse(text: str, where: str) -> Document:
         raise UsageError(f"{place}: {problem}", hint) from None
     except RecursionError:
         raise UsageError(f"{where} is nested too deeply", "a configuration needs a few levels only") from None
-    finally:
-        loader.dispose()
 
 
-def _build(node: yaml.Node, loader: yaml.SafeLoader, path: Path, lines: dict[Path, int], where: str) -> Any:
+def _build(node: yaml.Node, path: Path, lines: dict[Path, int], where: str) -> Any:
     if len(lines) > MAX_NODES:
         raise UsageError(
             f"{where} expands to more than {MAX_NODES:,} values",
@@ -60,7 +61,7 @@ def _build(node: yaml.Node, loader: yaml.SafeLoader, path: Path, lines: dict[Pat
         )
     lines[path] = node.start_mark.line + 1
     if isinstance(node, yaml.SequenceNode):
-        return [_build(child, loader, (*path, index), lines, where) for index, child in enumerate(node.value)]
+        return [_build(child, (*path, index), lines, where) for index, child in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -71,7 +72,12 @@ def _build(node: yaml.Node, loader: yaml.SafeLoader, path: Path, lines: dict[Pat
                 raise UsageError(
                     f"{where}:{line}: key {key!r} stands twice (first on line {lines[*path, key]})", "keep one of them"
                 )
-            found[key] = _build(value_node, loader, (*path, key), lines, where)
+            found[key] = _build(value_node, (*path, key), lines, where)
             lines[*path, key] = line
         return found
-    return loader.construct_object(node)
+    if node.tag == "tag:yaml.org,2002:str":
+        return node.value
+    try:
+        return scalar(node.value)
+    except ManifestError as error:
+        raise UsageError(f"{where}:{lines[path]}: {error}", "quote it if it is meant as text") from None

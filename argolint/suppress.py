@@ -253,6 +253,8 @@ def parse_baseline(text: str, file: Path, server: str = "") -> Baseline:
         raise UsageError(
             f"{file}:{error.lineno}: {error.msg}", "write it anew with `argolint baseline -o FILE`"
         ) from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, lists in lists without end
+        raise UsageError(f"{file} is no argolint baseline", "write one with `argolint baseline -o FILE`") from None
     version = data.get("baseline_version") if isinstance(data, Mapping) else None
     if not isinstance(version, str):
         raise UsageError(

@@ -39,6 +39,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import yaml
 
@@ -152,7 +153,7 @@ class FixtureTransport:
         return parse_time(str(self._data.get("taken_at") or "").replace(" ", "T")) or DEFAULT_NOW
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
-        found = self._answer(path.split("/")[2:], dict(query))
+        found = self._answer([unquote(part) for part in path.split("/")[2:]], dict(query))
         body = json.dumps(found, default=str).encode()
         self.stats.count(len(body))
         return Answer(200, "application/json", body)

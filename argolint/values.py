@@ -6,7 +6,9 @@ Decoded JSON holds dicts and lists and nothing else; asking for those, and not f
 from __future__ import annotations
 
 import json
+import math
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -15,6 +17,7 @@ from typing import Any
 import msgspec
 
 from argolint.decoding import json_value
+from argolint.harmless import plain as plain  # noqa: PLC0414  # what rules may import, values holds
 from argolint.model import MISSING, Json, Object
 
 
@@ -29,6 +32,20 @@ def join_pointer(*tokens: str | int) -> str:
     return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def index_of(token: str) -> int | None:
+    """The index of a list that a pointer's token is (RFC 6901: ASCII digits without leading zeros); None for anything else."""
+    return int(token) if _INDEX.fullmatch(token) else None
+
+
+def integer(text: Any) -> int | None:
+    """The whole number that a text is in decimal; None for anything else, and for what no 64 bits hold."""
+    return int(text) if isinstance(text, str) and _INTEGER.fullmatch(text) else None
+
+
 def get(node: Json, pointer: str, default: Json = MISSING) -> Json:
     """The value at an RFC 6901 pointer, or `default`."""
     for token in split_pointer(pointer):
@@ -36,6 +53,8 @@ def get(node: Json, pointer: str, default: Json = MISSING) -> Json:
             node = node[token]
         elif isinstance(node, list) and token.isdecimal() and int(token) < len(node):
             node = node[int(token)]
+        elif isinstance(node, list) and (index := index_of(token)) is not None and index < len(node):
+            node = node[index]
         else:
             return default
     return node
@@ -75,7 +94,7 @@ def text_at(node: Json, *path: str) -> str:
 def number_at(node: Json, *path: str) -> int:
     """The whole number under these keys; 0 when it is missing, null or no number."""
     found = dig(node, *path)
-    return int(found) if isinstance(found, (int, float)) else 0
+    return int(found) if isinstance(found, (int, float)) and math.isfinite(found) else 0
 
 
 def json_in(text: Any) -> Json:
@@ -167,7 +186,10 @@ def real_time(found: datetime | None) -> datetime | None:
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-_DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION = re.compile(r"(?:(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:ns|us|µs|μs|ms|s|m|h))++")
+_DURATION_PART = re.compile(r"(?<![0-9.])([0-9.]++)([a-zµμ]++)")
+_LONGEST_S = 2**63 / 1e9
+"""Go counts nanoseconds in 64 bits, and refuses what goes beyond."""
 _UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -178,10 +200,10 @@ def parse_duration(text: Any) -> timedelta | None:
     sign, body = (-1, text[1:]) if text[0] == "-" else (1, text.removeprefix("+"))
     if body == "0":
         return timedelta()
-    parts = _DURATION_PART.findall(body)
-    if not parts or "".join(number + unit for number, unit in parts) != body:
+    if _DURATION.fullmatch(body) is None:
         return None
-    return sign * timedelta(seconds=sum(float(number) * _UNIT_S[unit] for number, unit in parts))
+    seconds = sum(float(number) * _UNIT_S[unit] for number, unit in _DURATION_PART.findall(body))
+    return sign * timedelta(seconds=seconds) if seconds <= _LONGEST_S else None
 
 
 def age_text(age: timedelta) -> str:
@@ -193,19 +215,13 @@ def age_text(age: timedelta) -> str:
     return f"{seconds // 86400} days"
 
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _SECRET_NAME = re.compile(
     r"(?i)(passw(or)?d|passphrase|secret[_-]?key|api[_-]?key|private[_-]?key|access[_-]?key|token|credential)"
 )
 
 
-def plain(text: str) -> str:
-    """Text without control characters: a manifest must not write to the terminal."""
-    return _CONTROL.sub(lambda m: " " if m.group() in "\n\t\r" else f"\\x{ord(m.group()):02x}", text)
-
-
-_USERINFO = re.compile(r"(\w+://)[^/@\s]+@")
-_IN_QUERY = re.compile(r"(?i)([?&][\w.-]*(?:token|key|secret|passw|pwd|sig|auth|cred)[\w.-]*=)[^&\s\"]+")
+_USERINFO = re.compile(r"((?<!\w)\w+://)[^/@\s]+@")
+_IN_QUERY = re.compile(r"(?i)([?&](?=[\w.-]*(?:token|key|secret|passw|pwd|sig|auth|cred))[\w.-]+=)[^&\s\"]+")
 # JSON, or Go's own syntax where the API server is older than 1.32: core.PodTemplateSpec{...}, []string{...}, map[...].
 _REFUSED_VALUE = re.compile(
     r"Invalid value: (?:[\w.*&()\[\]]*\{.*\}|map\[.*\]|\[.*\]|\"(?:[^\"\\]|\\.){40,}\")", re.DOTALL
@@ -236,6 +252,12 @@ def show(value: Json, pointer: str = "", limit: int = 60) -> str:
         return "(masked)"
     text = plain(json.dumps(value, ensure_ascii=False, sort_keys=True))
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def sh(word: object) -> str:
+    """One word of a command to paste: whatever it holds (names of RBAC objects, URLs, paths, keys), a shell takes it for that word,
+    and it ends no line."""
+    return shlex.quote(plain(str(word)))
 
 
 def same_repository(one: str, other: str) -> bool:

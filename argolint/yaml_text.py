@@ -18,8 +18,9 @@ from typing import Any
 
 import yaml
 
+from argolint import manifests
 from argolint.model import Json
-from argolint.values import get, join_pointer, split_pointer
+from argolint.values import get, index_of, join_pointer, split_pointer
 
 Operation = Mapping[str, Json]
 
@@ -146,13 +147,9 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-_TYPED = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
-
-
-def _root(part: str) -> tuple[yaml.Node | None, _Loader]:
-    loader = _Loader(part)
+def _root(part: str) -> yaml.Node | None:
     try:
-        return loader.get_single_node(), loader
+        return _Loader(part).get_single_node()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1} of the document)" if mark else ""
@@ -162,42 +159,11 @@ def _root(part: str) -> tuple[yaml.Node | None, _Loader]:
 
 
 def _read(part: str) -> Any:
-    node, loader = _root(part)
     try:
-        return _plain(node, loader, [0]) if node is not None else None
-    except ValueError as error:
+        found = manifests.documents(part, for_editing=True)
+    except manifests.ManifestError as error:
         raise EditError(f"no valid YAML: {error}") from None
-
-
-_MAX_NODES = 500_000
-"""Aliases count each time they are used: a file that expands to more is an attack."""
-
-
-def _plain(node: yaml.Node, loader: _Loader, count: list[int]) -> Any:
-    """JSON data as Kubernetes reads it: keys are text, times and sexagesimal numbers stay text."""
-    count[0] += 1
-    if count[0] > _MAX_NODES:
-        raise EditError(f"the YAML expands to more than {_MAX_NODES:,} values")
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(child, loader, count) for child in node.value]
-    if isinstance(node, yaml.MappingNode):
-        own: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
-        for key, value in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                found = _plain(value, loader, count)
-                for one in reversed(found if isinstance(found, list) else [found]):
-                    merged.update(one if isinstance(one, Mapping) else {})
-            elif not isinstance(key, yaml.ScalarNode):
-                raise EditError("a key is no plain text")
-            elif key.value in own:
-                raise EditError(f"the key {key.value!r} stands twice")
-            else:
-                own[key.value] = _plain(value, loader, count)
-        return {**merged, **own}
-    if node.tag in _TYPED and ":" not in node.value:
-        return loader.construct_object(node)
-    return node.value
+    return found[0] if found else None
 
 
 @dataclass(frozen=True)
@@ -254,7 +220,7 @@ class _Style:
         return _dump(value, self.quote, flow=True)
 
 
-_OPENS = re.compile(r"\s*(- )*[^\s#'\"][^#]*:\s*(#.*)?")
+_OPENS = re.compile(r"\s*+(- )*+[^\s#'\"][^#]*:\s*(#.*)?")
 
 
 def _column(line: str) -> int:
@@ -270,7 +236,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-_NUMERIC = re.compile(r"[-+]?(0[xob][0-9a-fA-F_]+|(\d[\d_]*)?\.?\d*([eE][-+]?\d+)?)|[yYnN]")
+_NUMERIC = re.compile(r"[-+]?(0[xob][0-9a-fA-F_]+|(\d[\d_]*+)?+\.?\d*+([eE][-+]?\d+)?)|[yYnN]")
 """Text that Kubernetes' reader, unlike PyYAML, takes for a number or a truth value (`1e3`, `y`)."""
 
 
@@ -301,7 +267,7 @@ class _Part:
 
     def __init__(self, text: str, style: _Style) -> None:
         self.text, self.style = text, style
-        self.root = _root(text)[0]
+        self.root = _root(text)
 
     def after(self, step: Operation) -> str:
         """The text after one operation."""
@@ -324,8 +290,12 @@ class _Part:
                 in_flow = in_flow or bool(node.flow_style)
             if isinstance(node, yaml.MappingNode):
                 node = next((v for k, v in node.value if k.value == token), None)
-            elif isinstance(node, yaml.SequenceNode) and token.isdecimal() and int(token) < len(node.value):
-                node = node.value[int(token)]
+            elif (
+                isinstance(node, yaml.SequenceNode)
+                and (index := index_of(token)) is not None
+                and index < len(node.value)
+            ):
+                node = node.value[index]
             else:
                 node = None
             if node is None:
@@ -360,7 +330,8 @@ class _Part:
 
     def _in_sequence(self, node: yaml.SequenceNode, token: str, step: Operation, in_flow: bool) -> str:
         last = len(node.value)
-        index = int(token) if token.isdecimal() else last if step["op"] == "add" else last + 1
+        given = index_of(token)
+        index = given if given is not None else last if step["op"] == "add" else last + 1
         if index > last or (index == last and step["op"] != "add"):
             raise EditError(f"the list in the file has {last} items, none at {step['path']}")
         if step["op"] == "add":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -310,6 +311,64 @@ def child(name: str, **metadata: Any) -> str:
     spec = {"project": "default", "source": source, "destination": {"server": IN_CLUSTER, "namespace": "shop"}}
     whole = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "spec": spec}
     return json.dumps({**whole, "metadata": {"name": name, "namespace": "argocd", **metadata}})
+
+
+def test_a_jq_program_of_a_change_finds_no_token_and_is_told_for_what_it_is(clone: Path) -> None:
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"apps/web.yaml": child("web")})
+    gate = Gate(clone, GitServer(clone))
+    git(clone, "switch", "--create", "curious", "--quiet")
+    asking = json.loads(child("web"))
+    paths = [".spec[error(env.ARGOCD_AUTH_TOKEN)]", ".spec | error($ENV|tostring)", "repeat(.spec)", ".spec["]
+    asking["spec"]["ignoreDifferences"] = [{"group": "apps", "kind": "Deployment", "jqPathExpressions": paths}]
+    commit(clone, {"apps/web.yaml": json.dumps(asking)})
+    ran = gate("--head", "curious", "--checkout", str(clone), "--base", "main", "--fail-on", "info")
+    assert ran.code == 1
+    assert "eyJ" not in ran.out + ran.err + gate.comment + json.dumps(gate.report)
+    said = [f["message"].partition(" names nothing: ")[2] for f in gate.report["findings"]]
+    assert said == [
+        'Argo CD cannot parse it (unexpected token ")") and then compares nothing of the application.',
+        "on Deployment shop/web it was stopped after a second of computing, and Argo CD stops and skips it after a second as well.",
+    ]
+
+
+def test_a_file_that_expands_without_end_and_one_without_a_spec_end_the_gate_in_time(clone: Path) -> None:
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {"apps/web.yaml": child("web")})
+    gate = Gate(clone, GitServer(clone))
+    git(clone, "switch", "--create", "odd", "--quiet")
+    laugh = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{name}: &{name} [{','.join(['*' + before] * 9)}]\n" for before, name in itertools.pairwise("abcdefghij")
+    )
+    empty = json.loads(child("web")) | {"spec": "none"}
+    commit(
+        clone,
+        {
+            "apps/laugh.yaml": "kind: Application\n" + laugh,
+            "apps/deep.yaml": "Application: " + "[" * 50_000,
+            "apps/web.yaml": json.dumps(empty),
+        },
+    )
+    ran = gate("--head", "odd", "--checkout", str(clone), "--base", "main")
+    assert ran.code in (0, 3), ran.err
+    assert "Its manifest has no spec that an API server accepts, so it is not judged." in gate.comment
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[" * 50_000, "it is nested more than 128 levels deep (line 1)"),
+        ("kind: A\nx: .inf\n", "a number is infinite or none, which JSON cannot say (line 2)"),
+        ("kind: A\nx: !!int y\n", "what is tagged !!int is none (line 2)"),
+    ],
+)
+def test_a_render_that_cannot_be_read_is_refused_with_the_reason(
+    gate: Gate, tmp_path: Path, text: str, why: str
+) -> None:
+    (tmp_path / "web.yaml").write_text(text)
+    ran = gate("--rendered", str(tmp_path))
+    assert ran.code in (2, 3)
+    assert f"cannot read the manifests in {tmp_path / 'web.yaml'}: {why}" in " ".join(ran.err.split())
 
 
 def test_a_finding_that_grows_worse_is_new(clone: Path) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from argolint import glob
 from argolint.compare import Rules, compare
 from argolint.ignore import (
     IgnoreRule,
     application_rules,
-    glob_match,
     known_types,
     matches,
     normalize,
@@ -46,7 +46,7 @@ def web(**spec: Any) -> dict[str, Any]:
     ],
 )
 def test_group_and_kind_are_globs(pattern: str, text: str, same: bool) -> None:
-    assert glob_match(pattern, text) is same
+    assert glob.matches(pattern, text) is same
 
 
 def test_an_entry_without_a_group_speaks_of_the_core_group_only() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -12,6 +12,8 @@ import yaml
 from argolint_rules.health import _pods, pdb_blocks
 from argolint_rules.sync import _cron, _failures, _removed, comparison_error
 from argolint_rules.sync.invalid_spec import classify as classify_spec
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jsonschema import validate
 
 from argolint.app import Operation
@@ -158,11 +160,12 @@ def test_patterns_compile(name: str) -> None:
     ("schedule", "after", "wanted"),
     [
         ("0 0 * * *", "2026-01-01T12:00", "2026-01-02T00:00"),
-        ("@daily", "2026-01-01T00:00", "2026-01-02T00:00"),
         ("*/15 * * * *", "2026-01-01T11:50", "2026-01-01T12:00"),
         ("30 22 * * mon-fri", "2026-01-02T23:00", "2026-01-05T22:30"),  # a Friday night
         ("0 9 1 * 1", "2026-01-02T00:00", "2026-01-05T09:00"),  # either day field is enough
-        ("0 9 */2 * 1", "2026-01-02T00:00", "2026-01-05T09:00"),  # a star makes the other one decide
+        ("0 9 */2 * 1", "2026-01-02T00:00", "2026-01-03T09:00"),  # a star with a step is no star
+        ("0 9 */1 * 1", "2026-01-02T00:00", "2026-01-05T09:00"),  # a star makes the other one decide
+        ("0 0 1,,15 jan,JUL ?", "2026-01-02T00:00", "2026-01-15T00:00"),
         ("0 0 29 2 *", "2026-01-01T00:00", "2028-02-29T00:00"),
         ("5/20 3 * * *", "2026-01-01T03:05", "2026-01-01T03:25"),
     ],
@@ -174,6 +177,41 @@ def test_cron_finds_the_next_time(schedule: str, after: str, wanted: str) -> Non
     assert cron.after(moment, UTC) == datetime.fromisoformat(wanted).replace(tzinfo=UTC)
 
 
+_FIELDS = [
+    st.sampled_from(["*", "5", "*/20", "1-3,50", "59"]),
+    st.sampled_from(["*", "0", "*/7", "22-23"]),
+    st.sampled_from(["*", "1", "31", "*/10", "?"]),
+    st.sampled_from(["*", "2", "jan-mar", "*/5"]),
+    st.sampled_from(["*", "0", "mon-fri", "*/2"]),
+]
+
+
+@given(st.tuples(*_FIELDS).map(" ".join), st.integers(0, 4 * 365 * 24 * 60))
+@settings(max_examples=50, deadline=None)
+def test_cron_finds_what_walking_minute_by_minute_finds(schedule: str, minutes: int) -> None:
+    cron = _cron.parse(schedule)
+    assert cron is not None
+    moment = datetime(2025, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
+    walked = next(
+        (
+            at
+            for n in range(1, 3 * 24 * 60)
+            if cron.on((at := moment + timedelta(minutes=n)).date())
+            and at.hour in cron.hours
+            and at.minute in cron.minutes
+        ),
+        None,
+    )
+    found = cron.after(moment, UTC)
+    assert found == walked if walked else found is None or found - moment > timedelta(days=2)
+
+
+@given(st.text("0123456789*/,-? janMONsun\t", max_size=30))
+def test_any_text_is_a_schedule_or_none(text: str) -> None:
+    cron = _cron.parse(text)
+    assert cron is None or cron.after(datetime(2026, 1, 1, tzinfo=UTC), UTC) is None or len(text.split()) == 5
+
+
 def test_cron_counts_in_its_own_zone() -> None:
     cron = _cron.parse("0 22 * * *")
     assert cron is not None
@@ -182,7 +220,24 @@ def test_cron_counts_in_its_own_zone() -> None:
     assert found.astimezone(UTC) == datetime(2026, 7, 1, 20, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("schedule", ["", "* * * *", "61 * * * *", "a b c d e", "0 0 * * 9", "@reboot"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "",
+        "* * * *",
+        "61 * * * *",
+        "a b c d e",
+        "0 0 * * 9",
+        "@reboot",
+        "@daily",
+        "*/0 * * * *",
+        "5-2 * * * *",
+        "1_0 * * * *",
+        "-1 * * * *",
+        "* * * * * " * 100,
+        "9" * 300 + " * * * *",
+    ],
+)
 def test_cron_refuses_what_is_no_schedule(schedule: str) -> None:
     assert _cron.parse(schedule) is None
 

@@ -30,7 +30,7 @@ from argolint.narrow import label_selector
 from argolint.report import Report
 from argolint.rule import Rule
 from argolint.transport import Transport
-from argolint.values import labels_of, parse_time, same_repository
+from argolint.values import integer, labels_of, parse_time, same_repository
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -214,9 +214,10 @@ def parse_shard(text: str | None) -> tuple[int, int]:
     if text is None:
         return (1, 1)
     index, slash, count = text.partition("/")
-    if not (slash and index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+    number, of = integer(index), integer(count)
+    if not slash or number is None or of is None or not 1 <= number <= of:
         raise UsageError(f"--shard {text!r} is not I/N with 1 <= I <= N", "for example --shard 1/3")
-    return int(index), int(count)
+    return number, of
 
 
 class Clock:

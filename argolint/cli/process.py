@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 
 class Ended(KeyboardInterrupt):
@@ -46,7 +46,9 @@ def exit_code() -> int:
     """Runs the command that sys.argv names. Every foreseen error is printed in two lines: what and where, then what to do."""
     try:
         from argolint.cli.group import command_line
+        from argolint.harmless import Stream
 
+        sys.stdout, sys.stderr = cast(TextIO, Stream(sys.stdout)), cast(TextIO, Stream(sys.stderr))
         return command_line()
     except Ended as ended:
         return _ended(ended)

@@ -18,7 +18,7 @@ from argolint.gate.touched import Change, applications_in
 from argolint.model import MISSING, AppRef, Json, Object
 from argolint.operations import outlives
 from argolint.transport import Transport
-from argolint.values import dig, items
+from argolint.values import dig, items, mapping
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,14 @@ def _child(
         app, _ = engine.load(t, listed, fleet, plan, states=True)
         found = Touched("changed", app, app)
     assert found.after is not None
-    if before is None:
-        spec, metadata = after.get("spec") or {}, after.get("metadata") or {}
-    else:
-        spec = _merged(listed.spec, before.get("spec"), after.get("spec"))
-        metadata = _merged(listed.raw.get("metadata") or {}, before.get("metadata"), after.get("metadata"))
+    if not isinstance(after.get("spec"), Mapping):
+        return replace(
+            found, notes=(*found.notes, "Its manifest has no spec that an API server accepts, so it is not judged.")
+        )
+    spec, metadata = mapping(after, "spec"), mapping(after, "metadata")
+    if before is not None:
+        spec = _merged(listed.spec, mapping(before, "spec"), spec)
+        metadata = _merged(listed.raw.get("metadata") or {}, mapping(before, "metadata"), metadata)
     notes = found.notes
     if any(spec.get(name) != listed.spec.get(name) for name in ("source", "sources", "destination")):
         notes = (*notes, "Its source or destination changes: what it will render is not known before the merge.")
@@ -124,11 +127,15 @@ def _merged(live: Json, before: Json, after: Json) -> Json:
 
 def _new_child(manifest: Object, fleet: Fleet, folder: Path | None) -> Touched:
     """An Application that a parent brings. The server renders only what it has; a folder of renders may hold it."""
-    raw = {**manifest, "status": {"sync": {"status": "Synced"}, "health": {"status": "Healthy"}}}
+    raw = {
+        **manifest,
+        "spec": mapping(manifest, "spec"),
+        "status": {"sync": {"status": "Synced"}, "health": {"status": "Healthy"}},
+    }
     app = app_from_list(
         raw,
         server=fleet.server,
-        cluster=fleet.cluster_of(manifest.get("spec") or {}),
+        cluster=fleet.cluster_of(mapping(manifest, "spec")),
         control_plane=fleet.control_plane,
         observed_at=fleet.apps[0].observed_at,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from argolint.diff import differences
 from argolint.gate.manifests import Rendered
 from argolint.model import MISSING, Json, Object, ResourceKey
-from argolint.values import get, split_pointer
+from argolint.values import get, index_of, split_pointer
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,7 @@ def with_value(node: Json, tokens: Sequence[str], value: Json) -> Json:
         if not rest and value is MISSING:
             return {k: v for k, v in node.items() if k != first}
         return {**node, first: with_value(node.get(first), rest, value)}
-    if isinstance(node, list) and first.isdecimal() and int(first) <= len(node):
-        index = int(first)
+    if isinstance(node, list) and (index := index_of(first)) is not None and index <= len(node):
         if not rest and value is MISSING:
             return [*node[:index], *node[index + 1 :]]
         if index == len(node):
@@ -144,5 +143,6 @@ def with_value(node: Json, tokens: Sequence[str], value: Json) -> Json:
 def overlap(one: str, other: str) -> bool:
     """True when one pointer is the other's or lies above it; indexes of lists are not compared, since sides may be shifted."""
     return all(
-        a == b or (a.isdigit() and b.isdigit()) for a, b in zip(split_pointer(one), split_pointer(other), strict=False)
+        a == b or (index_of(a) is not None and index_of(b) is not None)
+        for a, b in zip(split_pointer(one), split_pointer(other), strict=False)
     )

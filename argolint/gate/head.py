@@ -7,7 +7,6 @@ a sync will not cure. So what merely waits for its sync is no symptom, and what 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -22,7 +21,7 @@ from argolint.gate.delta import Delta, Edited, overlap, with_value
 from argolint.gate.manifests import Rendered
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
 from argolint.rule import Want
-from argolint.values import annotations_of, items, labels_of, mapping, split_pointer
+from argolint.values import annotations_of, integer, items, labels_of, mapping, split_pointer
 
 
 def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
@@ -231,8 +230,7 @@ def _with_secrets(desired: Object, before: Object | None) -> Object:
 
 
 def _wave(desired: Object) -> int:
-    text = annotations_of(desired).get("argocd.argoproj.io/sync-wave") or "0"
-    return int(text) if re.fullmatch(r"-?\d+", text) else 0
+    return integer(annotations_of(desired).get("argocd.argoproj.io/sync-wave")) or 0
 
 
 def _cured(resource: Resource, app: App) -> bool:

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 from argolint import compare
 from argolint.app import App
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
+from argolint.manifests import ManifestError, documents, objects
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.scheme import CLUSTER_SCOPED
 from argolint.values import annotations_of, dig, mapping
@@ -157,17 +156,6 @@ def _plain_file(file: Path, root: Path) -> bool:
 
 def _documents(file: Path) -> Iterator[Object]:
     try:
-        documents = list(yaml.load_all(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        yield from objects(documents(file.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, ManifestError) as error:
         raise UsageError(f"cannot read the manifests in {file}: {error}", "render them anew") from None
-    for document in documents:
-        if isinstance(document, dict) and document.get("kind"):
-            yield from _items(document)
-
-
-def _items(document: Object) -> Iterator[Object]:
-    """A `List` is as many manifests (gitops-engine pkg/utils/kube, SplitYAML and IsListObject)."""
-    if str(document["kind"]).endswith("List") and isinstance(document.get("items"), list):
-        yield from (item for item in document["items"] if isinstance(item, dict) and item.get("kind"))
-    else:
-        yield document

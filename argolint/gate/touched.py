@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from argolint.app import App
 from argolint.fleet import Fleet
 from argolint.gate.git import Git
+from argolint.manifests import ManifestError, documents, mapping_of
 from argolint.model import Object
 from argolint.values import annotations_of, dig, items, same_repository
 
@@ -188,10 +187,9 @@ def _linked(root: str, git: Git, revision: str, seen: set[str]) -> Iterator[str]
 
 def _mapping(text: str | None) -> Mapping[str, Any]:
     try:
-        found = yaml.safe_load(text) if text else None
-    except (yaml.YAMLError, RecursionError):
+        return mapping_of(text)
+    except ManifestError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _kustomize_entries(data: Mapping[str, Any]) -> Iterator[str]:
@@ -233,10 +231,10 @@ def applications_of(text: str) -> Iterator[Object]:
     if "Application" not in text:
         return
     try:
-        documents = list(yaml.safe_load_all(text))
-    except (yaml.YAMLError, RecursionError):
+        found = documents(text)
+    except ManifestError:
         return
-    for document in documents:
+    for document in found:
         if (
             isinstance(document, dict)
             and document.get("kind") == "Application"

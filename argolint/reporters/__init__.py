@@ -7,14 +7,19 @@ import importlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
+
+import msgspec
 
 from argolint.errors import ArgolintError, UsageError
-from argolint.report import App, Finding, Report, Resource
+from argolint.harmless import harmless
+from argolint.report import App, Edit, Finding, Report, Resource
 from argolint.values import plain
+
+T = TypeVar("T")
 
 FORMATS: Mapping[str, str] = {
     "text": "for people, in a terminal",
@@ -25,6 +30,9 @@ FORMATS: Mapping[str, str] = {
     "gitlab": "GitLab code quality",
     "github": "annotations of a GitHub workflow",
 }
+
+_COMMANDS = frozenset({"github"})
+"""Formats whose lines are commands for a CI's runner."""
 
 
 @dataclass(frozen=True)
@@ -87,20 +95,22 @@ def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
     for output in sorted(outputs, key=lambda o: o.file is None):
         text = render(report, output.format, style if output.file is None else Style(verbose=True))
         try:
-            put(output.file, text)
+            put(output.file, text, commands=output.format in _COMMANDS)
         except ArgolintError as error:
             failed = failed or error
     if failed is not None:
         raise failed
 
 
-def put(file: Path | None, text: str) -> None:
-    """Text to standard output, or to a file that is replaced whole or not at all.
+def put(file: Path | None, text: str, *, commands: bool = False) -> None:
+    """Text to standard output, or to a file that is replaced whole or not at all; `commands` are meant for GitHub's runner.
 
     A device, a pipe or a link is written through: replacing one would put a plain file in the place of /dev/null.
     """
     if file is None:
-        sys.stdout.write(text.encode(sys.stdout.encoding or "utf-8", "replace").decode(sys.stdout.encoding or "utf-8"))
+        encoded = text.encode(sys.stdout.encoding or "utf-8", "replace").decode(sys.stdout.encoding or "utf-8")
+        write = getattr(sys.stdout, "write_commands", sys.stdout.write) if commands else sys.stdout.write
+        write(encoded)
         sys.stdout.flush()
         return
     part = file.with_name(file.name + ".part")
@@ -119,7 +129,30 @@ def put(file: Path | None, text: str) -> None:
 def render(report: Report, name: str, style: Style) -> str:
     """One report in one format."""
     module = importlib.import_module(f"argolint.reporters.{name.replace('-', '_')}")
-    return str(module.render(report, style))
+    given = report if name == "json" else shown(report)
+    return harmless(str(module.render(given, style)), commands=name in _COMMANDS, colors=style.color)
+
+
+def shown(node: T, clean: Callable[[str], str] = plain) -> T:
+    """A report, or a part of one, in which every text is on one line and acts on nothing; what is to be pasted keeps its lines.
+
+    Formats for people get this and need no care of their own. The JSON report keeps texts as they are: programs read it.
+    """
+    found: Any = node
+    if isinstance(node, str):
+        return cast(T, clean(node))
+    if isinstance(node, msgspec.Struct):
+        within = plain_lines if isinstance(node, Edit) else clean
+        values = {name: getattr(node, name) for name in node.__struct_fields__}
+        cleaned = {name: shown(value, within) for name, value in values.items()}
+        changed = {name: value for name, value in cleaned.items() if value is not values[name]}
+        found = msgspec.structs.replace(node, **changed) if changed else node
+    elif isinstance(node, tuple | list):
+        parts = [shown(part, clean) for part in node]
+        found = node if all(a is b for a, b in zip(parts, node, strict=True)) else type(node)(parts)
+    elif isinstance(node, dict):
+        found = {shown(key, clean): shown(value, clean) for key, value in node.items()}
+    return cast(T, found)
 
 
 def app_name(app: App) -> str:
@@ -134,8 +167,8 @@ def resource_name(resource: Resource) -> str:
 
 
 def plain_lines(text: str) -> str:
-    """Text without control characters but for its line ends."""
-    return "\n".join(plain(line) for line in text.rstrip().splitlines())
+    """Each line of a text as `plain` has it."""
+    return "\n".join(map(plain, text.rstrip().split("\n"))) if "\n" in text else plain(text)
 
 
 def place(finding: Finding) -> tuple[str, int]:
@@ -145,7 +178,7 @@ def place(finding: Finding) -> tuple[str, int]:
     """
     source = finding.source
     if source and source.file:
-        return plain(source.file), source.line or 1
+        return source.file, source.line or 1
     if source and source.path.strip("./"):
-        return plain(source.path).removeprefix("./").strip("/"), 1
+        return source.path.removeprefix("./").strip("/"), 1
     return f"applications/{app_name(finding.app)}", 1

@@ -8,7 +8,7 @@ import yaml
 
 from argolint.report import Edit
 from argolint.reporters import plain_lines
-from argolint.values import split_pointer
+from argolint.values import index_of, split_pointer
 
 _APPEND = ("-",)
 """The step of a JSON patch that appends to a list."""
@@ -31,7 +31,7 @@ def _operation(op: dict[str, Any]) -> str:
         step = tokens[position]
         if step in _APPEND:
             value = [value]
-        elif step.isdigit():
+        elif index_of(step) is not None:
             value = [value]
             places.append("/" + "/".join(tokens[: position + 1]))
         else:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from argolint.report import Finding, Report
 from argolint.reporters import Style, app_name, resource_name
-from argolint.values import plain
 
 _COMMAND = {"error": "error", "warning": "warning", "info": "notice"}
 SHOWN = 10
@@ -63,8 +62,7 @@ def _command(name: str, message: str, title: str, file: str = "", line: int | No
 
 def _data(text: str) -> str:
     """No line of the text can start a command of its own."""
-    cleaned = "\n".join(plain(line) for line in text.splitlines())
-    return cleaned.replace("%", "%25").replace("\n", "%0A")
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

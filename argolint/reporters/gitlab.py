@@ -9,7 +9,6 @@ import json
 
 from argolint.report import Finding, Report
 from argolint.reporters import Style, app_name, place, resource_name
-from argolint.values import plain
 
 _SEVERITY = {"error": "critical", "warning": "major", "info": "info"}
 
@@ -26,7 +25,7 @@ def _issue(finding: Finding) -> dict[str, object]:
     )
     file, line = place(finding)
     return {
-        "description": plain(f"{subject}: {finding.message}"),
+        "description": f"{subject}: {finding.message}",
         "check_name": finding.rule,
         "fingerprint": finding.fingerprint,
         "severity": _SEVERITY[finding.severity],

@@ -10,7 +10,7 @@ from itertools import groupby
 from xml.etree import ElementTree as ET
 
 from argolint.report import Failure, Finding, Report
-from argolint.reporters import Style, app_name, plain_lines, resource_name
+from argolint.reporters import Style, app_name, resource_name
 from argolint.reporters.edits import as_text
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -73,10 +73,8 @@ def _details(finding: Finding) -> str:
 def _error(suite: ET.Element, failure: Failure) -> None:
     name = f"{app_name(failure.app)} {failure.stage}" if failure.app else failure.stage
     case = ET.SubElement(suite, "testcase", classname="argolint", name=_text(name))
-    ET.SubElement(case, "error", type="incomplete", message=_text(failure.error)).text = _text(
-        plain_lines(failure.hint)
-    )
+    ET.SubElement(case, "error", type="incomplete", message=_text(failure.error)).text = _text(failure.hint)
 
 
 def _text(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", plain_lines(text))
+    return _NOT_XML.sub("\ufffd", text)

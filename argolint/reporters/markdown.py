@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from argolint.report import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report
 from argolint.reporters import Style, app_name, resource_name
 from argolint.reporters.edits import as_text
-from argolint.values import plain
 
 MARKER = "<!-- argolint -->"
 """First line of the comment, by which the next run finds it."""
@@ -140,7 +139,7 @@ def _subject(app: App, finding: Finding) -> str:
 
 def _finding(finding: Finding) -> str:
     opened = " open" if finding.severity == "error" else ""
-    cause = f" ({html.escape(plain(finding.cause))})" if finding.cause else ""
+    cause = f" ({html.escape(finding.cause)})" if finding.cause else ""
     lines = [
         f"<details{opened}><summary>{_MARK[finding.severity]} <b>{html.escape(finding.rule)}</b>{cause} · "
         f"{_subject(finding.app, finding)}</summary>",
@@ -227,15 +226,17 @@ def _diff(changes: Sequence[GateChange]) -> Iterable[str]:
 
 
 def _field(field: GateField) -> Iterable[str]:
-    yield f"  {plain(field.pointer)}"
+    yield f"  {field.pointer}"
     for sign, value in (("-", field.base), ("+", field.head)):
         if value is not None:
-            yield _cut(f"{sign} {plain(value)}", _VALUE)
+            yield _cut(f"{sign} {value}", _VALUE)
 
 
 def _foot(report: Report) -> str:
     suppressed = f" · {report.summary.suppressed} suppressed" if report.summary.suppressed else ""
-    servers = ", ".join(f"{code(server.url)} ({text(server.version)})" for server in report.servers)
+    servers = ", ".join(
+        f"{code(_cut(server.url, _VALUE))} ({text(_cut(server.version, _VALUE))})" for server in report.servers
+    )
     return f"<sub>argolint {text(report.tool.version)} · {servers}{suppressed}</sub>\n"
 
 
@@ -246,14 +247,14 @@ _LIVE = re.compile(r"@|#(?=\d)|:/(?=/)|(?<=www)\.|(?<=GH)-", re.IGNORECASE)
 
 def text(untrusted: str) -> str:
     """Text in a line of Markdown: no markup, no HTML, no mention of a user, no link."""
-    marked = _MARKUP.sub(lambda m: f"\\{m.group()}", plain(untrusted).strip())
+    marked = _MARKUP.sub(lambda m: f"\\{m.group()}", untrusted.strip())
     escaped = html.escape(marked, quote=False).replace("$", "<span>$</span>")
     return _LIVE.sub(lambda m: f"{m.group()}<!-- -->", escaped)
 
 
 def code(untrusted: str) -> str:
     """Text as inline code, with a fence longer than any run of backticks in it."""
-    inner = plain(untrusted) or " "
+    inner = untrusted or " "
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", inner)), default=0))
     pad = " " if inner[0] in "` " or inner[-1] in "` " else ""
     return f"{fence}{pad}{inner}{pad}{fence}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint.report import Finding
-from argolint.reporters import Style, app_name, resource_name
+from argolint.reporters import Style, app_name, resource_name, shown
 from argolint.reporters.text import fix_lines, paint, wrapped
-from argolint.values import plain
 from argolint.why import FieldState, Link, Origin, Why, Wrote
 
 _WIDTH = 10  # of the words in front: `desired`, `because`, `involved`
@@ -15,6 +14,7 @@ _WIDTH = 10  # of the words in front: `desired`, `because`, `involved`
 
 def render(why: Why, style: Style) -> str:
     """The narrative; with -v every fix and all evidence."""
+    why = shown(why)
     lines = [
         f"{paint(app_name(why.app), style, bold=True)}  {why.sync or 'no sync status'}, {why.health or 'no health'}  {paint(f'({why.automation})', style, dim=True)}",
         *(line for origin in why.desired_from for line in _origin(origin, style)),
@@ -33,7 +33,7 @@ def render(why: Why, style: Style) -> str:
 
 def _said(word: str, text: str, style: Style) -> Iterator[str]:
     label = f"  {word:{_WIDTH}}"
-    yield from wrapped(f"{label}{plain(text)}", style, hang=" " * len(label))
+    yield from wrapped(f"{label}{text}", style, hang=" " * len(label))
 
 
 def _origin(origin: Origin, style: Style) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _by_reason(chain: tuple[Link, ...]) -> list[list[Link]]:
 def _links(links: list[Link], number: int, style: Style) -> Iterator[str]:
     for index, link in enumerate(links):
         lead = "   " if index else f"{number}. "
-        yield from wrapped(f"{lead}{paint(plain(link.fact), style, bold=True)}", style, hang="   ")
+        yield from wrapped(f"{lead}{paint(link.fact, style, bold=True)}", style, hang="   ")
         for field in link.fields:
             yield from _field(field, style)
     first = links[0]

@@ -18,7 +18,6 @@ from argolint.report import DOCS, App, Failure, Finding, Report, Resource
 from argolint.reporters import Style, app_name, place, resource_name
 from argolint.reporters.edits import as_text
 from argolint.rule import Rule
-from argolint.values import plain
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVEL: Mapping[str, str] = {"error": "error", "warning": "warning", "info": "note"}
@@ -86,7 +85,7 @@ def _result(finding: Finding, index: int, *, in_gate: bool) -> Sarif:
         "properties": {
             "confidence": finding.confidence,
             "cause": finding.cause,
-            "evidence": [plain(line) for line in finding.evidence],
+            "evidence": list(finding.evidence),
         },
     }
     if finding.related:
@@ -101,7 +100,7 @@ def _result(finding: Finding, index: int, *, in_gate: bool) -> Sarif:
         ]
     if finding.suppressed is not None:
         reason = finding.suppressed.get("reason") or "suppressed"
-        result["suppressions"] = [{"kind": "external", "justification": plain(reason)}]
+        result["suppressions"] = [{"kind": "external", "justification": reason}]
     if in_gate:
         result["baselineState"] = "new"
     return result
@@ -109,9 +108,9 @@ def _result(finding: Finding, index: int, *, in_gate: bool) -> Sarif:
 
 def _message(finding: Finding) -> str:
     """Message, then the fixes: SARIF's own `fixes` need byte offsets of a file, which a live object has not."""
-    lines = [plain(finding.message)]
+    lines = [finding.message]
     for fix in finding.fixes:
-        lines += [f"Fix: {plain(fix.title)} ({plain(fix.where)})", as_text(fix.edit)]
+        lines += [f"Fix: {fix.title} ({fix.where})", as_text(fix.edit)]
     return "\n".join(lines).replace("](", "] (")  # "[text](target)" would be a link, section 3.11.6
 
 
@@ -135,14 +134,14 @@ def _logical(app: App, resource: Resource | None, pointer: str) -> list[Sarif]:
 def _names(app: App, resource: Resource | None, pointer: str) -> list[tuple[str, str, str]]:
     """(kind, fully qualified name, name) from the application inwards."""
     own = app_name(app)
-    found = [("namespace", own, plain(app.name))]
+    found = [("namespace", own, app.name)]
     if resource is not None:
-        full = f"{own}/{plain(resource.group or 'core')}/{resource_name(resource).replace(' ', '/')}"
+        full = f"{own}/{resource.group or 'core'}/{resource_name(resource).replace(' ', '/')}"
         found.append(("object", full, resource_name(resource)))
         if pointer:
-            found.append(("member", f"{full}#{plain(pointer)}", plain(pointer)))
+            found.append(("member", f"{full}#{pointer}", pointer))
     elif pointer:
-        found.append(("member", f"{own}#{plain(pointer)}", plain(pointer)))
+        found.append(("member", f"{own}#{pointer}", pointer))
     return found
 
 
@@ -150,5 +149,5 @@ def _notification(failure: Failure) -> Sarif:
     about = f"{app_name(failure.app)}: " if failure.app else ""
     return {
         "level": "error",
-        "message": {"text": plain(f"{about}{failure.stage}: {failure.error}")},
+        "message": {"text": f"{about}{failure.stage}: {failure.error}"},
     }

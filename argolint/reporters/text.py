@@ -11,7 +11,6 @@ import click
 from argolint.report import Counts, Failure, Finding, Fix, Gate, Report
 from argolint.reporters import Style, app_name, resource_name
 from argolint.reporters.edits import as_text
-from argolint.values import plain
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 _COLOR = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -33,7 +32,7 @@ def render(report: Report, style: Style) -> str:
     if report.failures:
         lines.append("")
     for remark in report.remarks:
-        lines += wrapped(plain(remark), style)
+        lines += wrapped(remark, style)
     if report.gate:
         lines += _gate(report.gate, style)
     lines.append(_summary(report, style))
@@ -66,23 +65,23 @@ def _finding(f: Finding, style: Style) -> Iterator[str]:
     rule = f.rule + (f"/{f.cause}" if f.cause else "")
     subject = " ".join(filter(None, (resource_name(f.resource) if f.resource else "", f.pointer)))
     yield from wrapped(
-        f"{paint(f'{f.severity:7}', style, fg=_COLOR[f.severity])}  {paint(rule, style, bold=True)}  {plain(subject)}".rstrip(),
+        f"{paint(f'{f.severity:7}', style, fg=_COLOR[f.severity])}  {paint(rule, style, bold=True)}  {subject}".rstrip(),
         style,
         indent="  ",
         hang="             ",
         extra=invisible(style),
     )
     unsure = "" if f.confidence == "proven" else f" ({f.confidence})"
-    yield from wrapped(plain(f.message) + unsure, style, indent="           ")
+    yield from wrapped(f.message + unsure, style, indent="           ")
     if style.verbose:
         for line in f.evidence:
-            yield from wrapped(plain(line), style, indent="           · ", hang="             ")
+            yield from wrapped(line, style, indent="           · ", hang="             ")
         for related in f.related:
             where = " ".join(
                 filter(None, (resource_name(related.resource) if related.resource else "", related.pointer))
             )
             yield from wrapped(
-                f"{related.role}: {app_name(related.app)} {plain(where)}".rstrip(),
+                f"{related.role}: {app_name(related.app)} {where}".rstrip(),
                 style,
                 indent="           · ",
                 hang="             ",
@@ -94,9 +93,9 @@ def _finding(f: Finding, style: Style) -> Iterator[str]:
 def fix_lines(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
     which = f"fix {number}: " if style.verbose and of > 1 else "fix: "
     checked = paint(" ✓ verified", style, fg="green") if fix.verified else ""
-    where = f" [{plain(fix.where)}]" if fix.where else ""
+    where = f" [{fix.where}]" if fix.where else ""
     yield from wrapped(
-        paint(which, style, fg="green") + plain(fix.title) + where + checked,
+        paint(which, style, fg="green") + fix.title + where + checked,
         style,
         indent="           ",
         hang="             ",
@@ -108,11 +107,9 @@ def fix_lines(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
     if len(paste) > limit:
         yield paint(f"               … {len(paste) - limit} more lines with -v or -o json", style, dim=True)
     if fix.caveat and style.verbose:
-        yield from wrapped("caveat: " + plain(fix.caveat), style, indent="             ", hang="               ")
+        yield from wrapped("caveat: " + fix.caveat, style, indent="             ", hang="               ")
     if fix.unverified and style.verbose and fix.verified is None:
-        yield from wrapped(
-            "not verified: " + plain(fix.unverified), style, indent="             ", hang="               "
-        )
+        yield from wrapped("not verified: " + fix.unverified, style, indent="             ", hang="               ")
 
 
 def _pasted(line: str, kind: str, style: Style) -> list[str]:
@@ -127,13 +124,13 @@ def _failure(alike: Sequence[Failure], style: Style) -> Iterator[str]:
     who = f"{app_name(first.app)}: " if first.app else ""
     more = f" (and in {_number(len(alike) - 1, 'more application')})" if len(alike) > 1 else ""
     yield from wrapped(
-        f"{paint('not looked at', style, fg='magenta')}  {who}{first.stage}: {plain(first.error)}{more}",
+        f"{paint('not looked at', style, fg='magenta')}  {who}{first.stage}: {first.error}{more}",
         style,
         hang="  ",
         extra=invisible(style),
     )
     if first.hint:
-        yield from wrapped(f"→ {plain(first.hint)}", style, indent="  ", hang="    ")
+        yield from wrapped(f"→ {first.hint}", style, indent="  ", hang="    ")
 
 
 def _gate(gate: Gate, style: Style) -> Iterator[str]:
@@ -143,12 +140,12 @@ def _gate(gate: Gate, style: Style) -> Iterator[str]:
             subject = " ".join(
                 filter(None, (app_name(gone.app), resource_name(gone.resource) if gone.resource else ""))
             )
-            yield f"{paint('fixed', style, fg='green')}  {paint(gone.rule, style, bold=True)}  {plain(subject)}"
+            yield f"{paint('fixed', style, fg='green')}  {paint(gone.rule, style, bold=True)}  {subject}"
         if style.verbose:
             for line in gate.unlisted:
-                yield from wrapped(f"left out  {plain(line)}", style, hang="          ")
+                yield from wrapped(f"left out  {line}", style, hang="          ")
     yield (
-        f"{plain(gate.base)} → {plain(gate.head)} touches {_number(len(gate.apps), 'application')}: "
+        f"{gate.base} → {gate.head} touches {_number(len(gate.apps), 'application')}: "
         f"{gate.new} new, {gate.fixed} fixed, {gate.unchanged} unchanged"
     )
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from argolint import MISSING, App, AppRef, Change, Fleet, Json, Object, Resource, ResourceId, Want
 from argolint.knowledge import load
-from argolint.values import dig, items, mapping, split_pointer
+from argolint.values import dig, index_of, items, mapping, split_pointer
 
 _CRD_GROUP, _CRD = "apiextensions.k8s.io", "CustomResourceDefinition"
 
@@ -129,7 +129,9 @@ def from_schema(schema: Object, change: Change) -> bool:
 def _child(schema: Json, token: str) -> Object | None:
     if not isinstance(schema, Mapping):
         return None
-    found = dig(schema, "items") if token.isdigit() and "items" in schema else dig(schema, "properties", token)
+    found = (
+        dig(schema, "items") if index_of(token) is not None and "items" in schema else dig(schema, "properties", token)
+    )
     found = dig(schema, "additionalProperties") if found is None else found
     return found if isinstance(found, Mapping) else None
 

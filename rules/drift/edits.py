@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
-from argolint.values import annotations_of, get, join_pointer, show, split_pointer
+from argolint.values import annotations_of, get, index_of, join_pointer, show, split_pointer
 
 NAMING_KEYS = ("name", "key", "mountPath", "containerPort", "port", "ip", "type", "secretKey")
 """The keys by which argolint pairs the items of two lists of unequal length."""
@@ -37,14 +37,14 @@ def in_manifest(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...]
             if token not in want:
                 return tuple(found), tokens[position:]
             step: str | int = token
-        elif isinstance(want, list) and isinstance(live, list) and token.isdigit():
-            index = _partner(live, want, int(token))
+        elif isinstance(want, list) and isinstance(live, list) and (at := index_of(token)) is not None:
+            index = _partner(live, want, at)
             if index is None:
-                added = position == len(tokens) - 1 and int(token) >= len(want)
+                added = position == len(tokens) - 1 and at >= len(want)
                 return (tuple(found), ("-",)) if added else None
             step = index
-        elif isinstance(want, list) and token.isdigit() and int(token) < len(want):
-            step = int(token)
+        elif isinstance(want, list) and (at := index_of(token)) is not None and at < len(want):
+            step = at
         else:
             return None
         found.append(step)
@@ -129,7 +129,7 @@ def drop(app: App, resource: Resource, changes: Sequence[Change], title: str, ca
 
 def remove(app: App, pointers: Sequence[str], title: str, caveat: str = "") -> Fix:
     """The manifest edit that removes these pointers of the desired object, the last of a list first."""
-    ordered = sorted(pointers, key=lambda p: [(t.isdigit(), int(t) if t.isdigit() else 0, t) for t in split_pointer(p)])
+    ordered = sorted(pointers, key=lambda p: [(index_of(t) is not None, index_of(t) or 0, t) for t in split_pointer(p)])
     content = [{"op": "remove", "path": pointer} for pointer in reversed(ordered)]
     return Fix(title, "manifest", place(app), Edit("json-patch", content), caveat)
 

@@ -9,7 +9,9 @@ from decimal import Decimal
 from argolint import MISSING, Json
 from argolint.values import parse_duration
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,2})|(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei))?")
+_QUANTITY = re.compile(
+    r"([+-]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100}))(?:([eE][+-]?[0-9]{1,2})|(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei))?"
+)
 _FACTOR = {
     "n": Decimal("1e-9"),
     "u": Decimal("1e-6"),

@@ -20,10 +20,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
-from argolint.ignore import IgnoreRule, jq_failure, matches, server_rules
+from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule, jq
+from argolint.ignore import IgnoreRule, matches, server_rules
 from argolint.managed_fields import managers
-from argolint.values import get, items, join_pointer, owner_references, split_pointer
+from argolint.values import get, index_of, items, join_pointer, owner_references, split_pointer
 
 from .ignored import entries, has_entries, paths, selected, taken_out
 
@@ -151,7 +151,7 @@ def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Res
     for path, alone in paths(entry):
         places = {r.id: taken_out(alone, r) for r in known}
         if not any(places.values()):
-            yield _names_nothing(app, entry, path, known[0], _path_fault(path, known, jq=bool(alone.jq_paths)))
+            yield _names_nothing(app, entry, path, known[0], _path_fault(path, known, in_jq=bool(alone.jq_paths)))
         elif _repeated(fleet, known, places):
             fault = Fault("repeated", "the server's own settings ignore it for every application", sure=False)
             yield _names_nothing(app, entry, path, known[0], fault)
@@ -209,21 +209,10 @@ def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault) -> tuple[F
     return (Fix("Repair the pointer", "application", f"Application {app.ref}", Edit("json-patch", [operation])),)
 
 
-def _always(path: str, objects: Sequence[Resource]) -> bool:
-    return all(jq_failure(path, resource.any) for resource in objects)
-
-
-def _path_fault(path: str, objects: Sequence[Resource], *, jq: bool) -> Fault:
+def _path_fault(path: str, objects: Sequence[Resource], *, in_jq: bool) -> Fault:
     """Why the path names nothing, by the object in which it gets furthest; unsure when it may name something one day."""
-    if jq:
-        failure = jq_failure(path, objects[0].any)
-        if failure:
-            words = "" if objects[0].kind == "Secret" else f" with {failure!r}"
-            return Fault("jq", f"it fails on {objects[0].id}{words}, and Argo CD skips it", sure=_always(path, objects))
-        steps = _jq_steps(path)
-        return (
-            _walk(objects[0].any, steps, "jq") if steps else Fault("jq", "nothing fits the expression now", sure=False)
-        )
+    if in_jq:
+        return _jq_fault(path, objects)
     if not path:
         return Fault("pointer", "it is empty")
     if not path.startswith("/"):
@@ -231,6 +220,19 @@ def _path_fault(path: str, objects: Sequence[Resource], *, jq: bool) -> Fault:
     if "*" in path.split("/"):
         return Fault("pointer", "a JSON pointer knows no wildcard; jqPathExpressions do")
     return _walk(objects[0].any, split_pointer(path), "pointer")
+
+
+def _jq_fault(path: str, objects: Sequence[Resource]) -> Fault:
+    """Why the jq path names nothing. What a program says when it fails is not asked: it may say any value of the object."""
+    if refusal := jq.refusal(path):
+        return Fault("jq", f"Argo CD cannot parse it ({refusal}) and then compares nothing of the application")
+    steps = _jq_steps(path)
+    walked = _walk(objects[0].any, steps, "jq") if steps else Fault("jq", "nothing fits the expression now", sure=False)
+    if skipped := jq.skipped(objects[0].any, path):
+        where = f" ({walked.why})" if walked.sure else ""
+        always = all(jq.skipped(resource.any, path) for resource in objects)
+        return Fault("jq", f"on {objects[0].id} {skipped}{where}", sure=always)
+    return walked
 
 
 _JQ_STEP = re.compile(r'\.([A-Za-z_]\w*)|\.?\["([^"]+)"\]|\."([^"]+)"|\[(\d*)\]')
@@ -255,10 +257,10 @@ def _walk(obj: Object, tokens: Sequence[str], cause: Cause) -> Fault:
                 node = node[token]
                 continue
             return _absent_key(node, tokens, position, cause)
-        if isinstance(node, list) and token.isdigit():
-            if int(token) >= len(node):
+        if isinstance(node, list) and (index := index_of(token)) is not None:
+            if index >= len(node):
                 return Fault("index", f"the list at {here} has {len(node)} items", sure=bool(node))
-            node = node[int(token)]
+            node = node[index]
             continue
         return Fault(
             cause, f"{here} is no map" if not isinstance(node, list) else f"{here} is a list, whose items have indexes"

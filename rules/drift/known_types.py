@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from argolint import Edit, Fix, Resource
-from argolint.values import split_pointer
+from argolint.values import index_of, split_pointer
 
 
 def known_type_fields(resource: Resource, places: Iterable[str], kind: str) -> Fix:
@@ -23,4 +23,4 @@ def known_type_fields(resource: Resource, places: Iterable[str], kind: str) -> F
 
 def dotted(pointer: str) -> str:
     """A pointer as knownTypeFields writes it: dots between keys, list indexes left out."""
-    return ".".join(token for token in split_pointer(pointer) if not token.isdigit())
+    return ".".join(token for token in split_pointer(pointer) if index_of(token) is None)

@@ -19,6 +19,7 @@ from dataclasses import replace
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
 from argolint.applied import adopts, confirmed, not_stored
 from argolint.managed_fields import managers
+from argolint.values import sh
 
 from .edits import write_live
 from .fields import finding, value
@@ -64,7 +65,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
 
 def _sync(app: App, resource: Resource) -> str:
     namespaced = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
-    return f"argocd app sync {app.ref} --resource '{resource.group}:{resource.kind}:{namespaced}'"
+    return f"argocd app sync {sh(app.ref)} --resource {sh(f'{resource.group}:{resource.kind}:{namespaced}')}"
 
 
 def _edit(resource: Resource, change: Change) -> Change | None:

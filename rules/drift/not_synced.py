@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
 from argolint.applied import not_yet_applied, settled
+from argolint.values import sh
 
 from .fields import told
 
@@ -59,7 +60,7 @@ def _finding(app: App, waits: Sequence[Wait], fact: str) -> Iterator[Finding]:
                 "Sync the application",
                 "live",
                 f"Application {app.ref}",
-                Edit("command", f"argocd app sync {app.ref}{prune}"),
+                Edit("command", f"argocd app sync {sh(app.ref)}{prune}"),
                 "applies everything that Git holds",
             ),
         ),

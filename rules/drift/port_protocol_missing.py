@@ -20,7 +20,10 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 from .edits import place
 from .refused import refusals
 
-_MESSAGE = re.compile(r"(?P<path>\.[\w.\[\]=\"/:,-]*?)?:? ?element \d+: .*omits key field \"(?P<key>\w+)\"", re.DOTALL)
+_MESSAGE = re.compile(
+    r"(?:(?<![\w.\[\]=\"/:,-])(?P<path>\.[\w.\[\]=\"/:,-]*?))?:? ?element \d+: .{0,300}omits key field \"(?P<key>\w+)\"",
+    re.DOTALL,
+)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -13,12 +13,13 @@ Example: `stringData: {old-token: ...}` removed by a commit.
 Sources: argoproj/argo-cd#29109; https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.applied import by_argocd, last_applied
 from argolint.managed_fields import writers
-from argolint.values import dig, join_pointer
+from argolint.values import dig, join_pointer, sh
 
 
 def reads(app: App, fleet: Fleet) -> bool:
@@ -45,8 +46,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                         str(resource.id),
                         Edit(
                             "command",
-                            f"kubectl -n {resource.namespace} patch secret {resource.name} --type=json"
-                            f""" -p '[{{"op":"remove","path":"{pointer}"}}]'""",
+                            f"kubectl -n {sh(resource.namespace)} patch secret {sh(resource.name)} --type=json"
+                            f" -p {sh(json.dumps([{'op': 'remove', 'path': pointer}], separators=(',', ':')))}",
                         ),
                         "make sure that nothing reads the key any more",
                     ),

@@ -12,12 +12,12 @@ from functools import cache
 
 from argolint import App, Edit, Event, Fix, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import dump, load
-from argolint.values import containers, dig, excerpt, get, items, mapping, maps
+from argolint.values import containers, dig, excerpt, get, items, mapping, maps, sh
 
 from ..drift.grammar import quantity  # noqa: TID252 - the package is installed under another name than its folder
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
-_TAINT = re.compile(r"taint\(?s?\)? \{([^:}]+): ?([^}]*)\}")
+_TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
 _KARPENTER_TAINT = re.compile(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
 _NODE_STATE = re.compile(
     r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$"
@@ -192,7 +192,7 @@ def _workload(app: App, node: Node) -> Object | None:
 
 
 _BARE = re.compile(r"^\w+: Error: \w+$")
-_BACK_OFF = re.compile(r"^(\w+: )?back-off (pulling image \"[^\"]*\"|.*restarting failed container.*)$", re.IGNORECASE)
+_BACK_OFF = re.compile(r"^(\w+: )?back-off (pulling image \"[^\"]*\"$|.*restarting failed container)", re.IGNORECASE)
 
 
 def _sharpest(told: Sequence[str], cause: str) -> str:
@@ -214,8 +214,8 @@ def _known(text: str) -> tuple[str, str] | None:
     return next(((cause, verb) for cause, verb, match in _patterns("reasons") if match.search(text)), None)
 
 
-_ITEM = re.compile(r"^(\d+)\s+(.*)$", re.DOTALL)
-_PREEMPTION = re.compile(r"\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
+_ITEM = re.compile(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
+_PREEMPTION = re.compile(r"(?<!\s)\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
 
 
 def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
@@ -322,7 +322,7 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> It
             f'Create the {kind} "{name}" in namespace {namespace}, or name one that is there',
             "manifest",
             where,
-            Edit("command", f"kubectl -n {namespace} get {kind}"),
+            Edit("command", f"kubectl -n {sh(namespace)} get {sh(kind)}"),
             resource=id_,
         )
         return
@@ -338,7 +338,7 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> It
             )
             selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
             if isinstance(selector, dict):
-                labels = " ".join(f"{k}={v}" for k, v in sorted(selector.items()))
+                labels = " ".join(sh(f"{k}={v}") for k, v in sorted(selector.items()))
                 yield Fix(
                     "Or label a node", "live", app.cluster, Edit("command", f"kubectl label node <node> {labels}")
                 )
@@ -400,14 +400,14 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> It
                 "Raise the quota, or lower replicas or requests until they fit",
                 "manifest",
                 f"the ResourceQuota of namespace {namespace}, or {where}",
-                Edit("command", f"kubectl -n {namespace} describe resourcequota,limitrange"),
+                Edit("command", f"kubectl -n {sh(namespace)} describe resourcequota,limitrange"),
             )
         case "image":
             yield Fix(
                 "Correct the image's name or tag, or give the pods credentials (imagePullSecrets)",
                 "manifest",
                 where,
-                Edit("command", f"kubectl -n {namespace} describe pod {trouble.node.id.name} | tail -20"),
+                Edit("command", f"kubectl -n {sh(namespace)} describe pod {sh(trouble.node.id.name)} | tail -20"),
                 resource=id_,
             )
         case "volume":
@@ -417,7 +417,7 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> It
                 where,
                 Edit(
                     "command",
-                    f"kubectl -n {namespace} get pvc,secret,configmap; kubectl -n {namespace} describe {trouble.node.id.kind.lower()} {trouble.node.id.name} | tail -20",
+                    f"kubectl -n {sh(namespace)} get pvc,secret,configmap; kubectl -n {sh(namespace)} describe {sh(trouble.node.id.kind.lower())} {sh(trouble.node.id.name)} | tail -20",
                 ),
                 resource=id_,
             )
@@ -428,6 +428,6 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> It
                 where,
                 Edit(
                     "command",
-                    f"kubectl -n {namespace} describe {trouble.node.id.kind.lower()} {trouble.node.id.name} | tail -20",
+                    f"kubectl -n {sh(namespace)} describe {sh(trouble.node.id.kind.lower())} {sh(trouble.node.id.name)} | tail -20",
                 ),
             )

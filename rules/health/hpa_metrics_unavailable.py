@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
-from argolint.values import annotations_of, excerpt, json_in, mapping, maps, parse_time
+from argolint.values import annotations_of, excerpt, json_in, mapping, maps, parse_time, sh
 
 from ._age import Patience, overdue
 
@@ -127,7 +127,7 @@ def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
             "Look why the metric is not there",
             "live",
             str(hpa.id),
-            Edit("command", f"kubectl -n {hpa.namespace} describe hpa {hpa.name}"),
+            Edit("command", f"kubectl -n {sh(hpa.namespace)} describe hpa {sh(hpa.name)}"),
         )
 
 

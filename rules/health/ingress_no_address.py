@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, Want
-from argolint.values import annotations_of, dig, items
+from argolint.values import annotations_of, dig, items, sh
 
 from ._age import Patience
 from ._waiting import age, late, told, wanted, warning
@@ -72,7 +72,7 @@ def _as_told(ingress: Resource) -> Fix:
         "Repair what the controller's Event names",
         "live",
         str(ingress.id),
-        Edit("command", f"kubectl -n {ingress.namespace} describe ingress {ingress.name}"),
+        Edit("command", f"kubectl -n {sh(ingress.namespace)} describe ingress {sh(ingress.name)}"),
     )
 
 

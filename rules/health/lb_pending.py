@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, Want
-from argolint.values import dig, get, items
+from argolint.values import dig, get, items, sh
 
 from ._age import Patience
 from ._waiting import age, late, told, wanted, warning
@@ -58,7 +58,7 @@ def _fixes(app: App, service: Resource) -> Iterator[Fix]:
         "Install or repair what gives load balancers their address, or raise its quota",
         "operator",
         app.cluster,
-        Edit("command", f"kubectl -n {service.namespace} describe service {service.name}"),
+        Edit("command", f"kubectl -n {sh(service.namespace)} describe service {sh(service.name)}"),
     )
     if get(service.desired, "/spec/type", None) == "LoadBalancer":
         yield Fix(

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
-from argolint.values import dig, mapping, number_at
+from argolint.values import dig, mapping, number_at, sh
 
 _KINDS = ("StatefulSet", "DaemonSet")
 
@@ -51,7 +51,7 @@ def _old(resource: Resource) -> tuple[int, int]:
 
 def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
     in_git = dig(resource.desired, "spec", "updateStrategy", "type") == "OnDelete"
-    namespace = f"-n {resource.namespace} " if resource.namespace else ""
+    namespace = f"-n {sh(resource.namespace)} " if resource.namespace else ""
     labels = mapping(resource.live, "spec", "selector", "matchLabels")
     selector = ",".join(f"{k}={v}" for k, v in sorted(labels.items()))
     patch = [{"op": "replace", "path": "/spec/updateStrategy", "value": {"type": "RollingUpdate"}}]
@@ -77,7 +77,7 @@ def _finding(app: App, resource: Resource, old: int, total: int) -> Finding:
                 "Or delete the old pods when it suits",
                 "live",
                 str(resource.id),
-                Edit("command", f"kubectl {namespace}delete pod -l {selector}"),
+                Edit("command", f"kubectl {namespace}delete pod -l {sh(selector)}"),
                 caveat="all of them go at once",
             ),
         ),

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
-from argolint.values import dig, mapping, number_at
+from argolint.values import dig, integer, mapping, number_at
 
 
 def reads(app: App, fleet: Fleet) -> bool:
@@ -85,10 +85,10 @@ def _enough(demanded: Json, expected: int) -> int:
     """
     if isinstance(demanded, int):
         return max(demanded, expected) + 1
-    share = str(demanded or "").removesuffix("%")
-    if not share.isdigit() or int(share) >= 100:
+    share = integer(str(demanded or "").removesuffix("%"))
+    if share is None or not 0 <= share < 100:
         return 0
-    return next(n for n in range(expected + 1, expected + 102) if ceil(int(share) * n / 100) < n)
+    return next(n for n in range(expected + 1, expected + 102) if ceil(share * n / 100) < n)
 
 
 RULE = Rule(id="pdb-blocks", family="health", severity="warning", doc=__doc__, check=check, reads=reads, rank=10)

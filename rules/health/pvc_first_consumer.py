@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Related, Resource, Rule, Symptom, Want
-from argolint.values import annotations_of, dig, get, items
+from argolint.values import annotations_of, dig, get, integer, items, sh
 
 from ._age import Patience
 from ._waiting import age, late, told, wanted
@@ -53,8 +53,7 @@ def _pending(app: App, options: Patience) -> Iterator[Resource]:
 
 def wave(resource: Resource) -> int:
     """The sync wave that the manifest asks for; 0 without one."""
-    text = annotations_of(resource.desired).get(_WAVE, str(resource.sync_wave))
-    return int(text) if text.removeprefix("-").isdigit() else 0
+    return integer(annotations_of(resource.desired).get(_WAVE, str(resource.sync_wave))) or 0
 
 
 def _first_consumer(app: App, claim: Resource) -> bool | None:
@@ -103,7 +102,7 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
                 "Then terminate the operation and sync again",
                 "live",
                 f"Application {app.ref}",
-                Edit("command", f"argocd app terminate-op {app.ref} && argocd app sync {app.ref}"),
+                Edit("command", f"argocd app terminate-op {sh(app.ref)} && argocd app sync {sh(app.ref)}"),
             ),
         ),
         explains=(Symptom.health(claim.id),),

@@ -19,7 +19,7 @@ from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
 from argolint.knowledge import load
-from argolint.values import dig, excerpt, get, maps, number_at, split_pointer
+from argolint.values import dig, excerpt, get, maps, number_at, sh, split_pointer
 
 
 def reads(app: App, fleet: Fleet) -> bool:
@@ -104,7 +104,8 @@ def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Itera
             "live",
             str(resource.id),
             Edit(
-                "command", f"argocd app actions list {app.ref} --kind {resource.kind} --resource-name {resource.name}"
+                "command",
+                f"argocd app actions list {sh(app.ref)} --kind {sh(resource.kind)} --resource-name {sh(resource.name)}",
             ),
         )
 

@@ -35,7 +35,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.values import age_text, dig, excerpt, items, parse_time
+from argolint.values import age_text, dig, excerpt, items, parse_time, sh
 
 from ._age import Patience, allowed, judged, overdue, waited, waiting_since
 from ._pods import Trouble, below, crashes, troubles, wanted_events
@@ -151,8 +151,8 @@ def _shown(status: str) -> str:
 
 def _describe(resource: Resource) -> str:
     kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
-    where = f"-n {resource.namespace} " if resource.namespace else ""
-    return f"kubectl {where}describe {kind} {resource.name}"
+    where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
+    return f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"
 
 
 def _reason(app: App, resource: Resource, told_of_pods: tuple[Trouble, ...]) -> tuple[str, tuple[str, ...]]:
@@ -215,7 +215,7 @@ def _whole(app: App) -> Finding:
                 "Refresh the application, so that its health is taken anew",
                 "live",
                 f"Application {app.ref}",
-                Edit("command", f"argocd app get {app.ref} --refresh"),
+                Edit("command", f"argocd app get {sh(app.ref)} --refresh"),
             ),
         ),
         explains=(Symptom.health(),),

@@ -176,7 +176,7 @@ def measured(root: str, name: str, version: str) -> bool:
 
 def parse_version(text: str | None) -> Version | None:
     """The leading dotted number of a version; None for a date (`2024-04-29`), a branch or nothing."""
-    match = re.match(r"v?(\d+(?:\.\d+)+)", str(text or ""))
+    match = re.match(r"v?(\d{1,9}(?:\.\d{1,9})+)", str(text or ""))
     return tuple(int(part) for part in match[1].split(".")) if match else None
 
 

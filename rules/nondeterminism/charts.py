@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from argolint import App, Object, Resource
+from argolint.manifests import ManifestError, mapping_of
 from argolint.values import containers, dig, items, labels_of, leaves, mapping, maps, split_pointer, text_at, texts
 
 from .catalogue import (
@@ -203,7 +204,7 @@ def chart_label(obj: Object) -> tuple[str, str] | None:
 
 def split_chart(text: str) -> tuple[str, str]:
     """`cert-manager-v1.2.3` as (`cert-manager`, `v1.2.3`); Helm writes `_` for `+` in labels."""
-    match = re.fullmatch(r"(.+?)-(v?\d+\.\d+.*)", text)
+    match = re.fullmatch(r"(.+?)-(v?\d+\.\d+.*)", text, re.DOTALL)
     return (match[1], match[2].replace("_", "+")) if match else (text, "")
 
 
@@ -313,8 +314,8 @@ def _inline(helm: Mapping[str, Any]) -> dict[str, Any]:
     values = helm.get("valuesObject")
     if not values and isinstance(helm.get("values"), str):
         try:
-            values = yaml.safe_load(helm["values"])
-        except yaml.YAMLError:
+            values = mapping_of(helm["values"])
+        except ManifestError:
             values = None
     merged: dict[str, Any] = dict(values) if isinstance(values, dict) else {}
     for parameter in maps(helm, "parameters"):

@@ -27,7 +27,7 @@ from argolint.values import owner_references
 _CHART_RANGE = re.compile(r"[\^~<>=*|,]|(?:^|\.)[xX](?:\.|$)|\s-\s")
 _TAG_RANGE = re.compile(r"^v?[\d.\sxX-]*[\^~<>=*][\^~<>=*|,\d.\sxXv-]*$")
 _COMMIT = re.compile(r"^(?:[0-9a-f]{7,40}|sha(?:256|512):[0-9a-f]+)$")
-_TAG = re.compile(r"^(?:refs/tags/.+|v?\d+(?:\.\d+)+.*)$")
+_TAG = re.compile(r"refs/tags/.|v?\d+\.\d")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

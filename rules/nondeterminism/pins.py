@@ -6,12 +6,14 @@ deletes it under the pods that read it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from argolint import App, Edit, Fix
+from argolint.values import sh
 
 from . import catalogue, charts
 from .charts import Item, Pin, Release
@@ -164,20 +166,18 @@ def _namespace(release: Release, own: Sequence[Sign]) -> str:
 
 def _commands(namespace: str, new: NewSecret) -> Iterator[str]:
     """Comment lines: keep the value in use, or make a strong one."""
-    where = f"-n {namespace}"
-    picked = ", ".join(f'"{key}"' for key in new.keys)
+    where = f"-n {sh(namespace)}"
+    picked = ", ".join(map(json.dumps, new.keys))
+    copied = f"{{apiVersion, kind, type, metadata: {{name: {json.dumps(new.name)}}}, data: (.data | with_entries(select(.key | IN({picked}))))}}"
     yield f"# First make Secret {new.name}; a copy keeps what the pods use now:"
-    yield (
-        f'#   kubectl {where} get secret {new.instead_of} -o json | jq \'{{apiVersion, kind, type, metadata: {{name: "{new.name}"}}, '
-        f"data: (.data | with_entries(select(.key | IN({picked}))))}}' | kubectl {where} apply -f -"
-    )
+    yield f"#   kubectl {where} get secret {sh(new.instead_of)} -o json | jq {sh(copied)} | kubectl {where} apply -f -"
     special = [key for key, command in new.keys.items() if command is None]
     if special:
         yield f"# ({', '.join(special)}: a certificate, a key pair or a text that must fit its service, so no random value)"
     else:
-        literals = " ".join(f'--from-literal={key}="$({command})"' for key, command in new.keys.items())
+        literals = " ".join(f'--from-literal={sh(key)}="$({command})"' for key, command in new.keys.items())
         yield "# A new value instead (not for a database that holds data: it keeps its old password):"
-        yield f"#   kubectl {where} create secret generic {new.name} {literals}"
+        yield f"#   kubectl {where} create secret generic {sh(new.name)} {literals}"
 
 
 def strong(item: Item) -> str | None:
@@ -189,7 +189,7 @@ def strong(item: Item) -> str | None:
         return 'htpasswd -nbB USER "$(openssl rand -hex 16)"'
     if found := re.search(r"base64 of (\d+)", hints):
         return f"openssl rand -base64 {found[1]}" + (" | tr '+/' '-_'" if "url-safe" in hints else "")
-    if found := re.search(r"(\d+)\+? (?:hex|(?:alphanumeric )?characters)", hints):
+    if found := re.search(r"(?<!\d)(\d+)\+? (?:hex|(?:alphanumeric )?characters)", hints):
         return f"openssl rand -hex {int(found[1]) // 2}"
     return "openssl rand -hex 32"
 
@@ -223,8 +223,8 @@ def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
             for secret in item.secrets:
                 name = _rendered(app, release, secret.name, own)
                 for key in secret.keys:
-                    path = key.replace(".", "\\.")
-                    yield f"# In use: kubectl -n {_namespace(release, own)} get secret {name} -o jsonpath='{{.data.{path}}}' | base64 -d"
+                    path = sh("{.data." + key.replace(".", "\\.") + "}")
+                    yield f"# In use: kubectl -n {sh(_namespace(release, own))} get secret {sh(name)} -o jsonpath={path} | base64 -d"
             yield f"# New ({item.what}): {command}"
 
 

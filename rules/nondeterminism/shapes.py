@@ -7,14 +7,14 @@ import re
 from typing import Literal
 
 from argolint import Json, ResourceId
-from argolint.values import split_pointer
+from argolint.values import index_of, split_pointer
 
 Kind = Literal["secret", "checksum", "stamp", "ca-bundle", "config", "name", "value"]
 
 # Tested on 232 rendered pod-annotation keys of 641 charts: all 184 checksum keys match, no other key does.
 _CHECKSUM_KEY = re.compile(
     r"(?i)(?:^|[./_-])check-?sums?(?:[./_-]|$)|config-?check-?sum$|(?:^|[./_-])(?:sha(?:1|256|512)?(?:sum)?|md5(?:sum)?)$"
-    r"|(?:^|[./_-])(?:[a-z]+-)*hash$|[a-z](?:Checksum|Hash|Sha256)$"
+    r"|(?:^|[./_-])hash$|[a-z](?:Checksum|Hash|Sha256)$"
 )
 
 _NOT_CHECKSUM = re.compile(r"^(?:pod-template-hash|controller-revision-hash)$")
@@ -81,7 +81,9 @@ def classify(id_: ResourceId, pointer: str, desired: Json, live: Json) -> Kind |
         return "stamp" if _STAMP_KEY.match(key) else None
     if _CA_BUNDLE.search(pointer):
         return None if desired in _PLACEHOLDER_CA or live in _PLACEHOLDER_CA else "ca-bundle"
-    if (parent.isdigit() and key == "value" and "env" in tokens) or (kind == "CronJob" and key == "schedule"):
+    if (index_of(parent) is not None and key == "value" and "env" in tokens) or (
+        kind == "CronJob" and key == "schedule"
+    ):
         return "value" if alike(desired, live) or key == "schedule" else None
     return None
 
@@ -110,7 +112,9 @@ _TIME = re.compile(
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-_PEM = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----|\bLS0tLS1CRUdJTi[A-Za-z0-9+/]+=*", re.DOTALL)
+_PEM = re.compile(
+    r"-----BEGIN ([A-Z0-9 ]+)-----(?:(?!-----BEGIN).)+?-----END \1-----|\bLS0tLS1CRUdJTi[A-Za-z0-9+/]+=*", re.DOTALL
+)
 """Certificates and keys, as they are and in base64."""
 
 _SALTED_HASH = re.compile(r"\$(?:2[abxy]|apr1|5|6)\$")

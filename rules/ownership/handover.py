@@ -7,12 +7,12 @@ annotation `sync-options` holds `Prune=false` (gitops-engine/pkg/sync/sync_conte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from shlex import quote
 from typing import Literal
 
 from argolint import App, AppRef, Fleet, Resource, ResourceId
 from argolint.compare import SYNC_OPTIONS, TRACKING_ID
 from argolint.operations import prune_option
+from argolint.values import sh
 
 _SHOWN = 8
 """How many Applications a script spells out."""
@@ -24,7 +24,7 @@ def kubectl_name(resource: ResourceId) -> str:
     Names of roles may hold any character but `/` and `%`, so a name is quoted for the shell.
     """
     kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
-    return f"{kind} {quote(resource.name)}" + (f" -n {resource.namespace}" if resource.namespace else "")
+    return f"{sh(kind)} {sh(resource.name)}" + (f" -n {sh(resource.namespace)}" if resource.namespace else "")
 
 
 def guard(resource: ResourceId) -> str:
@@ -38,12 +38,12 @@ def unguard(resource: ResourceId) -> str:
 
 def sync(app: AppRef) -> str:
     """A full sync: one of chosen resources may leave stray tracking data where the contents are equal."""
-    return f"argocd app sync {app.namespace}/{app.name}"
+    return f"argocd app sync {sh(app.namespace)}/{sh(app.name)}"
 
 
 def untrack(resource: ResourceId, key: str) -> str:
     """Takes tracking data, an annotation or a label, off the live object: nobody owns it then, and nobody is warned."""
-    return f"kubectl {'annotate' if key == TRACKING_ID else 'label'} {kubectl_name(resource)} {key}-"
+    return f"kubectl {'annotate' if key == TRACKING_ID else 'label'} {kubectl_name(resource)} {sh(key)}-"
 
 
 def _freed(resource: ResourceId, tracked_by: str) -> Sequence[str]:

@@ -22,7 +22,7 @@ import yaml
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Related, Rule
 
-_COUNT = re.compile(r"Application has (\d+) orphaned resources?")
+_COUNT = re.compile(r"Application has (\d{1,9}) orphaned resources?")
 _NAMED = 3
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.compare import SYNC_OPTIONS
 from argolint.operations import prune_option
-from argolint.values import annotations_of
+from argolint.values import annotations_of, sh
 
 from .handover import kubectl_name
 from .references import users
@@ -98,13 +98,13 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
     if needed:
         caveat = f"not yet: {' and '.join(needed[:3])} is still named by other manifests, which would break"
     free = [f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=true" for id_ in forbidden]
-    confirm = [f"argocd app confirm-deletion {app.ref}"] if _UNCONFIRMED in reasons else []
+    confirm = [f"argocd app confirm-deletion {sh(app.ref)}"] if _UNCONFIRMED in reasons else []
     yield Fix(
         ("Take Prune=false off and sync" if free else "Sync")
         + f" once with prune{', and confirm it' if confirm else ''}",
         "live",
         f"Application {app.ref}",
-        Edit("command", "\n".join((*free, f"argocd app sync {app.ref} --prune", *confirm)) + "\n"),
+        Edit("command", "\n".join((*free, f"argocd app sync {sh(app.ref)} --prune", *confirm)) + "\n"),
         caveat=caveat,
     )
     if forbidden:

@@ -11,7 +11,7 @@ from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceI
 from argolint.compare import LAST_APPLIED, TRACKING_ID
 from argolint.diff import differences
 from argolint.operations import consequences
-from argolint.values import annotations_of, dig, get, items, mapping
+from argolint.values import annotations_of, dig, get, integer, items, mapping
 
 from ..nondeterminism.charts import Release  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .switches import switches
@@ -299,8 +299,7 @@ def _applied(app: App, resource: Resource, owner: App | None) -> bool:
 
 
 def _wave(app: App) -> int:
-    text = annotations_of(app.raw).get("argocd.argoproj.io/sync-wave") or ""
-    return int(text) if text.lstrip("-").isdigit() else 0
+    return integer(annotations_of(app.raw).get("argocd.argoproj.io/sync-wave")) or 0
 
 
 def _source(app: App) -> tuple[int, Object]:

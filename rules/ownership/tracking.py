@@ -91,7 +91,9 @@ class SharedWarning:
     owner: str
 
 
-_SHARED = re.compile(r"(?P<kind>[^/\s]+)/(?P<name>.+) is part of applications (?P<this>\S+) and (?P<owner>.+)")
+_SHARED = re.compile(
+    r"(?<![^/\s])(?P<kind>[^/\s]+)/(?P<name>.{1,300}?) is part of applications (?P<this>\S+) and (?P<owner>.+)"
+)
 
 
 def shared_warnings(app: App) -> Iterator[SharedWarning]:

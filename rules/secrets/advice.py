@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from string import Template
 
 from argolint import Edit, Fix
 from argolint.knowledge import load
+from argolint.values import sh
 
+_COMMANDS = frozenset({"sync", "in_ns"})
+"""Values that are parts of commands themselves."""
 PLURAL = {"SecretStore": "secretstores", "ClusterSecretStore": "clustersecretstores"}
 
 
 def advice(cause: str, values: Mapping[str, str]) -> tuple[Fix, ...]:
     """The fixes for a cause, root cause first; none when the file knows no general one."""
 
-    def fill(text: str) -> str:
-        return Template(text.replace("\\n", "\n")).safe_substitute(values)
+    def fill(text: str, words: Mapping[str, str] = values) -> str:
+        return Template(text.replace("\\n", "\n")).safe_substitute(words)
+
+    typed = {name: word if name in _COMMANDS else sh(word) for name, word in values.items()}
+    typed["name_in_log"] = sh(json.dumps(values.get("name", "")))
 
     return tuple(
         Fix(
             fill(entry["title"]),
             entry["target"],
             fill(entry["where"]),
-            Edit(entry["kind"], fill(entry["content"])),
+            Edit(entry["kind"], fill(entry["content"], typed if entry["kind"] == "command" else values)),
             fill(entry.get("caveat", "")),
         )
         for entry in load(__package__, "advice.yaml").get(cause, ())

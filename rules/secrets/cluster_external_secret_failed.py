@@ -20,7 +20,7 @@ resource_customizations/external-secrets.io/ClusterExternalSecret/health.lua.
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule
-from argolint.values import dig, items
+from argolint.values import dig, items, sh
 
 from . import external_secret as es
 from .sync_error import clean
@@ -77,10 +77,10 @@ def _message(resource: Resource) -> str:
 
 
 def _fixes(resource: Resource, name: str, failed: list[Json]) -> Iterator[Fix]:
-    retry = f'kubectl annotate clusterexternalsecrets.external-secrets.io {resource.name} external-secrets.io/force-sync="$(date +%s)" --overwrite'
+    retry = f'kubectl annotate clusterexternalsecrets.external-secrets.io {sh(resource.name)} external-secrets.io/force-sync="$(date +%s)" --overwrite'
     taken = [str(f.get("namespace")) for f in failed if TAKEN in str(f.get("reason"))]
     if taken:
-        lines = [f"kubectl -n {ns} delete {es.FULL_NAME} {name}   # or rename it in Git" for ns in taken]
+        lines = [f"kubectl -n {sh(ns)} delete {es.FULL_NAME} {sh(name)}   # or rename it in Git" for ns in taken]
         yield Fix(
             f'Rename or delete the ExternalSecret "{name}" that is in the way',
             "live",
@@ -101,7 +101,9 @@ def _fixes(resource: Resource, name: str, failed: list[Json]) -> Iterator[Fix]:
             "Remove the cause that status.failedNamespaces names, then retry",
             "live",
             str(resource.id),
-            Edit("command", f"kubectl describe clusterexternalsecrets.external-secrets.io {resource.name}\n{retry}"),
+            Edit(
+                "command", f"kubectl describe clusterexternalsecrets.external-secrets.io {sh(resource.name)}\n{retry}"
+            ),
         )
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
 from argolint.applied import git_moved
 from argolint.knowledge import load
-from argolint.values import annotations_of, items, join_pointer, split_pointer
+from argolint.values import annotations_of, index_of, items, join_pointer, split_pointer
 
 from . import external_secret as es
 from .operator_version import parse, version_of
@@ -47,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _default(change: Change) -> Object | None:
     if change.desired is not MISSING:
         return None
-    tokens = [t for t in split_pointer(change.pointer) if not t.isdigit()]
+    tokens = [t for t in split_pointer(change.pointer) if index_of(t) is None]
     if len(tokens) < 2:
         return None
     for entry in load(__package__, "api_defaults.yaml"):
@@ -152,7 +152,7 @@ def _ignored(app: App, resource: Resource, changes: Sequence[Change]) -> Fix:
 def _jq(pointer: str) -> list[str]:
     parts: list[str] = []
     for token in split_pointer(pointer):
-        if token.isdigit() and parts:
+        if index_of(token) is not None and parts:
             parts[-1] += "[]?"
         else:
             parts.append(token)

@@ -29,8 +29,8 @@ from . import stores
 from .operator_version import OperatorVersion, version_of
 from .sync_error import clean, warnings
 
-VAULTS = re.compile(r"key not found in 1Password Vaults: .+? in: map\[(?P<vaults>.+?)\]")
-VAULT = re.compile(r"(\S.*?):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]
+VAULTS = re.compile(r"key not found in 1Password Vaults: .{1,300}? in: map\[(?P<vaults>[^\[\]]+)\]")
+VAULT = re.compile(r"(?<!\S)(\S[^:]{0,200}):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]
 WEBHOOK = re.compile(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-secrets\.io)"(?P<why>[^;]*)')
 
 

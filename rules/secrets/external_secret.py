@@ -17,11 +17,13 @@ from argolint.values import (
     containers,
     dig,
     get,
+    integer,
     items,
     join_pointer,
     mapping,
     parse_duration,
     parse_time,
+    sh,
     split_pointer,
 )
 
@@ -284,15 +286,13 @@ def users_of(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
 
 def wave(resource: Resource) -> int:
     """The sync wave: from the list where the server tells it, else from the manifest."""
-    text = str(annotations_of(resource.desired).get("argocd.argoproj.io/sync-wave") or "")
-    own = int(text) if text.lstrip("+-").isdigit() else 0
-    return resource.sync_wave or own
+    return resource.sync_wave or integer(annotations_of(resource.desired).get("argocd.argoproj.io/sync-wave")) or 0
 
 
 def force_sync(kind: str, namespace: str, name: str) -> str:
     """The documented way to make the operator reconcile now; `kind` is the full plural name."""
-    where = f"-n {namespace} " if namespace else ""
-    return f'kubectl {where}annotate {kind} {name} force-sync="$(date +%s)" --overwrite'
+    where = f"-n {sh(namespace)} " if namespace else ""
+    return f'kubectl {where}annotate {sh(kind)} {sh(name)} force-sync="$(date +%s)" --overwrite'
 
 
 def force_sync_works(obj: Object | None) -> bool:

@@ -19,12 +19,13 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 deploy/charts/external-secrets/values.yaml; Argo CD resource_customizations/external-secrets.io (no Ready condition: Progressing).
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
-from argolint.values import age_text, items
+from argolint.values import age_text, items, sh
 
 from . import external_secret as es
 from . import stores
@@ -112,7 +113,7 @@ def _fixes(resource: Resource, answered: bool, foreign: str) -> tuple[Fix, ...]:
         "Deployment of External Secrets",
         Edit(
             "command",
-            f"kubectl -n <namespace of the operator> logs deployment/external-secrets | grep '\"{resource.name}\"'",
+            f"kubectl -n <namespace of the operator> logs deployment/external-secrets | grep {sh(json.dumps(resource.name))}",
         ),
     )
     serve = Fix(

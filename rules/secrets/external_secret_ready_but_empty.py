@@ -24,11 +24,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
-from argolint.values import dig, items, mapping, parse_time
+from argolint.values import dig, items, mapping, parse_time, sh
 
 from . import external_secret as es
 
-LOST = re.compile(r"secret does not exist at provider using .*?key=(?P<key>[^)]+)\)?$")
+LOST = re.compile(r"secret does not exist at provider using .{0,300}?key=(?P<key>[^)]+)\)?$")
 SETTLED = timedelta(minutes=2)
 """The resource tree may lag behind a sync this long."""
 
@@ -183,7 +183,7 @@ def _lost(app: App, resource: Resource) -> Finding:
             f"Secret {resource.namespace}/{secret}",
             Edit(
                 "command",
-                f"kubectl -n {resource.namespace} get secret {secret} -o yaml | grep -A6 ownerReferences\n"
+                f"kubectl -n {sh(resource.namespace)} get secret {sh(secret)} -o yaml | grep -A6 ownerReferences\n"
                 + es.force_sync(es.FULL_NAME, resource.namespace, resource.name),
             ),
             "v0.9.3 and v0.9.4 report success without a Secret: upgrade to v0.9.5 or later",

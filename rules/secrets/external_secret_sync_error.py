@@ -40,7 +40,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
-from argolint.values import dig, get, items, mapping, parse_time
+from argolint.values import dig, get, items, mapping, parse_time, sh
 
 from . import external_secret as es
 from . import stores
@@ -156,7 +156,7 @@ def _fixes(
         c.desired is not MISSING and f"{c.pointer}/".startswith(f"{pointer}/") for c in resource.changes
     )
     if changed:
-        edit = Edit("command", f"argocd app sync {app.ref}")
+        edit = Edit("command", f"argocd app sync {sh(app.ref)}")
         yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
     for fix in (*_edits(app, fleet, resource, found, version), *_failing_generator(app, resource, found)):
         if not changed or fix.edit.kind != "json-patch":
@@ -389,7 +389,7 @@ def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis,
     kind, name = found.detail["kind"], found.detail["store"]
     if owner := found.detail.get("rendered"):
         sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
-        edit = Edit("command", f"argocd app sync {owner}\n{sync}")
+        edit = Edit("command", f"argocd app sync {sh(owner)}\n{sync}")
         yield Fix(f'Sync application {owner}, which holds {kind} "{name}" in Git', "live", owner, edit)
     elif twin := found.detail.get("twin"):
         yield _patch(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
@@ -407,10 +407,10 @@ def _failing_generator(app: App, resource: Resource, found: Diagnosis) -> Iterat
         own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
         if own is not None and own.missing:
             sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
-            edit = Edit("command", f"argocd app sync {app.ref}\n{sync}")
+            edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
             yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
     if found.text and not _NO_GENERATOR.search(found.text):
-        edit = Edit("command", f"kubectl -n {resource.namespace} describe {es.FULL_NAME} {resource.name}")
+        edit = Edit("command", f"kubectl -n {sh(resource.namespace)} describe {es.FULL_NAME} {sh(resource.name)}")
         title = "Let the generator's own identity do what the error names, or correct the generator's settings"
         yield Fix(title, "manifest", "the generator", edit)
 
@@ -449,7 +449,7 @@ def _take_over(resource: Resource, secret: str) -> Fix:
         "# 1. pause auto-sync of the application that deploys Kubernetes External Secrets, then stop it: it would take the Secret back",
         "kubectl -n <namespace of kubernetes-external-secrets> scale deployment kubernetes-external-secrets --replicas=0",
         "# 2. free the Secret; nothing is deleted",
-        f"""kubectl -n {ns} patch secret {secret} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
+        f"""kubectl -n {sh(ns)} patch secret {sh(secret)} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
         "# 3. let External Secrets adopt it",
         es.force_sync(es.FULL_NAME, ns, resource.name),
         "# 4. only when it is Ready: remove the old object from Git",
@@ -505,7 +505,7 @@ def _advice(resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
             "store": store,
             "kind": kind,
             "plural": PLURAL.get(kind, "secretstores"),
-            "in_ns": "" if kind == "ClusterSecretStore" else f"-n {resource.namespace}",
+            "in_ns": "" if kind == "ClusterSecretStore" else f"-n {sh(resource.namespace)}",
             "key": _key(resource, found) or "its keys",
             "controller": found.detail.get("controller", "<class>"),
             "sync": sync

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.knowledge import dump
-from argolint.values import age_text, containers, dig, items, mapping, parse_time
+from argolint.values import age_text, containers, dig, items, mapping, parse_time, sh
 
 from . import external_secret as es
 from .kes import convert
@@ -130,10 +130,10 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
     commands = (
         "# pause auto-sync of the applications concerned: self-heal starts the old controller again",
         "kubectl -n <namespace of kubernetes-external-secrets> scale deployment kubernetes-external-secrets --replicas=0",
-        f"""kubectl -n {ns} patch secret {name} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
+        f"""kubectl -n {sh(ns)} patch secret {sh(name)} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
         "# sync the new ExternalSecret with target.name " + name,
         es.force_sync(es.FULL_NAME, ns, name),
-        f"# when it is Ready: kubectl -n {ns} delete {CRD} {name}, and remove it from Git",
+        f"# when it is Ready: kubectl -n {sh(ns)} delete {CRD} {sh(name)}, and remove it from Git",
     )
     same_name = Fix(
         f'Keep the Secret\'s name "{name}": stop the old controller and let External Secrets adopt the Secret',

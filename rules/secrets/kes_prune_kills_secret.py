@@ -20,6 +20,7 @@ Sources: kubernetes-external-secrets lib/poller.js (ownerReferences); Kubernetes
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, Rule, Symptom
+from argolint.values import sh
 
 from ..ownership.handover import prunes  # noqa: TID252 - the package is installed under another name than its folder
 from . import external_secret as es
@@ -45,7 +46,7 @@ def _finding(app: App, resource: Resource, secret: Node) -> Finding:
     commands = (
         "# stop the old controller first: it would take the Secret back",
         "kubectl -n <namespace of kubernetes-external-secrets> scale deployment kubernetes-external-secrets --replicas=0",
-        f"""kubectl -n {ns} patch secret {name} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
+        f"""kubectl -n {sh(ns)} patch secret {sh(name)} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
     )
     return Finding(
         message=f'{resource.id} ({es.KES_GROUP}) is {"being deleted" if es.deleting(resource) else "to be removed"}, and it owns the Secret "{name}"{need}: '

@@ -19,10 +19,10 @@ from argolint.values import dig, items, labels_of
 Version = tuple[int, int, int]
 
 _IMAGE = re.compile(
-    r"(?:^|/)(?:external-secrets|bitnami(?:legacy|secure)?)/external-secrets:v?(\d+\.\d+\.\d+)(?:-|@|$)"
+    r"(?:^|/)(?:external-secrets|bitnami(?:legacy|secure)?)/external-secrets:v?(\d{1,9}\.\d{1,9}\.\d{1,9})(?:-|@|$)"
 )
 _CRD = "externalsecrets.external-secrets.io"
-_EXACT = re.compile(r"^v?(\d+)\.(\d+)\.(\d+)$")
+_EXACT = re.compile(r"^v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})$")
 
 
 @dataclass(frozen=True)

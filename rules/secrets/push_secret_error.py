@@ -15,12 +15,13 @@ Example:
 Sources: external-secrets pkg/controllers/pushsecret/pushsecret_controller.go, docs/api/pushsecret.md.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
-from argolint.values import dig, items
+from argolint.values import dig, items, sh
 
 from . import external_secret as es
 from . import stores
@@ -33,8 +34,8 @@ SHOWN = 240
 PATIENCE = timedelta(minutes=5)
 _STORE = re.compile(r"(?:to target secretstore|secrets client for store) (?:\w+/)?([^\s:/]+):")
 _FOREIGN = re.compile(r"not managed by external[- ]secrets", re.IGNORECASE)
-_READ_ONLY = re.compile(r"could not write remote ref .*(?:not implemented|not supported|read-only)")
-_CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .*not implemented")
+_READ_ONLY = re.compile(r"could not write remote ref .{0,300}(?:not implemented|not supported|read-only)")
+_CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .{0,300}not implemented")
 _NO_KEY = re.compile(r"secret key (\S+) does not exist")
 
 
@@ -175,12 +176,12 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
         "kind": kind,
         "store": store,
         "plural": PLURAL.get(kind, ""),
-        "in_ns": "" if kind == "ClusterSecretStore" else f"-n {ns}",
+        "in_ns": "" if kind == "ClusterSecretStore" else f"-n {sh(ns)}",
     }
     if store and found.cause == "store-not-found":
         edit = Edit(
             "text",
-            f"kubectl get secretstores.external-secrets.io -n {ns}; kubectl get clustersecretstores.external-secrets.io\n{retry}   # afterwards",
+            f"kubectl get secretstores.external-secrets.io -n {sh(ns)}; kubectl get clustersecretstores.external-secrets.io\n{retry}   # afterwards",
         )
         return (
             Fix(
@@ -193,13 +194,14 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
     if _no_source(resource, text):
         kind, name, _ = _origin(resource)
         if kind != "Secret":
-            read = f"kubectl -n <namespace of the operator> logs deployment/external-secrets --since=1h | grep '\"{resource.name}\"'\n{retry}   # afterwards"
+            read = f"kubectl -n <namespace of the operator> logs deployment/external-secrets --since=1h | grep {sh(json.dumps(resource.name))}\n{retry}   # afterwards"
             return (Fix(f"Let its {kind} {name} give a value", "live", str(resource.id), Edit("command", read)),)
-        edit = Edit("command", f"kubectl -n {ns} get secret {name}\n{retry}   # once it is there")
+        edit = Edit("command", f"kubectl -n {sh(ns)} get secret {sh(name)}\n{retry}   # once it is there")
         return (Fix(f'Create the source Secret "{name}" in namespace {ns}', "live", f"Secret {ns}/{name}", edit),)
     if missing := _NO_KEY.search(text):
         edit = Edit(
-            "command", f"kubectl -n {ns} describe secret {_source(resource)}   # its keys\n{retry}   # afterwards"
+            "command",
+            f"kubectl -n {sh(ns)} describe secret {sh(_source(resource))}   # its keys\n{retry}   # afterwards",
         )
         title = f'Name a key that Secret "{_source(resource)}" holds in place of "{missing.group(1)}"'
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)

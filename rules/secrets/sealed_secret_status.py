@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, Rule
-from argolint.values import age_text, annotations_of, condition, dig
+from argolint.values import age_text, annotations_of, condition, dig, sh
 
 from . import external_secret as es
 from .sync_error import clean
@@ -123,8 +123,8 @@ def _one_writer(resource: Resource, maker: str) -> tuple[Fix, ...]:
 
 def _taken_over(resource: Resource, name: str) -> tuple[Fix, ...]:
     where = f"Secret {resource.namespace}/{name}"
-    adopt = f"kubectl -n {resource.namespace} annotate secret {name} sealedsecrets.bitnami.com/managed=true"
-    delete = f"kubectl -n {resource.namespace} delete secret {name}"
+    adopt = f"kubectl -n {sh(resource.namespace)} annotate secret {sh(name)} sealedsecrets.bitnami.com/managed=true"
+    delete = f"kubectl -n {sh(resource.namespace)} delete secret {sh(name)}"
     again = f"\n{RESTART}   # it has given up, and only a change of the sealed data wakes it else"
     return (
         Fix(
@@ -151,9 +151,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
         False: f'there is no Secret "{name}"',
         None: f'the Secret "{name}" stays as it was',
     }[there]
-    seal = (
-        f"kubectl -n {resource.namespace} create secret generic {name} --dry-run=client -o yaml ... | kubeseal -o yaml"
-    )
+    seal = f"kubectl -n {sh(resource.namespace)} create secret generic {sh(name)} --dry-run=client -o yaml ... | kubeseal -o yaml"
     return Finding(
         message=f"{resource.id} cannot be unsealed ({message}): {loss}.",
         at=Location(app.ref, resource.id, "/spec/encryptedData"),

@@ -45,7 +45,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.values import mapping
+from argolint.values import mapping, sh
 
 from . import external_secret as es
 from . import stores
@@ -176,7 +176,7 @@ def _not_ready(app: App, resource: Resource, message: str) -> Finding:
         "store": resource.name,
         "key": "its keys",
     }
-    names |= {"plural": PLURAL[resource.kind], "in_ns": f"-n {resource.namespace}" if resource.namespace else ""}
+    names |= {"plural": PLURAL[resource.kind], "in_ns": f"-n {sh(resource.namespace)}" if resource.namespace else ""}
     names["sync"] = "# then force a sync of its ExternalSecrets: they do not watch the store"
     come = cause == "credential" and _has_come(app, resource, text)
     again = ", it is there by now, and the operator will try again by itself" if come else ""

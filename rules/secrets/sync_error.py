@@ -24,10 +24,10 @@ _UUID = re.compile(
     r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
 )
 _COMBINED = re.compile(r"^\(combined from similar events\): ")  # the API client joins Events whose texts alone differ
-_INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d+)\]")
+_INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d{1,9})\]")
 _FOREIGN_OWNER = "could not set controller reference on secret"  # v0.11: it met its own kind under another text before
 _FORMER = timedelta(minutes=1)
-_MISSING = re.compile(r'([A-Za-z]+)(?:\.[\w.-]+)? "([^"]+)" not found')
+_MISSING = re.compile(r'(?<![\w.-])([A-Za-z]+)(?:\.[\w.-]+)? "([^"]+)" not found')
 _OPERATOR = ("external-secrets", "externalsecrets")
 _PATIENCE = timedelta(minutes=5)
 _LAG = timedelta(seconds=10)

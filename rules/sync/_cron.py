@@ -1,15 +1,23 @@
-"""When a sync window opens: cron schedules as robfig/cron's standard parser reads them, which Argo CD uses."""
+"""When a sync window opens: cron schedules of five fields as robfig/cron reads them for Argo CD.
+
+Argo CD's parser takes no descriptors such as `@daily` (pkg/apis/application/v1alpha1/types.go, SyncWindow.Validate). Source of the
+grammar: robfig/cron v3 parser.go (getField, getRange) and spec.go (SpecSchedule.Next).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
+from functools import lru_cache
 
-_MONTHS = {
-    name: n
-    for n, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1)
-}
-_DAYS = {name: n for n, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])}
+from argolint.values import integer
+
+MAX_LENGTH = 400
+"""Characters of a schedule: every minute, hour, day, month and weekday by itself has 340."""
+_MONTHS = dict(
+    zip(("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), range(1, 13), strict=True)
+)
+_DAYS = dict(zip(("sun", "mon", "tue", "wed", "thu", "fri", "sat"), range(7), strict=True))
 _FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (0, 59, {}),
     (0, 23, {}),
@@ -17,16 +25,7 @@ _FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (1, 12, _MONTHS),
     (0, 6, _DAYS),
 )
-_NAMED = {
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-    "@monthly": "0 0 1 * *",
-    "@weekly": "0 0 * * 0",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@hourly": "0 * * * *",
-}
-_HORIZON_DAYS = 366 * 5  # the 29th of February comes within
+_YEARS = 5  # robfig/cron looks no further; the 29th of February comes within
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Cron:
     weekdays: frozenset[int]
     any_day: bool
 
-    def on(self, day: datetime) -> bool:
+    def on(self, day: date) -> bool:
         """True when it fires on this date. With both day fields given, either is enough, as in crontab(5)."""
         if day.month not in self.months:
             return False
@@ -50,50 +49,78 @@ class Cron:
     def after(self, moment: datetime, zone: tzinfo) -> datetime | None:
         """The first time later than `moment`, in `zone`; None when there is none within five years."""
         start = moment.astimezone(zone).replace(second=0, microsecond=0) + timedelta(minutes=1)
-        for offset in range(_HORIZON_DAYS):
-            day = (start + timedelta(days=offset)).replace(hour=0, minute=0) if offset else start
-            if not self.on(day):
-                continue
-            for hour in sorted(h for h in self.hours if h >= day.hour):
-                first = day.minute if hour == day.hour else 0
-                minute = min((m for m in self.minutes if m >= first), default=None)
-                if minute is not None:
-                    return day.replace(hour=hour, minute=minute)
+        hour, minute = start.hour, start.minute
+        day = self._day(start.date(), start.year + _YEARS)
+        while day is not None:
+            if day != start.date():
+                hour = minute = 0
+            for at in sorted(h for h in self.hours if h >= hour):
+                found = min((m for m in self.minutes if m >= (minute if at == hour else 0)), default=None)
+                if found is not None:
+                    return datetime(day.year, day.month, day.day, at, found, tzinfo=zone)
+            day = self._day(day + timedelta(days=1), start.year + _YEARS)
+        return None
+
+    def _day(self, day: date, last_year: int) -> date | None:
+        """The first day from this one on which it may fire. Months in which it does not are passed as a whole."""
+        if not (self.minutes and self.hours):
+            return None
+        while day.year <= last_year:
+            if day.month not in self.months:
+                day = date(day.year + day.month // 12, day.month % 12 + 1, 1)
+            elif self.on(day):
+                return day
+            else:
+                day += timedelta(days=1)
         return None
 
 
+@lru_cache(maxsize=1024)
 def parse(schedule: str) -> Cron | None:
-    """Five fields or a descriptor such as @daily; None for anything else."""
-    fields = _NAMED.get(schedule.strip(), schedule).split()
+    """Five fields; None for anything else."""
+    fields = schedule.split() if len(schedule) <= MAX_LENGTH else []
     if len(fields) != len(_FIELDS):
         return None
     try:
         sets = [_field(text, low, high, names) for text, (low, high, names) in zip(fields, _FIELDS, strict=True)]
     except ValueError:
         return None
-    any_day = any(f.startswith(("*", "?")) for f in (fields[2], fields[4]))
-    return Cron(sets[0], sets[1], sets[2], sets[3], sets[4], any_day)
+    (minutes, _), (hours, _), (days, any_of_month), (months, _), (weekdays, any_of_week) = sets
+    return Cron(minutes, hours, days, months, weekdays, any_of_month or any_of_week)
 
 
-def _field(text: str, low: int, high: int, names: dict[str, int]) -> frozenset[int]:
-    """Comma lists of `*`, `n`, `a-b`, each with an optional `/step`. ValueError when it is none of these."""
+def _field(text: str, low: int, high: int, names: dict[str, int]) -> tuple[frozenset[int], bool]:
+    """The numbers of a comma list of `*`, `n`, `a-b`, each with an optional `/step`, and whether it holds a star for every number.
 
-    def number(word: str) -> int:
-        value = names[word.lower()] if word.lower() in names else int(word)
-        if not low <= value <= high:
-            raise ValueError(f"{word} is not between {low} and {high}")
-        return value
-
+    ValueError when it is no such list.
+    """
     found: set[int] = set()
-    for part in text.split(","):
-        span, slash, step = part.partition("/")
-        first, dash, last = span.partition("-")
-        if span in ("*", "?"):
+    star = False
+    for part in filter(None, text.split(",")):
+        span, *steps = part.split("/")
+        first, *last = span.split("-")
+        if first in ("*", "?"):
             begin, end = low, high
-        elif dash:
-            begin, end = number(first), number(last)
         else:
-            begin = number(first)
-            end = high if slash else begin
-        found.update(range(begin, end + 1, int(step) if slash else 1))
-    return frozenset(found)
+            begin = _number(first, names)
+            end = _number(last[0], names) if last else begin
+        step = _number(steps[0], {}) if steps else 1
+        if steps and not last:
+            end = high
+        if (
+            len(steps) > 1
+            or (len(last) > 1 and first not in ("*", "?"))
+            or step == 0
+            or not low <= begin <= end <= high
+        ):
+            raise ValueError(f"{part} is no range from {low} to {high}")
+        star |= first in ("*", "?") and step == 1
+        found.update(range(begin, end + 1, step))
+    return frozenset(found), star
+
+
+def _number(word: str, names: dict[str, int]) -> int:
+    found = names.get(word.lower(), integer(word))
+    if found is None or found < 0:
+        raise ValueError(f"{word} is no number")
+    return found

@@ -7,7 +7,7 @@ from collections import Counter
 
 from argolint import App, Fleet, Object
 
-_NUMBERED = re.compile(r"source (\d+) of \d+")
+_NUMBERED = re.compile(r"source (\d{1,9}) of \d+")
 
 
 def pointer_of_source(app: App, message: str) -> str:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
-from argolint.values import dig, excerpt, mapping
+from argolint.values import dig, excerpt, mapping, sh
 
 # util/argo/argo.go and util/db/cluster.go, from 2.x on.
 _UNREGISTERED = re.compile(
@@ -63,7 +63,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     "Renew the cluster's credentials or repair the way to it",
                     "argocd-settings",
                     app.cluster,
-                    Edit("command", f"argocd cluster get {app.cluster}"),
+                    Edit("command", f"argocd cluster get {sh(app.cluster)}"),
                 ),
             ),
         )

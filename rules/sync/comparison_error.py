@@ -27,14 +27,14 @@ from shlex import quote
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom
 from argolint.ignore import application_rules
 from argolint.knowledge import load
-from argolint.values import dig, excerpt, items
+from argolint.values import dig, excerpt, items, sh
 
 from ._sources import pointer_of_source, source_in, usual_revision
 
 _WRAPPERS = re.compile(r"^.*?(?:desc = |exit status \d+: Error: |Error: )(?=\S)", re.DOTALL)
-_DEBUG_HINT = re.compile(r"\s*Use --debug flag to render out invalid YAML")
+_DEBUG_HINT = re.compile(r"(?<!\s)\s*Use --debug flag to render out invalid YAML")
 _CACHED = re.compile(r"Manifest generation error \(cached\): ?")
-_ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/]+/[^/]+)?/?([^\n]+?): no such file")
+_ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
 _OF_SOURCE = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
 
 
@@ -142,7 +142,7 @@ def _refresh(app: App) -> Fix:
         "Refresh hard afterwards, so that the remembered error goes",
         "live",
         f"Application {app.ref}",
-        Edit("command", f"argocd app get {app.ref} --hard-refresh"),
+        Edit("command", f"argocd app get {sh(app.ref)} --hard-refresh"),
         caveat="renders anew: output that differs at each render changes with it",
     )
 
@@ -197,9 +197,9 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, poi
                     caveat="deploys what that revision holds",
                 )
             lists = (
-                f"helm search repo {source.get('chart')} --versions"
+                f"helm search repo {sh(source.get('chart'))} --versions"
                 if source.get("chart")
-                else f"git ls-remote --heads --tags {shown_repo}"
+                else f"git ls-remote --heads --tags {sh(shown_repo)}"
             )
             yield Fix(
                 f"Name a revision that exists in place of {revision!r}, or push it",
@@ -219,7 +219,7 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, poi
                 "Register the repository with credentials that may read it, or correct repoURL",
                 "argocd-settings",
                 shown_repo,
-                Edit("command", f"argocd repo add {shown_repo} --username <user> --password <token>"),
+                Edit("command", f"argocd repo add {sh(shown_repo)} --username <user> --password <token>"),
                 caveat="many hosts answer 'not found' for a private repository without credentials",
             )
         case "not-permitted":
@@ -227,7 +227,7 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, poi
                 f"Permit the repository in project {app.ref.project}",
                 "argocd-settings",
                 f"AppProject {app.ref.project}",
-                Edit("command", f"argocd proj add-source {app.ref.project} {shown_repo}"),
+                Edit("command", f"argocd proj add-source {sh(app.ref.project)} {sh(shown_repo)}"),
             )
         case "symlink":
             yield Fix(
@@ -253,7 +253,7 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, poi
                 "Wait until the host answers, or ask it less: webhooks in place of polling, credentials that raise its limit",
                 "argocd-settings",
                 shown_repo,
-                Edit("command", f"argocd repo get {shown_repo} --refresh hard"),
+                Edit("command", f"argocd repo get {sh(shown_repo)} --refresh hard"),
             )
         case "network" | "timeout":
             yield Fix(
@@ -277,7 +277,7 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, poi
                 "Repair the chart's dependencies, and register their repositories in Argo CD",
                 "manifest",
                 f"{path}/Chart.yaml",
-                Edit("command", f"helm dependency update {path or '.'}"),
+                Edit("command", f"helm dependency update {sh(path or '.')}"),
             )
         case "helm" | "helm-schema":
             yield Fix(
@@ -286,7 +286,7 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, poi
                 f"the values of {path or source.get('chart') or app.name}",
                 Edit(
                     "command",
-                    f"helm template {source.get('chart') or '.'} --name-template {app.name} --namespace {app.destination_namespace or 'default'} --values <values file>",
+                    f"helm template {sh(source.get('chart') or '.')} --name-template {sh(app.name)} --namespace {sh(app.destination_namespace or 'default')} --values <values file>",
                 ),
             )
         case "kustomize":
@@ -294,11 +294,14 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, poi
                 "Repair the kustomization until it builds",
                 "manifest",
                 f"{path}/kustomization.yaml",
-                Edit("command", f"kustomize build {path or '.'}"),
+                Edit("command", f"kustomize build {sh(path or '.')}"),
             )
         case "jsonnet":
             yield Fix(
-                "Repair the jsonnet until it evaluates", "manifest", path, Edit("command", f"jsonnet {path}/*.jsonnet")
+                "Repair the jsonnet until it evaluates",
+                "manifest",
+                path,
+                Edit("command", f"jsonnet {sh(path)}/*.jsonnet"),
             )
         case "plugin":
             yield Fix(
@@ -352,10 +355,10 @@ def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, poi
                 "Keep one of helm, kustomize, directory and plugin in the source",
                 "application",
                 here,
-                Edit("command", f"argocd app get {app.ref} -o yaml"),
+                Edit("command", f"argocd app get {sh(app.ref)} -o yaml"),
             )
         case "manifest":
-            yield Fix("Repair the manifest", "manifest", path, Edit("command", f"yamllint {path or '.'}"))
+            yield Fix("Repair the manifest", "manifest", path, Edit("command", f"yamllint {sh(path or '.')}"))
 
 
 def _cluster_fix(app: App, fleet: Fleet, name: str) -> Fix:
@@ -382,7 +385,7 @@ def _cluster_fix(app: App, fleet: Fleet, name: str) -> Fix:
         "Repair the connection of the cluster",
         "argocd-settings",
         app.cluster,
-        Edit("command", f"argocd cluster get {app.cluster}"),
+        Edit("command", f"argocd cluster get {sh(app.cluster)}"),
     )
 
 

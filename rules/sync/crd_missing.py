@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Symptom
 from argolint.compare import has_sync_option
 from argolint.operations import consequences
-from argolint.values import excerpt
+from argolint.values import excerpt, sh
 
 from ._failures import Failed, answered_by
 from ._options import on_manifest
@@ -123,14 +123,14 @@ def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions:
             f"Sync application {owners[0]} first: it brings the CRD",
             "live",
             f"Application {owners[0]}",
-            Edit("command", f"argocd app sync {owners[0]} && argocd app sync {app.ref}"),
+            Edit("command", f"argocd app sync {sh(owners[0])} && argocd app sync {sh(app.ref)}"),
         )
     else:
         yield Fix(
             f"Install the CRD of {kind or 'the kind'} on this cluster, or drop the object from Git",
             "live",
             app.cluster,
-            Edit("command", f"kubectl get crd | grep '{group or 'group'}'"),
+            Edit("command", f"kubectl get crd | grep {sh(group or 'group')}"),
         )
     if resource is not None and id_ is not None:
         yield Fix(

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
 from argolint.knowledge import load
-from argolint.values import age_text, dig, excerpt, items, parse_time
+from argolint.values import age_text, dig, excerpt, items, parse_time, sh
 
 
 @dataclass(frozen=True)
@@ -91,21 +91,21 @@ def _of_object(app: App, resource: Resource, since: datetime) -> Finding:
 def _fixes(resource: Resource, finalizers: tuple[str, ...]) -> Iterator[Fix]:
     entries = [known(f) for f in finalizers]
     kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
-    where = f"-n {resource.namespace} " if resource.namespace else ""
+    where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
     harmful = [e for e in entries if not e["by_hand"]]
     if harmful:
         yield Fix(
             f"Let it come true that {harmful[0]['waits']}",
             "live",
             str(resource.id),
-            Edit("command", f"kubectl {where}get pods,{kind} -o wide"),
+            Edit("command", f"kubectl {where}get pods,{sh(kind)} -o wide"),
         )
         return
     yield Fix(
         f"Bring back {entries[0]['who']}, so that it cleans up",
         "operator",
         str(resource.id),
-        Edit("command", f"kubectl {where}describe {kind} {resource.name}"),
+        Edit("command", f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"),
     )
     yield Fix(
         "Or remove the finalizer by hand, when nobody is left to do it",
@@ -113,7 +113,7 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...]) -> Iterator[Fix]:
         str(resource.id),
         Edit(
             "command",
-            f'kubectl {where}patch {kind} {resource.name} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
+            f'kubectl {where}patch {sh(kind)} {sh(resource.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
         ),
         caveat="what it should have cleaned up stays behind",
     )
@@ -135,7 +135,7 @@ def _of_application(app: App, fleet: Fleet, since: datetime) -> Finding:
                 "Repair what the deletion stops at: the cluster's connection, or the objects' own finalizers",
                 "live",
                 app.cluster,
-                Edit("command", f"argocd app resources {app.ref}"),
+                Edit("command", f"argocd app resources {sh(app.ref)}"),
             ),
             Fix(
                 "Or delete the Application alone and leave its objects",
@@ -143,7 +143,7 @@ def _of_application(app: App, fleet: Fleet, since: datetime) -> Finding:
                 f"Application {app.ref}",
                 Edit(
                     "command",
-                    f'kubectl -n {app.ref.namespace} patch application {app.ref.name} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
+                    f'kubectl -n {sh(app.ref.namespace)} patch application {sh(app.ref.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
                 ),
                 caveat="its objects stay in the cluster, owned by nobody",
             ),

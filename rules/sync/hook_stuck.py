@@ -39,7 +39,7 @@ from argolint import (
     Want,
 )
 from argolint.operations import consequences
-from argolint.values import age_text, excerpt, items
+from argolint.values import age_text, excerpt, items, sh
 
 from ..health import _age as age  # noqa: TID252 - as below
 from ..health import _pods as pods  # noqa: TID252 - the package is installed under another name than its folder
@@ -221,17 +221,17 @@ def _causes(
             "Confirm the pruning",
             "live",
             f"Application {app.ref}",
-            Edit("command", f"argocd app confirm-deletion {app.ref}"),
+            Edit("command", f"argocd app confirm-deletion {sh(app.ref)}"),
             caveat="deletes the object",
         )
     else:
         kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
-        where = f"-n {id_.namespace} " if id_.namespace else ""
+        where = f"-n {sh(id_.namespace)} " if id_.namespace else ""
         yield Fix(
             f"Remove what stops {id_.kind} {id_.name}",
             "live",
             str(id_),
-            Edit("command", f"kubectl {where}describe {kind} {id_.name}"),
+            Edit("command", f"kubectl {where}describe {sh(kind)} {sh(id_.name)}"),
         )
 
 
@@ -240,7 +240,7 @@ def _terminate(app: App) -> Fix:
         "Then terminate the operation and sync again",
         "live",
         f"Application {app.ref}",
-        Edit("command", f"argocd app terminate-op {app.ref} && argocd app sync {app.ref}"),
+        Edit("command", f"argocd app terminate-op {sh(app.ref)} && argocd app sync {sh(app.ref)}"),
         caveat="what was applied so far stays",
     )
 

@@ -37,7 +37,7 @@ from argolint import (
 from argolint.applied import not_yet_applied
 from argolint.knowledge import load
 from argolint.operations import consequences
-from argolint.values import excerpt, join_pointer, split_pointer
+from argolint.values import excerpt, join_pointer, sh, split_pointer
 
 from ._failures import Failed, answered_by
 from ._options import as_hook, on_manifest, pasted, sync_options
@@ -145,7 +145,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
     where, desired = str(id_), resource.desired if resource else None
     how = str((_table().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
     kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
-    namespaced = f"-n {id_.namespace} " if id_.namespace else ""
+    namespaced = f"-n {sh(id_.namespace)} " if id_.namespace else ""
     if how == "hook":
         yield Fix(
             "Make it a hook, which is deleted before each run",
@@ -161,7 +161,8 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             "live",
             where,
             Edit(
-                "command", f"kubectl {namespaced}delete {kind} {id_.name} --cascade=orphan && argocd app sync {app.ref}"
+                "command",
+                f"kubectl {namespaced}delete {sh(kind)} {sh(id_.name)} --cascade=orphan && argocd app sync {sh(app.ref)}",
             ),
             caveat="claims that exist keep their size and class: change them one by one",
         )

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
-from argolint.values import excerpt, maps
+from argolint.values import excerpt, maps, sh
 
 from ._sources import pointer_of_source, source_in
 
@@ -31,17 +31,18 @@ _CAUSES = tuple(
     for cause, pattern in (
         (
             "project",
-            r"referencing project .* which does not exist|(is )?not (allowed in|(allowed|permitted) to use) project|app is not allowed|^namespace \S+ is not permitted in project",
+            r"referencing project .{0,300} which does not exist|(is )?not (allowed in|(allowed|permitted) to use) project|app is not allowed|^namespace \S+ is not permitted in project",
         ),
         (
             "destination",
-            _NO_NAMESPACE + r"|do(es)? not match any of the allowed destinations|destination \{.*\} is not permitted",
+            _NO_NAMESPACE
+            + r"|do(es)? not match any of the allowed destinations|destination \{[^{}]*\} is not permitted",
         ),
         (
             "cluster",
             r"no clusters? with this name|clusters with the same name|getting cluster|unable to find destination server|both name and server defined|destination server missing|cluster \S+ has not been configured|cluster \S+ not found|destination (cluster|server)",
         ),
-        ("repository", r"repo(sitory)? .*(is )?not permitted in project"),
+        ("repository", r"repo(sitory)? .{0,300}(is )?not permitted in project"),
         (
             "source",
             r"spec\.source|repoURL|targetRevision is required|Manifest source|is missing\.?$|spec\.sources|multiple sources|app source type",
@@ -126,7 +127,10 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
             f"Permit this destination in project {project}",
             "argocd-settings",
             f"AppProject {project}",
-            Edit("command", f"argocd proj add-destination {project} {app.cluster} {app.destination_namespace or '*'}"),
+            Edit(
+                "command",
+                f"argocd proj add-destination {sh(project)} {sh(app.cluster)} {sh(app.destination_namespace or '*')}",
+            ),
             caveat="every application of the project may then deploy there",
         )
     elif cause == "repository":
@@ -135,7 +139,7 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
             f"Permit the repository in project {project}",
             "argocd-settings",
             f"AppProject {project}",
-            Edit("command", f"argocd proj add-source {project} {repo}"),
+            Edit("command", f"argocd proj add-source {sh(project)} {sh(repo)}"),
             caveat="every application of the project may then deploy from there",
         )
     elif cause == "project":
@@ -144,7 +148,7 @@ def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
             "Name a project that exists" + (f": {known}" if known else ""),
             "application",
             here,
-            Edit("command", f"argocd app set {app.ref} --project <project>"),
+            Edit("command", f"argocd app set {sh(app.ref)} --project <project>"),
         )
         yield Fix(
             f"Create project {project}, or let it take applications of namespace {app.ref.namespace}",

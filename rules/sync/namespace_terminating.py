@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule, Symptom
 from argolint.operations import consequences
-from argolint.values import age_text, dig, excerpt, items, parse_time
+from argolint.values import age_text, dig, excerpt, items, parse_time, sh
 
 from ._failures import Failed, answered_by
 
@@ -97,7 +97,7 @@ def _fixes(app: App, name: str) -> Iterator[Fix]:
         f"Namespace {name}",
         Edit(
             "command",
-            f"kubectl api-resources --verbs=list --namespaced -o name | xargs -n1 kubectl get -n {name} --ignore-not-found --show-kind --no-headers",
+            f"kubectl api-resources --verbs=list --namespaced -o name | xargs -n1 kubectl get -n {sh(name)} --ignore-not-found --show-kind --no-headers",
         ),
     )
     yield Fix(
@@ -105,7 +105,8 @@ def _fixes(app: App, name: str) -> Iterator[Fix]:
         "live",
         f"the object that is left in {name}",
         Edit(
-            "command", f'kubectl -n {name} patch <kind> <name> --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\''
+            "command",
+            f'kubectl -n {sh(name)} patch <kind> <name> --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
         ),
         caveat="what the controller should have cleaned up stays behind",
     )
@@ -113,7 +114,7 @@ def _fixes(app: App, name: str) -> Iterator[Fix]:
         "Then sync, so that Argo CD makes the namespace anew, or delete the application if it was meant to go",
         "live",
         f"Application {app.ref}",
-        Edit("command", f"argocd app sync {app.ref}"),
+        Edit("command", f"argocd app sync {sh(app.ref)}"),
     )
 
 

@@ -28,7 +28,7 @@ from ._failures import Failed
 from ._removed import refused, removal_of
 
 _OTHER_VERSION = re.compile(r'Version "([^"]+)" of \S+ is installed')
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS = re.compile(r"\d{1,9}")
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

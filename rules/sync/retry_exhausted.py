@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Operation, Rule, Symptom
-from argolint.values import annotations_of, dig, excerpt
+from argolint.values import annotations_of, dig, excerpt, sh
 
 from ._failures import moved_on
 
@@ -49,7 +49,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 "Repair the cause of the failure, then sync once by hand or push a commit",
                 "live",
                 f"Application {app.ref}",
-                Edit("command", f"argocd app sync {app.ref}"),
+                Edit("command", f"argocd app sync {sh(app.ref)}"),
             ),
             Fix(
                 "Allow more attempts, if the failure passes by itself",

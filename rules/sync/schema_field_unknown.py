@@ -23,14 +23,14 @@ from dataclasses import dataclass
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
 from argolint.knowledge import load
 from argolint.operations import consequences
-from argolint.values import excerpt, get, join_pointer, split_pointer
+from argolint.values import excerpt, get, index_of, join_pointer, sh, split_pointer
 
 from ._failures import answered_by
 
-_TYPED = re.compile(r"(\.[^\s:]*(?:\[[^\]]*\][^\s:]*)*): field not declared in schema")
+_TYPED = re.compile(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
 _OBJECT = re.compile(r"\((?:([^/;()]*)/)?([^/;()]+); ([^,()]+), Kind=(\w+)\)")
 _STRICT = re.compile(r'unknown field "([^"]+)"')
-_STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ def _pointer(path: str, obj: Json) -> str:
 
 
 def _index(found: Json, key: str) -> str:
-    wanted = dict(re.findall(r'(\w+)="([^"]*)"', key))
-    if key.isdigit() or not wanted or not isinstance(found, list):
-        return key if key.isdigit() else "0"
+    wanted = dict(re.findall(r'(?<!\w)(\w+)="([^"]*)"', key))
+    if index_of(key) is not None or not wanted or not isinstance(found, list):
+        return key if index_of(key) is not None else "0"
     return str(
         next(
             (
@@ -121,7 +121,9 @@ def _meant(pointer: str) -> str:
     if not tokens:
         return ""
     known = load(__package__, "fields.yaml")
-    names = known["container"] if len(tokens) > 1 and tokens[-2].isdigit() else [*known["pod"], *known["spec"]]
+    names = (
+        known["container"] if len(tokens) > 1 and index_of(tokens[-2]) is not None else [*known["pod"], *known["spec"]]
+    )
     return next(iter(difflib.get_close_matches(tokens[-1], names, 1, cutoff=0.85)), "")
 
 
@@ -168,7 +170,7 @@ def _fixes(app: App, told: _Undeclared, pointer: str, meant: str) -> Iterator[Fi
             f"Remove or correct {told.path} in Git",
             "manifest",
             here,
-            Edit("command", f"argocd app manifests {app.ref} | grep -n '{told.path.rpartition('.')[2]}'"),
+            Edit("command", f"argocd app manifests {sh(app.ref)} | grep -n {sh(told.path.rpartition('.')[2])}"),
         )
 
 

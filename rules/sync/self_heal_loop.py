@@ -45,7 +45,7 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.diff import differences
-from argolint.values import dig, get, items, mapping, maps, show, split_pointer, text_at
+from argolint.values import dig, get, index_of, items, mapping, maps, show, split_pointer, text_at
 
 from ._options import on_application
 
@@ -254,7 +254,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             ),
         )
     if any(
-        token.isdigit() for token in split_pointer(pointer)
+        index_of(token) is not None for token in split_pointer(pointer)
     ):  # an item's field is seldom free to go, as a container's image
         yield narrowest_ignore(app, resource, (pointer,))
         return

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Symptom
 from argolint.model import EditKind
 from argolint.operations import consequences, failed_by_health
-from argolint.values import excerpt
+from argolint.values import excerpt, sh
 
 from ._failures import Failed, classify, failures
 
@@ -116,7 +116,7 @@ def _allow_empty(app: App) -> Iterator[Fix]:
         "Restore the manifests: the source renders nothing",
         "manifest",
         "the source's path",
-        Edit("command", f"argocd app manifests {app.ref}"),
+        Edit("command", f"argocd app manifests {sh(app.ref)}"),
     )
     yield Fix(
         "Or allow an empty application, if all its objects shall go",
@@ -129,7 +129,7 @@ def _allow_empty(app: App) -> Iterator[Fix]:
 
 def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
     namespace = (failed.id.namespace if failed.id else "") or app.destination_namespace or "default"
-    again = Edit("command", f"argocd app sync {app.ref}")
+    again = Edit("command", f"argocd app sync {sh(app.ref)}")
     absent = _NO_NAMESPACE.search(failed.message)
     if absent and absent.group(1) == app.destination_namespace:
         yield Fix(
@@ -140,12 +140,14 @@ def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
         )
         return
     if failed.hook and failed.id and failed.cause == "unknown":
-        pods = f"logs job/{failed.id.name} --all-containers --tail=100"
+        pods = f"logs job/{sh(failed.id.name)} --all-containers --tail=100"
         yield Fix(
             "Repair what makes the hook fail, then sync again",
             "manifest",
             str(failed.id),
-            Edit("command", f"kubectl -n {namespace} " + (pods if failed.id.kind == "Job" else _describe(failed.id))),
+            Edit(
+                "command", f"kubectl -n {sh(namespace)} " + (pods if failed.id.kind == "Job" else _describe(failed.id))
+            ),
         )
         return
     match failed.cause:
@@ -154,7 +156,7 @@ def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
                 "Raise the ResourceQuota or LimitRange, or request less",
                 "live",
                 f"namespace {namespace}",
-                Edit("command", f"kubectl -n {namespace} describe resourcequota,limitrange"),
+                Edit("command", f"kubectl -n {sh(namespace)} describe resourcequota,limitrange"),
             )
         case "admission":
             yield _admission(app, failed)
@@ -176,7 +178,7 @@ def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
 
 
 def _describe(id_: ResourceId) -> str:
-    return f"describe {id_.kind.lower()}{'.' + id_.group if id_.group else ''} {id_.name}"
+    return f"describe {sh(id_.kind.lower() + ('.' + id_.group if id_.group else ''))} {sh(id_.name)}"
 
 
 _SILENT = re.compile(r'failed calling webhook "([^"]+)"|conversion webhook for (\S+)')
@@ -200,7 +202,7 @@ def _admission(app: App, failed: Failed) -> Fix:
         f"Service {service[2]}/{service[1]}" if service else f"webhook {silent[1] or silent[2]}",
         Edit(
             "command",
-            f"kubectl -n {service[2]} get service,endpoints,pods"
+            f"kubectl -n {sh(service[2])} get service,endpoints,pods"
             if service
             else "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
         ),
@@ -214,7 +216,7 @@ _GRANTS: tuple[tuple[str, str, EditKind, str], ...] = (
         r"resource (?P<group>[^:\s]*):(?P<kind>\S+) is not permitted in project",
         "Permit {kind} in project {project}, or take it out of Git",
         "command",
-        "argocd proj allow-{scope}-resource {project} '{group}' {kind}",
+        "argocd proj allow-{scope}-resource {project} {group} {kind}",
     ),
     (
         r"namespace (?P<namespace>\S+) is not permitted in project",
@@ -247,18 +249,19 @@ def _grant(app: App, failed: Failed) -> Fix:
     words = {
         "project": app.ref.project,
         "cluster": app.cluster,
-        "namespace": app.destination_namespace or "'*'",
+        "namespace": app.destination_namespace or "*",
         "scope": "namespace" if failed.id and failed.id.namespace else "cluster",
     }
     for pattern, title, kind, content in _GRANTS:
         if found := re.search(pattern, failed.message):
             words |= found.groupdict()
             of_project = kind == "command"
+            typed = {name: sh(word) for name, word in words.items()} if of_project else words
             return Fix(
                 title.format(**words),
                 "argocd-settings" if of_project else "live",
                 f"AppProject {app.ref.project}" if of_project else app.cluster,
-                Edit(kind, content.format(**words)),
+                Edit(kind, content.format(**typed)),
                 caveat="every application of the project may then do it" if of_project else "",
             )
     said = Edit("text", excerpt(failed.message, 600))

@@ -21,11 +21,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom, Want
 from argolint.applied import not_yet_applied
-from argolint.values import items, maps, parse_duration, text_at
+from argolint.values import items, maps, parse_duration, sh, text_at
 
 from ._cron import Cron, parse
 
 _HORIZON = timedelta(days=60)
+_LOOKS = 20_000
+"""How often windows are looked at for one application. Windows that open and close every minute have no end otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _unread(app)
     if not windows or allowed(windows, now, manual=not app.automated):
         return
-    yield _finding(app, windows, opens(windows, now, manual=not app.automated))
+    yield _finding(app, windows, *opens(windows, now, manual=not app.automated))
 
 
 def _waits(app: App) -> bool:
@@ -88,7 +90,7 @@ def _window(raw: Object, zones: dict[tuple[str, str, str], str]) -> _Window | No
         return None
     try:
         zone: tzinfo = ZoneInfo(zones.get((kind, schedule, text)) or "UTC")
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # the name of a folder of zones is an OSError
         zone = UTC
     return _Window(kind, schedule, duration, bool(raw.get("manualSync")), zone, cron)
 
@@ -104,27 +106,37 @@ def allowed(windows: list[_Window], moment: datetime, *, manual: bool) -> bool:
     return manual and all(w.manual for w in allows)
 
 
-def opens(windows: list[_Window], moment: datetime, *, manual: bool) -> datetime | None:
-    """The first moment after `moment` at which a sync is allowed; None when there is none within sixty days."""
+def opens(windows: list[_Window], moment: datetime, *, manual: bool) -> tuple[datetime | None, bool]:
+    """The first moment after `moment` at which a sync is allowed, and whether that is certain.
+
+    None when there is none within sixty days; uncertain when windows open and close too often to look at each time.
+    """
     limit = moment + _HORIZON
     at = moment
-    while at < limit:
+    for _ in range(_LOOKS // len(windows)):
+        if at >= limit:
+            return None, True
         if allowed(windows, at, manual=manual):
-            return at.astimezone(UTC)
+            return at.astimezone(UTC), True
         ends = [end for w in windows if w.kind == "deny" and (end := w.end(at))]
         starts = [start for w in windows if w.kind == "allow" and (start := w.cron.after(at, w.zone))]
         later = [t for t in (*ends, *starts) if t > at]
         if not later:
-            return None
+            return None, True
         at = min(later)
-    return None
+    return None, False
 
 
-def _finding(app: App, windows: list[_Window], at: datetime | None) -> Finding:
+def _finding(app: App, windows: list[_Window], at: datetime | None, certain: bool) -> Finding:
     now = app.observed_at
     denying = [w for w in windows if w.kind == "deny" and w.end(now)] or [w for w in windows if w.kind == "allow"]
-    shown = ", ".join(f"{w.kind} {w.schedule!r} for {_hours(w.duration)}" for w in denying)
-    when = f"until {at:%Y-%m-%d %H:%M} UTC" if at else f"and leave no gap within {_HORIZON.days} days"
+    shown = ", ".join(f"{w.kind} {w.schedule!r} for {_hours(w.duration)}" for w in denying[:5])
+    gap = (
+        f"and leave no gap within {_HORIZON.days} days"
+        if certain
+        else "and open and close too often to tell when one ends"
+    )
+    when = f"until {at:%Y-%m-%d %H:%M} UTC" if at else gap
     by_hand = allowed(windows, now, manual=True)
     return Finding(
         message=f"Application {app.ref} is {app.sync_status} and the sync windows of project {app.ref.project} ({shown}) forbid to sync it {when}.",
@@ -175,20 +187,20 @@ def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> Iterator[Fix]:
             "Sync by hand: the window allows that",
             "live",
             f"Application {app.ref}",
-            Edit("command", f"argocd app sync {app.ref}"),
+            Edit("command", f"argocd app sync {sh(app.ref)}"),
         )
     if at is not None:
         yield Fix(
             f"Wait until {at:%Y-%m-%d %H:%M} UTC",
             "live",
             f"Application {app.ref}",
-            Edit("command", f"argocd app get {app.ref}"),
+            Edit("command", f"argocd app get {sh(app.ref)}"),
         )
     yield Fix(
         "Change the window, if it keeps out more than it should",
         "argocd-settings",
         f"AppProject {app.ref.project}",
-        Edit("command", f"argocd proj windows list {app.ref.project}"),
+        Edit("command", f"argocd proj windows list {sh(app.ref.project)}"),
         caveat="every application that the window names may then sync",
     )
 

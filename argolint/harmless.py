@@ -1,0 +1,92 @@
+"""Text that shows what it holds and does nothing: not to a terminal, not to a reader's eyes, not to the runner of a CI job.
+
+Names, messages and values come from others. Control characters move a terminal's cursor, invisible ones hide or reorder what is read
+(bidi), a line that begins with `::name` is a command for GitHub's runner, and `##[`, `##vso[`, `##teamcity[` anywhere are some for others'.
+Each is shown by its number instead.
+
+    plain      at the source: one line for a message, a name, a value
+    harmless   at the edge: whole texts, whatever was forgotten on the way; JSON stays the same JSON
+    Stream     that edge for standard output and standard error
+"""
+
+from __future__ import annotations
+
+import re
+from typing import IO, Any
+
+_FORMAT = (
+    "\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
+)
+"""Unicode's format characters and line separators (Cf, Zl, Zp), and those without a name among them."""
+_UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]")
+_NOT_LINES = re.compile(f"\x1b\\[(?:0|[12]|3[0-7]|9[0-7])m|[\x00-\x08\x0b-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]")
+_LOGGING = re.compile(r"#(?=#\w{0,20}\[)")
+_COMMAND = re.compile(r"^(\s*):(?=:[A-Za-z])", re.MULTILINE)
+
+
+def plain(text: str) -> str:
+    """Text on one line, without what acts or cannot be seen: a manifest must not write to the terminal."""
+    return _LOGGING.sub(_number, _UNSEEN.sub(_one_line, text))
+
+
+def _one_line(found: re.Match[str]) -> str:
+    return " " if found[0] in "\n\t\r" else _number(found)
+
+
+def _number(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def harmless(text: str, *, commands: bool = False, colors: bool = False) -> str:
+    """A whole text, its lines kept, without what acts or cannot be seen; `commands` and `colors` are meant where they are allowed.
+
+    What is replaced has JSON's form (`\\u202e`), so that JSON stays the same document.
+    """
+    text = _NOT_LINES.sub(_colored if colors else _escaped, text)
+    text = _LOGGING.sub(r"\\u0023", text)
+    return text if commands else _COMMAND.sub(r"\1\\u003a", text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"\\u{unit:04x}" for c in found[0] for unit in _units(c))
+
+
+def _colored(found: re.Match[str]) -> str:
+    return found[0] if len(found[0]) > 1 else _escaped(found)
+
+
+def _units(character: str) -> list[int]:
+    """The character in UTF-16, of which JSON's escapes are made."""
+    data = character.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2)]
+
+
+class Stream:
+    """A stream through which nothing passes that acts; colours of our own and a progress line do."""
+
+    def __init__(self, behind: IO[str]) -> None:
+        self._behind = behind
+        self._begins = True
+        """Nothing but blanks was written since the last line end."""
+
+    def write(self, text: str) -> int:
+        self._write(text, commands=False)
+        return len(text)
+
+    def write_commands(self, text: str) -> None:
+        """Writes text whose `::` lines are commands for GitHub's runner, and meant."""
+        self._write(text, commands=True)
+
+    def _write(self, text: str, *, commands: bool) -> None:
+        back = text.startswith("\r")
+        shown = harmless(text[back:], commands=commands, colors=True)
+        if not self._begins and not commands:  # the first line goes on with one that began before
+            first, end, rest = text[back:].partition("\n")
+            shown = harmless(first, commands=True, colors=True) + end + harmless(rest, colors=True)
+        self._begins = not shown.rpartition("\n")[2].strip() and ("\n" in shown or self._begins)
+        self._behind.write("\r" * back + shown)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._behind, name)
