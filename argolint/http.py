@@ -98,6 +98,7 @@ class HttpTransport:
                 stream=True,
                 timeout=self._timeouts_s,
                 allow_redirects=False,
+                verify=self._session.verify,  # left out, REQUESTS_CA_BUNDLE would win over --insecure
             ) as response:
                 body = _body(response, self._max_bytes)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
