@@ -49,19 +49,16 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """The whole file; every key is optional.
+    """The whole file; every key is optional. Nothing in it says where a token goes: it lies in a checkout.
 
-    server, argocd-context   which Argo CD, as `argocd` names it
-    select, deselect         rules by id, family or severity
-    rules                    settings of single rules by id
-    ignore                   findings not to be told, each with a reason
-    fail-on, output          as the options of the command line
-    baseline                 file of accepted findings
-    require-plugins          packages that must bring rules, or the run does not start
+    select, deselect   rules by id, family or severity
+    rules              settings of single rules by id
+    ignore             findings not to be told, each with a reason
+    fail-on, output    as the options of the command line
+    baseline           file of accepted findings
+    require-plugins    packages that must bring rules, or the run does not start
     """
 
-    server: str | None = None
-    argocd_context: str | None = None
     select: tuple[str, ...] = ()
     deselect: tuple[str, ...] = ()
     rules: dict[str, RuleSettings] = {}
@@ -162,6 +159,12 @@ def _explained(text: str, document: strict_yaml.Document, path: Path) -> UsageEr
     unknown = _UNKNOWN.search(message)
     if unknown:
         name = unknown.group(1)
+        if not steps and name in connection_keys():
+            return UsageError(
+                f"{path}:{document.line((name,))}: a configuration cannot hold {name!r}: a change to the checkout could then "
+                "choose where your token goes",
+                f"remove it; {_INSTEAD.get(name, f'pass --{name} or set ARGOCD_OPTS')}",
+            )
         steps = _concrete(document.data, steps, lambda held: isinstance(held, dict) and name in held)
         known = _known_keys(steps)
         return UsageError(
@@ -184,6 +187,20 @@ def _explained(text: str, document: strict_yaml.Document, path: Path) -> UsageEr
         choices = _CHOICES["fail-on" if steps[-1] == "fail-on" else "severity"]
         hint = f"one of {', '.join(choices)}"
     return UsageError(f"{path}:{document.line(steps)}: {key}: {message}", hint)
+
+
+_INSTEAD = {
+    "server": "pass --server, set ARGOCD_SERVER, or write it to ~/.config/argolint/config.yaml, which is yours alone",
+    "argocd-context": "pass --argocd-context, or write it to ~/.config/argolint/config.yaml, which is yours alone",
+    "auth-token": "set ARGOCD_AUTH_TOKEN, and revoke this token: whoever can read the file has it",
+}
+
+
+def connection_keys() -> frozenset[str]:
+    """Options of the command line that say where to connect and how: no configuration holds them."""
+    from argolint.connection import Flags
+
+    return frozenset(field.name.replace("_", "-") for field in dataclasses.fields(Flags))
 
 
 _CHOICES = {"fail-on": ("error", "warning", "info", "never"), "severity": ("error", "warning", "info")}

@@ -253,8 +253,8 @@ NO_SELECTION: Mapping[str, Any] = {
 NO_FAILING: Mapping[str, Any] = {"fail_on": None, "allow_incomplete": False}
 
 
-def open_transport(given: Mapping[str, Any], wanted: config.Config) -> Transport:
-    """The snapshot or the server that options, environment, configuration and login file name, in this order."""
+def open_transport(given: Mapping[str, Any]) -> Transport:
+    """The snapshot or the server that options, environment, the user's settings and login file name, in this order."""
     if given["snapshots"]:
         from argolint.snapshot import SnapshotTransport
 
@@ -262,10 +262,8 @@ def open_transport(given: Mapping[str, Any], wanted: config.Config) -> Transport
     from argolint.connection import connect
     from argolint.http import HttpTransport
 
-    flags = given["connection"]
-    if not (flags.server or flags.argocd_context or os.environ.get("ARGOCD_SERVER")):
-        flags = replace(flags, server=wanted.server or "", argocd_context=wanted.argocd_context or "")
-    return HttpTransport(connect(flags, os.environ, Path.home(), datetime.now(UTC)), workers=workers(given))
+    connection = connect(given["connection"], os.environ, Path.home(), datetime.now(UTC))
+    return HttpTransport(connection, workers=workers(given))
 
 
 def workers(given: Mapping[str, Any]) -> int:
@@ -354,7 +352,7 @@ def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> l
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
     gc.freeze()
     gc.set_threshold(200_000, 20, 20)
-    t = t or open_transport(given, run.wishes.loaded.config)
+    t = t or open_transport(given)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
     part = lint.collect(t, run.plan, progress(given))

@@ -96,7 +96,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
             given["repo"], given["head"], base, git, folder, given["everything"], twice, local=run.plan.local
         )
     clock = common.Clock()
-    t = common.open_transport(given, run.wishes.loaded.config)
+    t = common.open_transport(given)
     verdict = gate.judge(t, change, run.plan)
     made = report.build(
         verdict.outcome(run.wishes),
