@@ -25,7 +25,7 @@ from argolint.checkout import Checkout, inside
 from argolint.errors import UsageError
 from argolint.exported import ExportError, export
 from argolint.fleet import Fleet
-from argolint.gate.git import Git
+from argolint.git import Git
 from argolint.helm import HelmError, NotHereError, Template
 from argolint.model import Object
 from argolint.secret_pair import masked_pair

@@ -13,7 +13,7 @@ import msgspec
 from argolint import __version__, config, gate, report, suppress
 from argolint.cli import common
 from argolint.errors import UsageError
-from argolint.gate import Git
+from argolint.git import Git, has_repository
 from argolint.gate.touched import applications_of
 from argolint.model import Object
 
@@ -127,7 +127,7 @@ def _trusted(
     """
     if given["config_file"]:
         return None, None
-    clone = git or (Git(Path.cwd()) if Git(Path.cwd()).is_clone() else None)
+    clone = git or (Git(Path.cwd()) if has_repository(Path.cwd()) else None)
     if clone is None:
         return None, None
     name = str(config.DEFAULT_FILE)

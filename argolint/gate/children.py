@@ -15,10 +15,10 @@ from argolint.gate.head import head_app, respecified
 from argolint.gate.manifests import Rendered, manifests_of, rendered, tracked
 from argolint.gate.sides import Touched
 from argolint.gate.touched import Change, applications_in
-from argolint.model import MISSING, AppRef, Json, Object
+from argolint.model import MISSING, AppRef, Failure, Json, Object
 from argolint.operations import outlives
 from argolint.transport import Transport
-from argolint.values import dig
+from argolint.values import dig, plain
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Edits:
     edited: Mapping[AppRef, tuple[Object | None, Object]] = field(default_factory=dict)
     new: tuple[Object, ...] = ()
     notes: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
 
 def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
@@ -41,13 +42,25 @@ def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
         )
     if change.git is None:
         return Edits()
-    files = change.git.changed_files(base, change.head)
-    before = {_ref(m, fleet): m for m in applications_in(change.git, base, files)}
-    after = {_ref(m, fleet): m for m in applications_in(change.git, change.head, files)}
+    files = [c for c in change.git.changes(base, change.head) if c.path.endswith((".yaml", ".yml", ".json"))]
+    was = {c.path: c.before for c in files if c.before is not None}
+    will = {c.path: c.after for c in files if c.after is not None}
+    before = {_ref(m, fleet): m for m in applications_in(change.git, was.values())}
+    after: dict[tuple[str, str], Object] = {}
+    for manifest in applications_in(change.git, will.values()):
+        key = _ref(manifest, fleet)
+        if key not in after or after[key] == before.get(key):  # a copy of what was there hides no edit
+            after[key] = manifest
+    unread = tuple(
+        Failure(
+            "change", f"{plain(path)} is too large to be read, so Applications in it are not judged", "split the file"
+        )
+        for path in change.git.too_large(will)
+    )
     notes = [f"{k[0]}/{k[1]}: a new Application manifest, rendered by nobody yet" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
     edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
-    return Edits(edited, notes=tuple(sorted(notes)))
+    return Edits(edited, notes=tuple(sorted(notes)), failures=unread)
 
 
 def _ref(manifest: Object, fleet: Fleet) -> tuple[str, str]:
