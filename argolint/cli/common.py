@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from argolint import __version__, argocd, config, helm, lint, report, reporters, suppress
+from argolint import __version__, argocd, config, helm, lint, report, reporters, suppress, trusted
 from argolint.app import App
 from argolint.checkout import open_checkouts
 from argolint.connection import connection_options
@@ -30,6 +30,7 @@ from argolint.narrow import label_selector
 from argolint.report import Report
 from argolint.rule import Rule
 from argolint.transport import Transport
+from argolint.trusted import Trusted
 from argolint.values import labels_of, parse_time, same_repository
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -73,6 +74,12 @@ rule_options = options(
         metavar="FILE",
         envvar="ARGOLINT_CONFIG_FILE",
         help="argolint's own configuration [default: .argolint.yaml].",
+    ),
+    click.option(
+        "--trusted-config",
+        metavar="REV",
+        envvar="ARGOLINT_TRUSTED_CONFIG",
+        help="Read configuration and baseline from this Git revision instead of the work tree [gate: the base].",
     ),
     click.option("--baseline", metavar="FILE", envvar="ARGOLINT_BASELINE", help="Findings accepted before: hide them."),
     click.option(
@@ -284,12 +291,12 @@ class Run:
     selection: Selection
 
 
-def prepare(given: Mapping[str, Any], names: Sequence[str] = (), loaded: config.Loaded | None = None) -> Run:
+def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
     """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong."""
     from argolint.plugins import load_rules, providers
 
-    if loaded is None:
-        loaded = config.load(Path(given["config_file"]) if given.get("config_file") else None)
+    counts = trusted.read(given) if counts is None else counts
+    loaded = counts.loaded
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config
@@ -301,10 +308,9 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), loaded: config.
     selection = Selection(
         tuple(names), given["projects"], given["selector"], given["app_namespace"], given["cluster"], given["repo"]
     )
-    baseline = given.get("baseline") or wanted.baseline
     wishes = suppress.Wishes(
         loaded,
-        suppress.read_baseline(Path(baseline)) if baseline else None,
+        counts.baseline,
         frozenset(r.id for r in rules),
         frozenset(known),
         whole=selection == Selection() and len(rules) == len(known),
