@@ -92,6 +92,10 @@ class Checkout:
         """Tracked files with changes that are not committed."""
         return self.git.dirty()
 
+    def is_dirty(self, file: str) -> bool:
+        """True for a file with changes that are not committed, or a link to one. EditError as `place` has it."""
+        return bool({file, self.place(file).relative_to(self.root).as_posix()} & self.dirty)
+
 
 def open_checkouts(given: Sequence[str], option: str = "--write") -> tuple[Checkout, ...]:
     """Each `DIR` or `URL=DIR` of an option. UsageError when one is no work tree, or does not tell which repository it is."""
@@ -148,7 +152,7 @@ def write(changes: Mapping[tuple[Checkout, str], str]) -> None:
                     raise ChangedError(
                         f"{part.folder.path / part.name} changed meanwhile: nothing was written", "run again"
                     )
-            _move([part for part, _ in staged])
+            move([part for part, _ in staged])
         except (EditError, FileError) as error:
             raise ChangedError(f"{error}; nothing was written", getattr(error, "hint", "") or "run again") from None
 
@@ -162,20 +166,21 @@ def _require_apart(changes: Iterable[tuple[Checkout, str]]) -> None:
             raise ArgolintError(f"{other} and {file} are one file; nothing was written", "write their fixes one by one")
 
 
-def _move(staged: Sequence[Staged]) -> None:
-    """Every part into its place; those that were moved are put back when one cannot be."""
-    moved: list[Staged] = []
-    for part in staged:
+def move(staged: Sequence[Staged]) -> None:
+    """Every part into its place. When one cannot be moved, or the run is interrupted, all are put back; ArgolintError tells."""
+    for count, part in enumerate(staged, 1):
         try:
             part.place(undoable=True)
-            moved.append(part)
         except BaseException as error:
-            left = [str(done.folder.path / done.name) for done in moved if not _undone(done)]
-            if left or isinstance(error, OSError):
-                what = f"cannot write {part.folder.path / part.name}: {getattr(error, 'strerror', None) or error!r}"
-                done = f"these files were changed all the same: {', '.join(left)}" if left else "nothing was written"
-                raise ArgolintError(f"{what}; {done}", "check the space left, and the rights there") from None
-            raise
+            left = [str(done.folder.path / done.name) for done in staged[:count] if not _undone(done)]
+            if not left and not isinstance(error, OSError | FileError):
+                raise
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            rest = f"these files are changed all the same: {', '.join(left)}" if left else "nothing was written"
+            raise ArgolintError(
+                f"cannot write {part.folder.path / part.name}: {reason}; {rest}",
+                "check the space left, and the rights there",
+            ) from None
 
 
 def _undone(part: Staged) -> bool:

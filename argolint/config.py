@@ -15,6 +15,8 @@ import msgspec
 
 from argolint import strict_yaml
 from argolint.errors import UsageError
+from argolint.files import read_text
+from argolint.folder import FileError
 from argolint.rule import Rule
 
 DEFAULT_FILE = Path(".argolint.yaml")
@@ -84,9 +86,9 @@ def load(file: Path | None) -> Loaded:
         return Loaded(Config())
     path = file or DEFAULT_FILE
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        text = read_text(path, strict_yaml.MAX_BYTES)
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
         raise UsageError(f"cannot read the configuration {path}: {reason}", "name another with --config-file") from None
     return parse(text, path)
 

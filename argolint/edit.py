@@ -122,7 +122,7 @@ class _Desk:
     ) -> Iterator[str]:
         spot = edit.spot
         where = (spot.checkout, spot.file)
-        if not self.dirty and spot.file in spot.checkout.dirty:
+        if not self.dirty and spot.checkout.is_dirty(spot.file):
             raise Unplaced(f"{spot.file} has uncommitted changes", "commit or stash them, or pass --force")
         before = spot.checkout.text(spot.file)
         text = texts.get(where, before)

@@ -11,8 +11,8 @@ from collections import deque
 from pathlib import Path
 
 from argolint.errors import UsageError
-from argolint.folder import FileError, Folder
-from argolint.git import has_repository
+from argolint.folder import FileError, Folder, bounded_read
+from argolint.git import Git, has_repository
 
 _MAX_LINKS = 40
 _KERNEL = (Path("/dev"), Path("/proc"))
@@ -45,6 +45,32 @@ def own_path(path: Path) -> Path:
         if target.is_absolute():
             here = Path(parts.popleft())
     return here
+
+
+def require_own(file: Path) -> None:
+    """UsageError for a file of the checkout that one stands in: a change may have written it, so it is not the user's own.
+
+    In a container the home may well be the checkout. A file there that Git does not track is the job's.
+    """
+    tree = has_repository(Path.cwd())
+    if tree is None:
+        return
+    place = own_path(file) if file.absolute().is_relative_to(tree) else file.resolve()
+    if place.is_relative_to(tree) and Git(tree).holds(place.relative_to(tree).as_posix()):
+        raise UsageError(
+            f"{file} is part of the checkout {tree}: a change may have written it, so it cannot say where your token goes",
+            "keep your settings out of the repository, or set HOME to a folder of your own",
+        )
+
+
+def read_text(file: Path, limit_bytes: int) -> str:
+    """A text that the user names; it may come through a pipe. FileError when it is too large or no UTF-8, OSError as usual."""
+    with file.open("rb") as opened:
+        content = bounded_read(opened, file, limit_bytes)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileError(f"{file} is not UTF-8 text") from None
 
 
 def write(file: Path, content: bytes, *, private: bool = False) -> None:

@@ -10,9 +10,10 @@ import contextlib
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from argolint.errors import ArgolintError
 
@@ -22,11 +23,27 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BASE  # non-blocking: a pi
 _LIST = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _BASE
 _ENTER = _LIST | getattr(os, "O_PATH", 0)  # a folder that may be searched need not be readable
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BASE
+_CHUNK_BYTES = 1 << 20
 _MAX_DEPTH = 64
 
 
 class FileError(ArgolintError):
     """A file that is not read or not written: a link, no plain file, too large, or the system refuses."""
+
+
+def is_name(text: str) -> bool:
+    """True for what can be the name of one file in a folder: a path of more parts leads elsewhere."""
+    return text not in ("", ".", "..") and not set("/\0" if os.sep == "/" else "/\\:\0") & set(text)
+
+
+def bounded_read(file: IO[bytes], place: Path, limit_bytes: int) -> bytes:
+    """All that is in the file. FileError when that is more than the limit, however long it goes on."""
+    found = bytearray()
+    while chunk := file.read(_CHUNK_BYTES):
+        found += chunk
+        if len(found) > limit_bytes:
+            raise FileError(f"{place} is larger than {limit_bytes:,} bytes")
+    return bytes(found)
 
 
 class Folder:
@@ -91,24 +108,20 @@ class Folder:
             with os.fdopen(os.open(self._name(name), _READ, **self._at()), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise FileError(f"{place} is no plain file")
-                content = file.read(limit_bytes + 1)
+                return bounded_read(file, place, limit_bytes)
         except OSError as error:
             raise _refused(place, error) from None
-        if len(content) > limit_bytes:
-            raise FileError(f"{place} is larger than {limit_bytes:,} bytes")
-        return content
 
     def files(self, depth: int = 0) -> Iterator[tuple[Folder, str]]:
-        """Every plain file in the folder and below it, in the order of their paths; links and devices are passed over."""
+        """Every entry in the folder and below it that is no folder, in the order of their paths: links and devices too."""
         if depth > _MAX_DEPTH:
             raise FileError(f"{self.path} lies more than {_MAX_DEPTH} folders deep")
         for name in self.names():
-            kind = self.kind(name)
-            if stat.S_ISREG(kind):
-                yield self, name
-            elif stat.S_ISDIR(kind):
+            if stat.S_ISDIR(self.kind(name)):
                 with self.enter(name) as inner:
                     yield from inner.files(depth + 1)
+            else:
+                yield self, name
 
     def make_file(self, name: str, content: Iterable[bytes]) -> None:
         """A new file; FileError when there is anything of that name."""
@@ -180,7 +193,7 @@ class Folder:
         self.close()
 
     def _place(self, name: str) -> Path:
-        if name in ("", ".", "..") or set("/\0" if os.sep == "/" else "/\\:\0") & set(name):
+        if not is_name(name):
             raise FileError(f"{name!r} is no name of a file in {self.path}")
         return self.path / name
 
@@ -203,15 +216,20 @@ class Staged:
         self._old = ""
 
     def place(self, *, undoable: bool = False) -> None:
-        """Put it in place of what is there. Raises OSError; the file is then as it was."""
+        """Put it in place of what is there. Raises OSError or FileError; the file is then as it was."""
         if undoable and self.folder.kind(self.name):
             old = self._part.replace(".part", ".old")
-            self.folder.keep(self.name, old)
-            self._old = old
+            try:
+                self.folder.keep(self.name, old)
+                self._old = old
+            except OSError:  # a file system without hard links
+                self._old = self.folder.stage(self.name, self.folder.read(self.name, sys.maxsize))._part
         self.folder.rename(self._part, self.name)
 
     def undo(self) -> None:
         """What was there before is there again. Raises OSError. Needs no space, so a full disk does not hinder it."""
+        if self.folder.kind(self._part):
+            return  # it was not placed
         if self._old:
             self.folder.rename(self._old, self.name)
         else:

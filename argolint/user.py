@@ -13,6 +13,8 @@ import msgspec
 
 from argolint import strict_yaml
 from argolint.errors import UsageError
+from argolint.files import read_text, require_own
+from argolint.folder import FileError
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -35,11 +37,13 @@ def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
     """The user's settings, empty when there is no file. Raises UsageError for one that cannot be used."""
     file = settings_file(environ, home)
     try:
-        text = file.read_text(encoding="utf-8")
+        if file.exists():
+            require_own(file)
+        text = read_text(file, strict_yaml.MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return Settings()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
         raise UsageError(f"cannot read your settings {file}: {reason}", "repair the file, or remove it") from None
     document = strict_yaml.parse(text, str(file))
     names = [field.encode_name for field in msgspec.structs.fields(Settings)]

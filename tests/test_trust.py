@@ -9,6 +9,7 @@ import pytest
 from argolint.replay import ReplayServer
 from argolint.snapshot import SnapshotTransport
 from tests.conftest import run_argolint
+from tests.gitops import commit, git
 from tests.small import write_snapshot
 
 APPLICATION = """\
@@ -42,3 +43,65 @@ def test_a_checkout_cannot_say_where_the_token_goes(tmp_path: Path, command: tup
     assert (ran.code, ran.out) == (2, "")
     assert f".argolint.yaml:2: a configuration cannot hold '{key}'" in ran.err
     assert "~/.config/argolint/config.yaml" in ran.err
+
+
+def login(server: str) -> str:
+    names = f"{{name: a, server: '{server}', user: a}}"
+    return f"current-context: a\ncontexts: [{names}]\nservers: [{{server: '{server}', plain-text: true}}]\nusers: [{{name: a}}]\n"
+
+
+@pytest.mark.parametrize("how", ["file", "link to the file", "link to the folder"])
+@pytest.mark.parametrize("name", [".config/argolint/config.yaml", ".config/argocd/config"])
+def test_a_home_inside_the_checkout_does_not_let_a_change_choose_the_server(
+    tmp_path: Path, name: str, how: str
+) -> None:
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    git(clone, "init", "--quiet")
+    with ReplayServer(SnapshotTransport([write_snapshot(tmp_path / "snap")])) as server:
+        text = login(server.address) if name.endswith("argocd/config") else f"server: http://{server.address}\n"
+        file = clone / name
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+        file.chmod(0o600)
+        env = {"ARGOCD_AUTH_TOKEN": server.token(), "HOME": str(clone)}
+        made_by_the_job = run_argolint("check", cwd=clone, env=env)
+        assert made_by_the_job.code == 3, made_by_the_job.err  # the small snapshot lacks answers
+        assert server.seen
+        server.seen.clear()
+        if how == "link to the file":
+            file.rename(clone / "elsewhere")
+            file.symlink_to(clone / "elsewhere")
+        elif how == "link to the folder":
+            (clone / ".config").rename(tmp_path / "elsewhere")
+            (clone / ".config").symlink_to(tmp_path / "elsewhere")
+        commit(clone, {})
+        ran = run_argolint("check", cwd=clone, env=env)
+        assert server.seen == []
+    assert ran.code == 2
+    assert "a change may have" in ran.err
+
+
+def test_settings_in_a_repository_of_the_users_own_are_the_users_own(tmp_path: Path) -> None:
+    """A repository of dotfiles is not the checkout that one stands in."""
+    home, clone = tmp_path / "home", tmp_path / "clone"
+    for folder in (home, clone):
+        folder.mkdir()
+        git(folder, "init", "--quiet")
+    with ReplayServer(SnapshotTransport([write_snapshot(tmp_path / "snap")])) as server:
+        commit(home, {"dot/config.yaml": f"server: http://{server.address}\n"})
+        (home / ".config").mkdir()
+        (home / ".config/argolint").symlink_to("../dot")
+        ran = run_argolint("check", cwd=clone, env={"ARGOCD_AUTH_TOKEN": server.token(), "HOME": str(home)})
+        assert ran.code == 3, ran.err
+        assert server.seen
+
+
+@pytest.mark.parametrize("file", [".argolint.yaml", "baseline.json"])
+def test_an_endless_file_of_a_checkout_ends_the_run(tmp_path: Path, file: str) -> None:
+    (tmp_path / file).symlink_to("/dev/zero")
+    if file != ".argolint.yaml":
+        (tmp_path / ".argolint.yaml").write_text(f"baseline: {file}\n")
+    ran = run_argolint("config", cwd=tmp_path)
+    assert ran.code == 2
+    assert "is larger than" in ran.err

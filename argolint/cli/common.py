@@ -329,7 +329,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
     return Run(
         plan,
         wishes,
-        reporters.parse_outputs(given["outputs"] or wanted.output),
+        reporters.parse_outputs(given["outputs"] or wanted.output, None if given["outputs"] else loaded.file),
         reporters.Style.from_options(given),
         given["fail_on"] or wanted.fail_on or "error",
         given["allow_incomplete"],

@@ -14,8 +14,11 @@ import msgspec
 from argolint import __version__, gate, report, trusted
 from argolint.cli import common
 from argolint.errors import UsageError
+from argolint.files import read_text
+from argolint.folder import FileError
 from argolint.gate import Git
 from argolint.gate.touched import applications_of
+from argolint.git import MAX_TEXT_BYTES
 from argolint.model import Object
 
 
@@ -107,6 +110,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
 def _applications(files: Sequence[Path]) -> Iterator[Object]:
     for file in files:
         try:
-            yield from applications_of(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read {file}: {error}", "pass YAML files") from None
+            yield from applications_of(read_text(file, MAX_TEXT_BYTES))
+        except (OSError, FileError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error.message
+            raise UsageError(f"cannot read {file}: {reason}", "pass YAML files") from None

@@ -52,6 +52,9 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     failures = (*failures, *(f for r in renders for f in r.failures))
     judged, more = compared(t, renders, fleet, plan)
     failures = (*failures, *more)
+    given = change.rendered is not None and change.git is not None and not change.everything
+    if given and (lacking := [r.candidate.app.ref for r in renders if r.unread]):
+        unlisted.append(f"{_listed(lacking)}: changed files touch it, and --rendered holds nothing of that name")
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
     judged = with_children(judged, fleet, t, plan, edits, change.rendered)
