@@ -301,4 +301,5 @@ def _merged(node: Any, patch: Any) -> Any:
 
 def _has_file_dependencies(chart: Path) -> bool:
     """Packing them writes into the exported chart: one render at a time then."""
-    return "file://" in (chart / "Chart.yaml").read_text(encoding="utf-8", errors="replace")
+    files = (chart / "Chart.yaml", chart / "requirements.yaml")
+    return any("file://" in f.read_text(encoding="utf-8", errors="replace") for f in files if f.is_file())
