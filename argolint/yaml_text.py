@@ -150,13 +150,14 @@ _TYPED = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:bool", "tag:yaml.org,2002
 
 
 def _root(part: str) -> tuple[yaml.Node | None, _Loader]:
-    loader = _Loader(part)
     try:
+        loader = _Loader(part)
         return loader.get_single_node(), loader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1} of the document)" if mark else ""
-        raise EditError(f"no valid YAML: {getattr(error, 'problem', None) or error}{place}") from None
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise EditError(f"no valid YAML: {problem}{place}") from None
     except RecursionError:
         raise EditError("YAML nested too deeply") from None
 
@@ -167,6 +168,8 @@ def _read(part: str) -> Any:
         return _plain(node, loader, [0]) if node is not None else None
     except ValueError as error:
         raise EditError(f"no valid YAML: {error}") from None
+    except RecursionError:
+        raise EditError("YAML nested too deeply, or an anchor that holds itself") from None
 
 
 _MAX_NODES = 500_000

@@ -547,6 +547,46 @@ def test_a_checkout_behind_a_link_of_another_checkout_is_refused(tmp_path: Path)
         open_checkouts([str(change / "apps")])
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {"op": "replace", "path": "/spec/replicas", "value": 5},
+        [5],
+        [{"op": "exec", "path": "/spec"}],
+        [{"op": ["add"], "path": "/spec", "value": 1}],
+        [{"path": "/spec", "value": 1}],
+        [{"op": "replace", "path": "/spec/replicas"}],
+        [{"op": "replace", "path": "", "value": {}}],
+        [{"op": "replace", "path": "spec", "value": {}}],
+        [{"op": "replace", "path": 5, "value": {}}],
+        [{"op": "replace", "path": "/spec/~2", "value": {}}],
+        [{"op": "move", "path": "/spec/x"}],
+        [{"op": "move", "from": "spec", "path": "/spec/x"}],
+        [{"op": "add", "path": "/spec/template/spec/containers/²/image", "value": "x"}],
+        [{"op": "add", "path": "/spec/template/spec/containers/٣/image", "value": "x"}],
+        [{"op": "add", "path": "/spec/template/spec/containers/" + "9" * 5000, "value": "x"}],
+    ],
+)
+def test_what_is_no_patch_in_a_report_is_left(tmp_path: Path, steps: Any) -> None:
+    root = repository(tmp_path, {"web/a.yaml": DEPLOYMENT})
+    fix = {**patch(), "edit": {"kind": "json-patch", "content": steps}}
+    assert left(placed(root, finding(fix)))[0] == "its edit is no JSON patch of fields"
+
+
+@pytest.mark.parametrize("text", ["a: &a [*a]\n", "a: &a {b: *a}\n", "spec: {replicas: !!int many}\n", "a: \0\n"])
+def test_a_fragment_that_is_no_data_is_left(tmp_path: Path, text: str) -> None:
+    root = repository(tmp_path, {"web/a.yaml": DEPLOYMENT})
+    assert left(placed(root, finding(fragment(text))))[0] == "the fix is a sketch and no complete YAML"
+
+
+@pytest.mark.parametrize("text", ["x: \0\n", "# a\u2028b\x0cc\n", "x: \x1b\n", "x: &x [*x]\n", "x: !!int many\n"])
+def test_a_file_that_is_no_yaml_beside_the_object_is_left_alone(tmp_path: Path, text: str) -> None:
+    root = repository(tmp_path, {"web/a.yaml": DEPLOYMENT + text})
+    why = left(placed(root, finding(REPLICAS)))[0]
+    assert why.startswith("no file in web holds Deployment shop/web (web/a.yaml: ")
+    assert "\n" not in why
+
+
 def test_a_checkout_of_another_repository_is_told(tmp_path: Path) -> None:
     root = repository(tmp_path, {"web/a.yaml": DEPLOYMENT}, url="https://git.example.com/other.git")
     why, todo = left(placed(root, finding(REPLICAS)))
