@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,6 +45,13 @@ class Ended:
     code: int
     out: bytes
     err: bytes
+
+
+def find(program: str) -> str | None:
+    """The program on PATH, for whose sake no folder counts that is relative: the working directory may be a stranger's."""
+    folders = [f for f in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(f).is_absolute()]
+    found = shutil.which(program, path=os.pathsep.join(folders)) if folders else None
+    return found if found is not None and Path(found).parent in map(Path, folders) else None
 
 
 def inherited() -> dict[str, str]:

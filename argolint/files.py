@@ -13,6 +13,7 @@ from pathlib import Path
 from argolint.errors import UsageError
 from argolint.folder import FileError, Folder, bounded_read
 from argolint.git import Git, has_repository
+from argolint.values import plain
 
 _MAX_LINKS = 40
 _KERNEL = (Path("/dev"), Path("/proc"))
@@ -36,8 +37,8 @@ def own_path(path: Path) -> Path:
         target = step.readlink()
         if has_repository(here) is not None:
             raise UsageError(
-                f"{step} is a link inside a Git work tree: a change may have brought it, so it is not followed",
-                f"name the place itself, {target}, or a file outside of the work tree",
+                f"{plain(str(step))} is a link inside a Git work tree: a change may have brought it, so it is not followed",
+                f"name the place itself, {plain(str(target))}, or a file outside of the work tree",
             )
         if links > _MAX_LINKS:
             raise UsageError(f"{path} leads from link to link without end", "name the place itself")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from argolint.errors import ArgolintError
+from argolint.values import plain
 
 _AT = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _BASE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -29,6 +30,9 @@ _MAX_DEPTH = 64
 
 class FileError(ArgolintError):
     """A file that is not read or not written: a link, no plain file, too large, or the system refuses."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(plain(message), plain(hint))  # names of files are a stranger's
 
 
 def is_name(text: str) -> bool:

@@ -8,6 +8,7 @@ stores them, never through a work tree, whose links and filters a change control
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import IO
 from argolint import bounded
 from argolint.bounded import LimitError, Limits
 from argolint.errors import ArgolintError, UsageError
+from argolint.values import plain
 
 MAX_FILES = 1_000_000
 """Files of one commit, and files that a change touches."""
@@ -107,8 +109,12 @@ class Git:
 
     def _commit(self, revision: str) -> str:
         name, steps = re.fullmatch(r"(.*?)((?:[~^][0-9]*)*)", revision, re.DOTALL).groups()  # type: ignore[union-attr]
-        branch = None if re.fullmatch(r"HEAD|[0-9a-f]{40}|[0-9a-f]{64}", name) else self._branch(name)
-        asked = f"{branch or name}{steps}^{{commit}}"
+        found_id = self._branch(name) if name != "HEAD" else None
+        if found_id is not None and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", name):
+            raise UsageError(
+                f"{self.path} has a branch called {name!r}, as if it were a commit", "name it refs/heads/NAME"
+            )
+        asked = f"{found_id or name}{steps}^{{commit}}"
         found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", asked) if "\0" not in asked else None
         if found is not None and re.fullmatch(rb"[0-9a-f]{40,64}\n", found):
             return found.decode().strip()
@@ -122,15 +128,26 @@ class Git:
         return self._branch(name) is not None
 
     def _branch(self, name: str) -> str | None:
-        """The commit of the branch of exactly this name, here or at the remote; no rule of git's finds another ref for it."""
+        """The commit of the branch of exactly this name, here or at the remote; no rule of git's finds another ref for it.
+
+        UsageError for a name such as `origin/main` when there is also a branch called so: whoever may push can make one.
+        """
         if not name or set("\0\n") & set(name):
             return None
-        places = ("",) if name.startswith("refs/") else ("refs/remotes/", "refs/heads/", "refs/remotes/origin/")
-        for place in places:
-            found = self._try("show-ref", "--verify", "--hash", "--", place + name)
-            if found is not None:
-                return found.decode().strip()
-        return None
+        if name.startswith("refs/"):
+            return self._ref(name)
+        own = self._ref(f"refs/heads/{name}") or self._ref(f"refs/remotes/origin/{name}")
+        tracked = self._ref(f"refs/remotes/{name}") if "/" in name else None
+        if own and tracked and own != tracked:
+            raise UsageError(
+                f"{name!r} is a branch of a remote in {self.path}, and there is a branch of that very name",
+                f"name it in full: refs/remotes/{name}",
+            )
+        return own or tracked
+
+    def _ref(self, full_name: str) -> str | None:
+        found = self._try("show-ref", "--verify", "--hash", "--", full_name)
+        return found.decode().strip() if found is not None else None
 
     def changes(self, base: str, head: str) -> tuple[Changed, ...]:
         """Files that head changes since it left base, renames as both names. Where it left more than once, all of them."""
@@ -208,7 +225,7 @@ class Git:
         held = dict(zip(ids, self._contents(ids), strict=True))
         for entry in wanted:
             content = held.get(entry.id) if entry.mode.startswith("100") else None
-            yield None if content is None else content.decode("utf-8", "replace")
+            yield None if content is None else _decoded(content)
 
     def sizes(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Bytes of each object. UsageError when the clone lacks one: nothing is fetched."""
@@ -338,9 +355,12 @@ class Git:
     ) -> bounded.Ended:
         settings = [word for setting in (*_OVERRULED, *config) for word in ("-c", setting)]
         ceiling = {"GIT_CEILING_DIRECTORIES": str(self.path.absolute().parent)} if "--no-index" in arguments else {}
+        program = bounded.find("git")
+        if program is None:
+            raise UsageError(f"cannot run git in {self.path}: there is none on PATH", "install git")
         try:
             return bounded.run(
-                ("git", "--no-pager", *settings, *arguments),
+                (program, "--no-pager", *settings, *arguments),
                 name=f"git {arguments[0]}",
                 env={**bounded.inherited(), **_ENVIRONMENT, **ceiling},
                 limits=limits,
@@ -354,7 +374,7 @@ class Git:
             ) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise UsageError(f"cannot run git in {self.path}: {reason}", "install git, and check the folder") from None
+            raise UsageError(f"cannot run git in {self.path}: {reason}", "check the folder") from None
 
 
 def safe_name(path: str) -> bool:
@@ -366,6 +386,15 @@ def safe_name(path: str) -> bool:
         and not path.startswith("/")
         and not {"..", ".git", "."} & {part.lower().rstrip(" .") or part for part in parts}
     )
+
+
+def _decoded(content: bytes) -> str:
+    """A text file as YAML readers take it: UTF-8 unless it begins with the mark of another encoding."""
+    if content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return content.decode("utf-32", "replace")
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace")
+    return content.decode("utf-8", "replace")
 
 
 def _entry(mode: str, id_: str) -> Entry | None:
@@ -383,4 +412,4 @@ def _lines(words: Iterable[str]) -> bytes:
 
 def _said(err: bytes) -> str:
     text = err.decode("utf-8", "replace").strip()
-    return text.partition("\n")[0].removeprefix("fatal: ").removeprefix("error: ")[:300]
+    return plain(text.partition("\n")[0].removeprefix("fatal: ").removeprefix("error: ")[:300])

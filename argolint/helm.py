@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -107,7 +106,7 @@ def _without_commas(value: str) -> str:
 
 def find() -> str:
     """The helm on PATH. UsageError when there is none."""
-    found = shutil.which("helm")
+    found = bounded.find("helm")
     if found is None:
         raise UsageError("--helm-render needs helm, and there is none on PATH", "install Helm 3 or 4")
     return found

@@ -36,14 +36,30 @@ def test_a_branch_is_a_branch_whatever_tags_there_are(clone: Path, tag: str) -> 
     assert Git(clone).commit("main") == id_of(clone, "refs/heads/main")
 
 
-def test_a_branch_of_the_remote_is_found_and_no_branch_called_like_one(clone: Path) -> None:
-    """Anybody who may push can make the branch `origin/main`: fetched, it is refs/remotes/origin/origin/main."""
+def test_a_branch_of_the_remote_is_found(clone: Path) -> None:
     git(clone, "update-ref", "refs/remotes/origin/main", "main")
-    git(clone, "update-ref", "refs/remotes/origin/origin/main", "feature")
-    git(clone, "update-ref", "refs/heads/origin/main", "feature")
     main = id_of(clone, "refs/heads/main")
     git(clone, "branch", "--delete", "--force", "main")
     assert Git(clone).commit("main") == Git(clone).commit("origin/main") == main
+
+
+@pytest.mark.parametrize("full", ["refs/remotes/origin/origin/main", "refs/heads/origin/main"])
+def test_a_branch_called_like_one_of_the_remote_makes_the_name_ambiguous(clone: Path, full: str) -> None:
+    """Anybody who may push can make the branch `origin/main`; fetched, it is refs/remotes/origin/origin/main."""
+    git(clone, "update-ref", "refs/remotes/origin/main", "main")
+    git(clone, "update-ref", full, "feature")
+    with pytest.raises(UsageError) as caught:
+        Git(clone).commit("origin/main")
+    assert caught.value.hint == "name it in full: refs/remotes/origin/main"
+    assert Git(clone).commit("refs/remotes/origin/main") == id_of(clone, "refs/heads/main")
+    assert Git(clone).commit(full) == id_of(clone, "feature")
+
+
+def test_a_branch_called_like_a_commit_is_refused(clone: Path) -> None:
+    main = id_of(clone, "refs/heads/main")
+    git(clone, "update-ref", f"refs/remotes/origin/{main}", "feature")
+    with pytest.raises(UsageError, match="has a branch called"):
+        Git(clone).commit(main)
 
 
 def test_other_names_of_a_revision_work_as_git_has_them(clone: Path) -> None:
@@ -178,6 +194,22 @@ def test_a_clone_of_another_user_is_read(clone: Path) -> None:
     assert Git(clone).show("main", "web/a.yaml") == "a: 1\n"
 
 
+@pytest.mark.parametrize("path", [":", ".:", "relative"])
+def test_git_is_not_taken_from_the_working_directory(clone: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    ran = clone.parent / "ran"
+    for folder in (clone, clone / "relative"):
+        folder.mkdir(exist_ok=True)
+        (folder / "git").write_text(f"#!/bin/sh\ntouch {ran}\n")
+        (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(clone)
+    assert Git(clone).show("main", "web/a.yaml") == "a: 1\n"
+    assert not ran.exists()
+    monkeypatch.setenv("PATH", path)
+    with pytest.raises(UsageError, match="there is none on PATH"):
+        Git(clone).commit("main")
+
+
 def test_links_submodules_and_large_files_have_no_text(clone: Path) -> None:
     (clone / "link.yaml").symlink_to("web/a.yaml")
     commit(clone, {"large.yaml": "x" * 32_000_001})
@@ -195,6 +227,13 @@ def test_links_submodules_and_large_files_have_no_text(clone: Path) -> None:
     (clone / "out.yaml").symlink_to("/etc/passwd")
     commit(clone, {})
     assert Git(clone).linked("HEAD", "out.yaml") is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_text_is_read_in_the_encoding_that_it_is_marked_with(clone: Path, encoding: str) -> None:
+    (clone / "x.yaml").write_bytes("kind: Ä\n".encode(encoding))
+    commit(clone, {})
+    assert (Git(clone).show("HEAD", "x.yaml") or "").lstrip("\ufeff") == "kind: Ä\n"
 
 
 def test_names_with_line_breaks_and_bytes_that_are_no_text_are_read(clone: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from argolint.app import App, app_from_list
 from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.gate import Git
-from argolint.gate.touched import Candidate, applications_in, by_files, candidates, usual_base
+from argolint.gate.touched import Candidate, UnreadableError, applications_of, by_files, candidates, usual_base
 from argolint.values import same_repository
 
 from .gitops import commit, git
@@ -209,8 +210,8 @@ def changed_paths(clone: Path) -> list[str]:
 
 
 def named_in(clone: Path, revision: str, *files: str) -> list[str]:
-    tree = Git(clone).tree(revision)
-    return [a["metadata"]["name"] for a in applications_in(Git(clone), [tree[file] for file in files])]
+    texts = (Git(clone).show(revision, file) for file in files)
+    return [a["metadata"]["name"] for text in texts for a in applications_of(text or "")]
 
 
 def test_changed_files_name_both_ends_of_a_rename_and_leave_out_what_base_did_meanwhile(clone: Path) -> None:
@@ -248,6 +249,45 @@ def test_applications_are_read_at_a_revision_and_broken_files_hold_none(clone: P
         {"apps/web.yaml": one, "apps/broken.yaml": "kind: Application\n  x: [", "apps/t.yaml": "{{ .Application }}\n"},
     )
     assert named_in(clone, "feature", "apps/web.yaml", "apps/broken.yaml", "apps/t.yaml") == ["web"]
+
+
+LISTED = "kind: List\nitems: [null, {apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: web}}]\n"
+
+
+def test_applications_in_a_list_and_behind_escapes_are_found() -> None:
+    escaped = LISTED.replace("kind: Application", 'kind: "\\x41pplication"')
+    assert [[a["metadata"]["name"] for a in applications_of(text)] for text in (LISTED, escaped)] == [["web"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "unreadable"),
+    [
+        (LISTED, False),
+        (LISTED + "x: !strange 1\n", True),
+        (LISTED + "x: [\n", True),
+        (LISTED + "x: 2026-99-99\n", True),
+        (LISTED + "x: {{ .Values.x }\n", False),
+        ("a: [\n", False),
+    ],
+)
+def test_what_names_applications_and_cannot_be_read_is_told(text: str, unreadable: bool) -> None:
+    with pytest.raises(UnreadableError) if unreadable else nullcontext():
+        applications_of(text)
+
+
+def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
+    (clone / "web/linked").symlink_to("../docs")
+    (clone / "env").symlink_to("values")
+    (clone / "loop").symlink_to("loop")
+    commit(clone, {})
+    one, other = Candidate(app("w", source("web")), (1,)), Candidate(app("e", source("env")), (1,))
+    for candidate, file, touched in (
+        (one, "docs/readme.md", True),
+        (one, "values/prod.yaml", False),
+        (other, "values/prod.yaml", True),
+        (other, "docs/readme.md", False),
+    ):
+        assert by_files(candidate, [file], Git(clone), "feature") is touched
 
 
 def test_a_folder_that_is_no_clone(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from argolint.errors import UsageError
 from argolint.files import read_text
 from argolint.folder import FileError
 from argolint.gate import Git
-from argolint.gate.touched import applications_of
+from argolint.gate.touched import UnreadableError, applications_of
 from argolint.git import MAX_TEXT_BYTES
 from argolint.model import Object
 
@@ -114,3 +114,5 @@ def _applications(files: Sequence[Path]) -> Iterator[Object]:
         except (OSError, FileError) as error:
             reason = error.strerror if isinstance(error, OSError) else error.message
             raise UsageError(f"cannot read {file}: {reason}", "pass YAML files") from None
+        except UnreadableError:
+            raise UsageError(f"{file} names Applications and is no YAML that can be read", "correct the file") from None

@@ -15,7 +15,7 @@ import yaml
 
 from argolint.app import App
 from argolint.fleet import Fleet
-from argolint.git import Entry, Git
+from argolint.git import Git
 from argolint.model import Object
 from argolint.values import annotations_of, dig, items, same_repository
 
@@ -243,25 +243,32 @@ def _below(file: str, root: str) -> bool:
     return not root or file == root or file.startswith(root + "/")
 
 
-def applications_in(git: Git, entries: Iterable[Entry]) -> Iterator[Object]:
-    """Application manifests in these files."""
-    for text in git.texts(entries):
-        yield from applications_of(text or "")
+class UnreadableError(ValueError):
+    """A text that names Applications, is no template, and is no YAML for us: another reader may well read it."""
 
 
-def applications_of(text: str) -> Iterator[Object]:
-    """Application manifests in a YAML text; one that is a template, or broken, holds none: what renders it will say so."""
+def applications_of(text: str) -> tuple[Object, ...]:
+    """Application manifests in a YAML text; a template holds none: what renders it will say so. Raises UnreadableError."""
     if "Application" not in text and "\\" not in text:  # "\x41pplication" is the same word
-        return
+        return ()
     try:
         documents = list(yaml.safe_load_all(text))
-    except (yaml.YAMLError, RecursionError):
-        return
-    for document in documents:
-        if (
-            isinstance(document, dict)
-            and document.get("kind") == "Application"
-            and str(document.get("apiVersion") or "").startswith("argoproj.io/")
-            and dig(document, "metadata", "name")
-        ):
-            yield document
+    except (yaml.YAMLError, RecursionError, ValueError):
+        if "argoproj.io/" in text and "{{" not in text:
+            raise UnreadableError from None
+        return ()
+    return tuple(m for document in documents for m in _listed(document) if _is_application(m))
+
+
+def _listed(document: Any) -> Iterable[Any]:
+    listed = document.get("items") if isinstance(document, dict) and document.get("kind") == "List" else None
+    return listed if isinstance(listed, list) else (document,)
+
+
+def _is_application(manifest: Any) -> bool:
+    return (
+        isinstance(manifest, dict)
+        and manifest.get("kind") == "Application"
+        and str(manifest.get("apiVersion") or "").startswith("argoproj.io/")
+        and bool(dig(manifest, "metadata", "name"))
+    )
