@@ -25,6 +25,7 @@ from argolint.checkout import Checkout, inside
 from argolint.errors import UsageError
 from argolint.exported import ExportError, export
 from argolint.fleet import Fleet
+from argolint.folder import is_name
 from argolint.git import Git
 from argolint.helm import HelmError, NotHereError, Template
 from argolint.model import Object
@@ -274,7 +275,7 @@ def overridden(source: Object, chart: Path, instance: str) -> Object:
     found = source
     for name in (".argocd-source.yaml", f".argocd-source-{instance}.yaml"):
         file = chart / name
-        if not file.is_file():
+        if not (is_name(name) and file.is_file()):
             continue
         try:
             patch = yaml.safe_load(file.read_text(encoding="utf-8"))

@@ -22,7 +22,21 @@ from argolint.git import MAX_TEXT_BYTES
 from argolint.model import Object
 
 
-@click.command()
+class _Command(click.Command):
+    """Refuses options that are names of files: what passes the files of a change on would let it choose the server."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = args[: args.index("--")] if "--" in args else args
+        for word in options:
+            if word.startswith("-") and os.path.lexists(word):
+                raise UsageError(
+                    f"there is a file called {word!r}, which would be taken for an option",
+                    "put -- before the files, or rename it",
+                )
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Command)
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[FILE]...")
 @common.source_options
 @common.options(
