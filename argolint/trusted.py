@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -90,14 +91,20 @@ class _Commit:
     clone: Git
     revision: str | None
 
-    @property
+    @cached_property
+    def top(self) -> Path:
+        return self.clone.path.resolve() if self.clone.is_bare else self.clone.top
+
+    @cached_property
     def default(self) -> Path:
-        return self.clone.path / config.DEFAULT_FILE
+        """The configuration of the folder that one stands in, else that of the whole repository."""
+        own, whole = (folder / config.DEFAULT_FILE for folder in (self.clone.path, self.top))
+        return whole if own != whole and self.text(own) is None else own
 
     def name(self, file: Path) -> str | None:
         """The file's name in the repository; None when it lies outside of the clone."""
-        place, top = own_path(file), self.clone.path.resolve() if self.clone.is_bare else self.clone.top
-        return place.relative_to(top).as_posix() if place.is_relative_to(top) else None
+        place = own_path(file)
+        return place.relative_to(self.top).as_posix() if place.is_relative_to(self.top) else None
 
     def text(self, file: Path) -> str | None:
         """The file at the revision; None when it is not there. UsageError when no revision is known and a change may have it."""
@@ -106,7 +113,7 @@ class _Commit:
             return None
         if self.revision is not None:
             return self.clone.linked(self.revision, name)
-        if self.clone.holds(name) or (file == self.default and file.exists()):
+        if self.clone.holds(name) or (file.name == config.DEFAULT_FILE.name and file.exists()):
             raise UsageError(
                 f"{file} may be part of the change, so it is not read",
                 "name the revision to trust: --base REV or --trusted-config REV",
@@ -137,7 +144,7 @@ def _read(given: Mapping[str, Any], at: _Commit) -> Trusted:
     accepted = _path(given.get("baseline") or loaded.config.baseline)
     if accepted is None:
         return Trusted(loaded)
-    place = accepted if given.get("baseline") or named else at.clone.path / accepted
+    place = accepted if given.get("baseline") or named else at.default.parent / accepted
     text = at.text(place)
     if text is not None:
         return Trusted(loaded, suppress.parse_baseline(text, accepted))

@@ -209,6 +209,14 @@ def test_the_bases_configuration_may_be_a_link_inside_the_repository(clone: Path
     assert gate(*CHANGE).code == 0
 
 
+def test_a_folder_of_the_repository_has_its_own_configuration_or_the_whole_ones(clone: Path, gate: Run) -> None:
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {".argolint.yaml": IGNORE, ".one/x": "", ".two/.argolint.yaml": "fail-on: error\n"})
+    git(clone, "switch", "feature", "--quiet")
+    git(clone, "merge", "--quiet", "main")
+    assert [gate(*CHANGE, cwd=clone / folder).code for folder in (".one", ".two")] == [0, 1]
+
+
 def test_a_bare_clone_is_read_at_the_base(clone: Path, gate: Run) -> None:
     git(clone, "switch", "main", "--quiet")
     commit(clone, {".argolint.yaml": IGNORE})
