@@ -29,11 +29,11 @@ _DRAFTS = {
     ),
     *(f"https://json-schema.org/draft/{year}/schema" for year in ("2019-09", "2020-12")),
 }
-"""Descriptions of schemas that a validator brings along."""
+"""Schemas of schemas that every validator has built in."""
 
 
 class _OutsideError(Exception):
-    """A schema that refers elsewhere, or of which that cannot be told."""
+    """A schema that refers elsewhere, or may do so."""
 
 
 def refers_outside(chart: Path) -> bool:
@@ -61,7 +61,7 @@ def _schemas(chart: Path) -> Iterator[bytes]:
 
 
 def _packed(archive: Path) -> Iterator[bytes]:
-    """The schemas in a packed chart. Where the name stands in it elsewhere too, Helm might find other files than we do."""
+    """The schemas in a packed chart. Where the name occurs elsewhere in it, Helm might find other files than we do."""
     with gzip.open(archive, "rb") as inflated:
         content = _bounded(inflated, _MAX_ARCHIVE_BYTES)
     found: list[bytes] = []

@@ -167,7 +167,7 @@ def _require_apart(changes: Iterable[tuple[Checkout, str]]) -> None:
 
 
 def move(staged: Sequence[Staged]) -> None:
-    """Every part into its place. When one cannot be moved, or the run is interrupted, all are put back; ArgolintError tells."""
+    """Every part into its place. When one cannot be moved, or the run is interrupted, all are put back. Raises ArgolintError."""
     for count, part in enumerate(staged, 1):
         try:
             part.place(undoable=True)
@@ -176,7 +176,7 @@ def move(staged: Sequence[Staged]) -> None:
             if not left and not isinstance(error, OSError | FileError):
                 raise
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            rest = f"these files are changed all the same: {', '.join(left)}" if left else "nothing was written"
+            rest = f"these files are changed nevertheless: {', '.join(left)}" if left else "nothing was written"
             raise ArgolintError(
                 f"cannot write {part.folder.path / part.name}: {reason}; {rest}",
                 "check the space left, and the rights there",

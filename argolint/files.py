@@ -1,7 +1,7 @@
 """Places that the user names: where they really are, and how a file is written there.
 
 A link of the user's own is followed: `/dev/stdout`, or a `latest.json` in a folder of reports. A link inside a Git work
-tree is refused, because a change may have brought it, and it would take what is written or read anywhere.
+tree is refused, because a change may have put it there, and it would take what is written or read anywhere.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def own_path(path: Path) -> Path:
         target = step.readlink()
         if has_repository(here) is not None:
             raise UsageError(
-                f"{plain(str(step))} is a link inside a Git work tree: a change may have brought it, so it is not followed",
+                f"{plain(str(step))} is a link inside a Git work tree: a change may have put it there, so it is not followed",
                 f"name the place itself, {plain(str(target))}, or a file outside of the work tree",
             )
         if links > _MAX_LINKS:

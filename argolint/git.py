@@ -25,7 +25,7 @@ from argolint.values import plain
 MAX_FILES = 1_000_000
 """Files of one commit, and files that a change touches."""
 MAX_TEXT_BYTES = 32_000_000
-"""A larger file holds no manifest. What is not read is told, for a change could hide behind it."""
+"""A larger file holds no manifest. What is not read is reported, since a change could hide in it."""
 _MAX_TARGET_BYTES = 4_096
 _LIMITS = Limits(seconds=120, output_bytes=256_000_000)
 
@@ -108,19 +108,20 @@ class Git:
         return self._commits[revision]
 
     def _commit(self, revision: str) -> str:
-        name, steps = re.fullmatch(r"(.*?)((?:[~^][0-9]*)*)", revision, re.DOTALL).groups()  # type: ignore[union-attr]
-        found_id = self._branch(name) if name != "HEAD" else None
-        if found_id is not None and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", name):
+        name = re.split(r"[~^]", revision, maxsplit=1)[0]
+        branch = self._branch(name) if name != "HEAD" else None
+        if branch is not None and re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", name):
             raise UsageError(
                 f"{self.path} has a branch called {name!r}, as if it were a commit", "name it refs/heads/NAME"
             )
-        asked = f"{found_id or name}{steps}^{{commit}}"
-        found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", asked) if "\0" not in asked else None
-        if found is not None and re.fullmatch(rb"[0-9a-f]{40,64}\n", found):
-            return found.decode().strip()
+        asked = f"{branch or name}{revision.removeprefix(name)}^{{commit}}"
+        if "\0" not in asked and (branch is not None or not name.startswith("refs/")):
+            found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", asked)
+            if found is not None and re.fullmatch(rb"[0-9a-f]{40,64}\n", found):
+                return found.decode().strip()
         raise UsageError(
             f"{self.path} has no revision {revision!r}",
-            "fetch it first: a shallow clone lacks the base (actions/checkout: `fetch-depth: 0`)",
+            "fetch it first: a shallow clone does not hold the base (actions/checkout: `fetch-depth: 0`)",
         )
 
     def has_branch(self, name: str) -> bool:
@@ -156,7 +157,7 @@ class Git:
         if left is None:
             raise UsageError(
                 f"{base!r} and {head!r} have no commit in common in {self.path}",
-                "fetch their history: a shallow clone lacks it (actions/checkout: `fetch-depth: 0`)",
+                "fetch their history: a shallow clone does not hold it (actions/checkout: `fetch-depth: 0`)",
             )
         found: dict[str, Changed] = {}
         for start in left.decode().split():
@@ -228,26 +229,27 @@ class Git:
             yield None if content is None else _decoded(content)
 
     def sizes(self, ids: Iterable[str]) -> Mapping[str, int]:
-        """Bytes of each object. UsageError when the clone lacks one: nothing is fetched."""
+        """Bytes of each object. UsageError when the clone does not hold one: nothing is fetched."""
         wanted = sorted(set(ids))
-        told = (
-            self._run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=_lines(wanted)) if wanted else b""
-        )
-        found = [line.split() for line in told.decode().splitlines()]
-        if len(found) != len(wanted) or any(len(row) != 2 or not row[1].isdigit() for row in found):
+        if not wanted:
+            return {}
+        output = self._run("cat-file", "--batch-check=%(objectname) %(objectsize)", stdin=_lines(wanted))
+        rows = [line.split() for line in output.decode().splitlines()]
+        if len(rows) != len(wanted) or any(len(row) != 2 or not row[1].isdigit() for row in rows):
             raise UsageError(
-                f"{self.path} lacks files of the change", "it may be a partial clone: clone it without --filter"
+                f"{self.path} does not hold all files of the change",
+                "it may be a partial clone: clone it without --filter",
             )
-        return {id_: int(size) for id_, size in found}
+        return {id_: int(size) for id_, size in rows}
 
     def _contents(self, ids: Sequence[str]) -> Iterator[bytes]:
         """What the objects hold, in their order."""
-        told = self._run("cat-file", "--batch", stdin=_lines(ids)) if ids else b""
+        output = self._run("cat-file", "--batch", stdin=_lines(ids)) if ids else b""
         at = 0
         for _ in ids:
-            end = told.index(b"\n", at)
-            size = int(told[at:end].split()[2])
-            yield told[end + 1 : end + 1 + size]
+            end = output.index(b"\n", at)
+            size = int(output[at:end].split()[2])
+            yield output[end + 1 : end + 1 + size]
             at = end + size + 2
 
     def copy(self, ids: Sequence[str], out: IO[bytes], limit_bytes: int) -> None:
@@ -261,8 +263,8 @@ class Git:
         asked = f"{self.commit(revision)}:{file}"
         if "\n" in asked:
             return None
-        told = self._run("cat-file", "--batch", "--follow-symlinks", stdin=_lines([asked]))
-        about, _, rest = told.partition(b"\n")
+        output = self._run("cat-file", "--batch", "--follow-symlinks", stdin=_lines([asked]))
+        about, _, rest = output.partition(b"\n")
         found = re.fullmatch(rb"[0-9a-f]{40,64} blob (\d+)", about)
         return rest[: int(found[1])].decode("utf-8", "replace") if found else None
 
@@ -291,11 +293,11 @@ class Git:
 
     def dirty(self) -> frozenset[str]:
         """Tracked files with changes that are not committed."""
-        told = self._run(
+        output = self._run(
             *("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=all"),
             config=self._filters_off(),
         )
-        return frozenset(line[3:] for line in _texts(told))
+        return frozenset(line[3:] for line in _texts(output))
 
     def _filters_off(self) -> tuple[str, ...]:
         """`git status` runs the filters of the clone's configuration, unless their commands are empty."""
@@ -310,8 +312,8 @@ class Git:
 
     def remotes(self) -> tuple[str, ...]:
         """The URLs of the clone's remotes."""
-        told = self._try("config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
-        return tuple(line.partition("\n")[2] for line in _texts(told))
+        output = self._try("config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
+        return tuple(line.partition("\n")[2] for line in _texts(output))
 
     def difference(self) -> str:
         """The unified diff of the folders `a` and `b` in `path`, which is no repository."""
@@ -401,9 +403,9 @@ def _entry(mode: str, id_: str) -> Entry | None:
     return None if mode == "000000" else Entry(mode, id_)
 
 
-def _texts(told: bytes) -> Iterator[str]:
+def _texts(output: bytes) -> Iterator[str]:
     """The fields between zero bytes; what is no UTF-8 survives as the file system has it."""
-    return (part.decode("utf-8", "surrogateescape") for part in told.split(b"\0") if part)
+    return (part.decode("utf-8", "surrogateescape") for part in output.split(b"\0") if part)
 
 
 def _lines(words: Iterable[str]) -> bytes:

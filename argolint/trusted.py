@@ -31,11 +31,11 @@ _REMOTE_HEAD = "refs/remotes/origin/HEAD"
 
 @dataclass(frozen=True)
 class Trusted:
-    """What counts. `brought` is what will count once the change is merged, where that is known and not the same."""
+    """What counts. `after_merge` is what will count once the change is merged, where that is known and not the same."""
 
     loaded: Loaded = field(default_factory=lambda: Loaded(Config()))
     baseline: Baseline | None = None
-    brought: Trusted | None = None
+    after_merge: Trusted | None = None
     remarks: tuple[str, ...] = ()
 
 
@@ -61,7 +61,7 @@ def read_for_change(given: Mapping[str, Any], environ: Mapping[str, str]) -> Tru
         return read(given)
     revision = given["trusted_config"] or given["base"] or _usual_base(clone, environ)
     counts = _read(given, _Commit(clone, revision))
-    return _with_brought(counts, given, clone, revision) if revision else counts
+    return _with_after_merge(counts, given, clone, revision) if revision else counts
 
 
 def _path(name: str | None) -> Path | None:
@@ -125,7 +125,7 @@ class _Commit:
         name = self.name(file)
         if name is not None and self.clone.holds(name):
             raise UsageError(
-                f"{self.revision} has no {file}: the change brings it, so it does not count",
+                f"{self.revision} has no {file}: the change adds it, so it does not count",
                 "commit it there first, or leave it out",
             )
 
@@ -152,7 +152,7 @@ def _read(given: Mapping[str, Any], at: _Commit) -> Trusted:
     return Trusted(loaded, suppress.read_baseline(place))
 
 
-def _with_brought(counts: Trusted, given: Mapping[str, Any], clone: Git, revision: str) -> Trusted:
+def _with_after_merge(counts: Trusted, given: Mapping[str, Any], clone: Git, revision: str) -> Trusted:
     """Also what the change makes of the files, where the clone has the change."""
     head = given["head"] or "HEAD"
     at = _Commit(clone, head)
@@ -167,6 +167,6 @@ def _with_brought(counts: Trusted, given: Mapping[str, Any], clone: Git, revisio
         return counts
     told = f"The change edits {' and '.join(edited)}: what it says there counts once it is merged."
     try:
-        return replace(counts, brought=_read(given, at), remarks=(told,))
+        return replace(counts, after_merge=_read(given, at), remarks=(told,))
     except UsageError as error:
         return replace(counts, remarks=(told, f"It cannot be used as it is: {error.message}"))

@@ -62,6 +62,13 @@ def test_a_branch_called_like_a_commit_is_refused(clone: Path) -> None:
         Git(clone).commit(main)
 
 
+def test_a_full_name_is_that_ref_or_none(clone: Path) -> None:
+    """git itself would take the tag of the name for a branch that was not fetched."""
+    git(clone, "update-ref", "refs/tags/refs/remotes/origin/main", "feature")
+    with pytest.raises(UsageError, match="has no revision 'refs/remotes/origin/main'"):
+        Git(clone).commit("refs/remotes/origin/main")
+
+
 def test_other_names_of_a_revision_work_as_git_has_them(clone: Path) -> None:
     main, head = id_of(clone, "refs/heads/main"), id_of(clone, "HEAD")
     git(clone, "tag", "v1", "main")
@@ -157,7 +164,7 @@ def test_a_file_that_the_clone_lacks_is_not_fetched(clone: Path) -> None:
         git(clone, "config", key, value)
     with pytest.raises(UsageError) as caught:
         Git(clone).show("feature", "web/a.yaml")
-    assert "lacks files" in caught.value.message
+    assert "does not hold all files" in caught.value.message
     assert "partial clone" in caught.value.hint
     assert not ran.exists()
 

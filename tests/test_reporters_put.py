@@ -94,7 +94,7 @@ def test_a_link_inside_a_work_tree_is_refused_before_anything_is_read(tmp_path: 
     (tree / link).symlink_to(mine / "gate.md" if link == output or ".." in output else mine)
     ran = run_argolint("check", "--snapshot", tmp_path / "none", "-o", f"markdown={output}", cwd=tree)
     assert ran.code == 2
-    assert f"{tree / link} is a link inside a Git work tree: a change may have brought it" in ran.err
+    assert f"{tree / link} is a link inside a Git work tree: a change may have put it there" in ran.err
     assert (mine / "gate.md").read_text() == "mine"
 
 

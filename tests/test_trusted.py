@@ -118,7 +118,7 @@ def test_a_configuration_that_is_named_counts_as_the_base_has_it(clone: Path, ga
     commit(clone, {"ci/brought.yaml": IGNORE})
     brought = run("ci/brought.yaml")
     assert (brought.code, brought.out) == (2, "")
-    assert "main has no ci/brought.yaml: the change brings it" in brought.err
+    assert "main has no ci/brought.yaml: the change adds it" in brought.err
     git(clone, "switch", "main", "--quiet")
     commit(clone, {"ci/lint.yaml": "fail-on: error\n"})
     git(clone, "switch", "feature", "--quiet")
@@ -139,7 +139,7 @@ def test_a_configuration_behind_a_link_of_the_change_is_refused(clone: Path, gat
     commit(clone, {})
     ran = gate(*CHANGE, "--config-file", "ci/lint.yaml")
     assert ran.code == 2
-    assert f"{clone}/ci is a link inside a Git work tree: a change may have brought it" in ran.err
+    assert f"{clone}/ci is a link inside a Git work tree: a change may have put it there" in ran.err
 
 
 def test_a_baseline_counts_as_the_base_has_it(clone: Path, gate: Run) -> None:
@@ -157,7 +157,7 @@ def test_a_baseline_counts_as_the_base_has_it(clone: Path, gate: Run) -> None:
     commit(clone, {"accepted.json": text})
     brought = gate(*CHANGE, "--baseline", "accepted.json")
     assert brought.code == 2
-    assert "main has no accepted.json: the change brings it" in brought.err
+    assert "main has no accepted.json: the change adds it" in brought.err
     commit(clone, {".argolint.yaml": "baseline: accepted.json\n"})
     assert gate(*CHANGE).code == 1
     assert gate(*CHANGE, "--trusted-config", "feature").code == 0
@@ -182,7 +182,8 @@ def test_what_the_change_says_in_its_own_favour_is_told_in_every_format(clone: P
     for form, file in files.items():
         told = " ".join(file.read_text().replace("\\", "").split())
         assert (
-            "The change brings a suppression of this (annotation Application/web: I know), which counts once" in told
+            "The change itself adds a suppression of this (annotation Application/web: I know), which counts once"
+            in told
         ), form
         if form != "gitlab":  # a list of issues has no place for it
             assert "The change edits .argolint.yaml: what it says there counts once it is merged." in told, form

@@ -107,7 +107,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
     clock = common.Clock()
     t = common.open_transport(given)
     verdict = gate.judge(t, change, run.plan)
-    later = counts.brought
+    later = counts.after_merge
     once_merged = later and replace(run.wishes, loaded=later.loaded, baseline=later.baseline)
     made = report.build(
         verdict.outcome(run.wishes, once_merged or run.wishes),

@@ -75,7 +75,7 @@ def _excused(finding: Finding, by: Mapping[str, str] | None) -> Finding:
     """The finding, with what the change itself says against it. In the message, for that is what every format shows."""
     if finding.suppressed is not None or by is None:
         return finding
-    said = f"The change brings a suppression of this ({by['by']} {by['where']}: {by['reason']}), which counts once it is merged"
+    said = f"The change itself adds a suppression of this ({by['by']} {by['where']}: {by['reason']}), which counts once it is merged"
     return replace(finding, message=f"{finding.message.rstrip('.')}. {said}")
 
 
