@@ -52,12 +52,18 @@ def read(given: Mapping[str, Any]) -> Trusted:
 
 
 def read_for_change(given: Mapping[str, Any], environ: Mapping[str, str]) -> Trusted:
-    """For `gate`: the files at the revision that the change goes into; outside of any clone, those of the folder.
+    """For `gate`: the files at the revision that the change goes into; outside of any clone, those that are named.
 
-    UsageError where there is a configuration and no revision to trust.
+    UsageError where there is a configuration and no revision to trust. A folder without `.git` may be a change that was
+    downloaded as an archive, as actions/checkout does where there is no git.
     """
     clone = _clone(given["checkout"])
     if clone is None:
+        if not given["config_file"] and config.DEFAULT_FILE.exists():
+            raise UsageError(
+                f"{config.DEFAULT_FILE} of this folder may be part of the change, so it is not read",
+                "run it in a Git clone, or pass --config-file if the file is yours",
+            )
         return read(given)
     revision = given["trusted_config"] or given["base"] or _usual_base(clone, environ)
     counts = _read(given, _Commit(clone, revision))
@@ -102,8 +108,9 @@ class _Commit:
         return whole if own != whole and self.text(own) is None else own
 
     def name(self, file: Path) -> str | None:
-        """The file's name in the repository; None when it lies outside of the clone."""
-        place = own_path(file)
+        """The file's name in the repository, whatever the change has made of it there; None when it lies outside of the clone."""
+        plain_path = ".." not in file.parts and file.absolute().is_relative_to(self.top)
+        place = file.absolute() if plain_path else own_path(file)
         return place.relative_to(self.top).as_posix() if place.is_relative_to(self.top) else None
 
     def text(self, file: Path) -> str | None:
@@ -121,7 +128,8 @@ class _Commit:
         return None
 
     def require_own(self, file: Path) -> None:
-        """UsageError for a file that the change brings. One outside of the clone, or in no commit, is the caller's own."""
+        """UsageError for a file that the change adds. One outside of the clone, or in no commit, is the caller's own."""
+        own_path(file)  # no link leads to it
         name = self.name(file)
         if name is not None and self.clone.holds(name):
             raise UsageError(

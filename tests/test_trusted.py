@@ -142,6 +142,19 @@ def test_a_configuration_behind_a_link_of_the_change_is_refused(clone: Path, gat
     assert f"{clone}/ci is a link inside a Git work tree: a change may have put it there" in ran.err
 
 
+def test_a_configuration_that_the_change_makes_a_link_counts_as_the_base_has_it(clone: Path, gate: Run) -> None:
+    git(clone, "switch", "main", "--quiet")
+    commit(clone, {".argolint.yaml": "fail-on: info\n"})
+    git(clone, "switch", "feature", "--quiet")
+    (clone / ".argolint.yaml").symlink_to("evil.yaml")
+    commit(clone, {"evil.yaml": IGNORE})
+    ran = gate(*CHANGE)
+    assert ran.code == 1
+    assert json.loads(ran.out)["remarks"] == [
+        "The change edits .argolint.yaml: what it says there counts once it is merged."
+    ]
+
+
 def test_a_baseline_counts_as_the_base_has_it(clone: Path, gate: Run) -> None:
     first = gate(*CHANGE)
     (mark,) = {f["fingerprint"] for f in findings(first)}
@@ -224,6 +237,19 @@ def test_a_bare_clone_is_read_at_the_base(clone: Path, gate: Run) -> None:
     bare = clone.parent / "bare.git"
     git(clone, "clone", "--quiet", "--bare", ".", str(bare))
     assert gate(*CHANGE, "--checkout", bare, cwd=clone.parent).code == 0
+
+
+def test_a_folder_without_git_may_be_a_change_that_was_unpacked(clone: Path, gate: Run) -> None:
+    unpacked = clone.parent / "unpacked"
+    unpacked.mkdir()
+    (unpacked / "application.yaml").write_text(APPLICATION + DEAD_RULE)
+    assert gate(*FILE, cwd=unpacked).code == 1
+    (unpacked / ".argolint.yaml").write_text(IGNORE)
+    for arguments in (FILE, CHANGE):
+        ran = gate(*arguments, cwd=unpacked)
+        assert ran.code == 2
+        assert ".argolint.yaml of this folder may be part of the change" in ran.err
+    assert gate(*FILE, "--config-file", ".argolint.yaml", cwd=unpacked).code == 0
 
 
 def test_other_commands_read_a_revision_when_they_are_told_to(clone: Path) -> None:
