@@ -24,8 +24,8 @@ spec: {source: {repoURL: https://git.example.com/shop.git, path: web}}
     "command",
     [
         ("check",),
-        ("gate", "web.yaml"),
-        ("gate", "--repo", "https://git.example.com/shop.git", "--head", "x"),
+        ("gate", "web.yaml", "--config-file", ".argolint.yaml"),
+        ("gate", "--repo", "u", "--head", "x", "--config-file", ".argolint.yaml"),
         ("fix",),
         ("why", "web"),
         ("snapshot", "-o", "out"),

@@ -109,27 +109,23 @@ def test_the_default_branch_of_the_remote_is_trusted_without_being_named(clone: 
     ]
 
 
-@pytest.mark.parametrize("how", ["--config-file", "ARGOLINT_CONFIG_FILE"])
-def test_a_configuration_that_is_named_counts_as_the_base_has_it(clone: Path, gate: Run, how: str) -> None:
-    def run(file: Path | str) -> Ran:
-        named = {how: str(file)} if how.isupper() else {}
-        return gate(*CHANGE, *(() if named else (how, file)), env=named)
-
+def test_a_configuration_that_is_named_counts_as_the_base_has_it(clone: Path, gate: Run) -> None:
     commit(clone, {"ci/brought.yaml": IGNORE})
-    brought = run("ci/brought.yaml")
-    assert (brought.code, brought.out) == (2, "")
-    assert "main has no ci/brought.yaml: the change adds it" in brought.err
+    for brought in (
+        gate(*CHANGE, "--config-file", "ci/brought.yaml"),
+        gate(*CHANGE, env={"ARGOLINT_CONFIG_FILE": "ci/brought.yaml"}),
+    ):
+        assert (brought.code, brought.out) == (2, "")
+        assert "main has no ci/brought.yaml: the change adds it" in brought.err
     git(clone, "switch", "main", "--quiet")
     commit(clone, {"ci/lint.yaml": "fail-on: error\n"})
     git(clone, "switch", "feature", "--quiet")
     commit(clone, {"ci/lint.yaml": IGNORE})
-    assert run("ci/lint.yaml").code == 1
-    made_by_the_job = clone / "job.yaml"
-    made_by_the_job.write_text(IGNORE)
-    assert run(made_by_the_job).code == 0
-    outside = clone.parent / "own.yaml"
-    outside.write_text(IGNORE)
-    assert run(outside).code == 0
+    assert gate(*CHANGE, "--config-file", "ci/lint.yaml").code == 1
+    made_by_the_job, outside = clone / "job.yaml", clone.parent / "own.yaml"
+    for own in (made_by_the_job, outside):
+        own.write_text(IGNORE)
+        assert gate(*CHANGE, "--config-file", own).code == 0
 
 
 def test_a_configuration_behind_a_link_of_the_change_is_refused(clone: Path, gate: Run) -> None:
