@@ -161,7 +161,7 @@ def _explained(text: str, document: strict_yaml.Document, path: Path) -> UsageEr
     unknown = _UNKNOWN.search(message)
     if unknown:
         name = unknown.group(1)
-        if not steps and name in connection_keys():
+        if not steps and name in _connection_keys():
             return UsageError(
                 f"{path}:{document.line((name,))}: a configuration cannot hold {name!r}: a change to the checkout could then "
                 "choose where your token goes",
@@ -198,7 +198,7 @@ _INSTEAD = {
 }
 
 
-def connection_keys() -> frozenset[str]:
+def _connection_keys() -> frozenset[str]:
     """Options of the command line that say where to connect and how: no configuration holds them."""
     from argolint.connection import Flags
 

@@ -74,8 +74,8 @@ def read_text(file: Path, limit_bytes: int) -> str:
         raise FileError(f"{file} is not UTF-8 text") from None
 
 
-def write(file: Path, content: bytes, *, private: bool = False) -> None:
-    """Replace the file whole or not at all; its mode and owner stay. `private`: a new one is for the user alone.
+def write(file: Path, content: bytes) -> None:
+    """Replace the file whole or not at all; its mode and owner stay.
 
     A device or a pipe is written through: replacing one would put a plain file in the place of /dev/null. UsageError, FileError.
     """
@@ -92,7 +92,7 @@ def write(file: Path, content: bytes, *, private: bool = False) -> None:
             raise FileError(f"cannot write {file}: {error.strerror}", "check the path and its rights") from None
         return
     with Folder.open(place.parent) as folder:
-        staged = folder.stage(place.name, content, private=private)
+        staged = folder.stage(place.name, content)
         try:
             staged.place()
         except OSError as error:

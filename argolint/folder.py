@@ -144,11 +144,10 @@ class Folder:
         except OSError as error:
             raise _refused(place, error) from None
 
-    def stage(self, name: str, content: bytes, *, private: bool = False) -> Staged:
-        """A file's new content in a file beside it, with the owner and mode of what is there.
+    def stage(self, name: str, content: bytes) -> Staged:
+        """A file's new content in a file beside it, with the owner and mode of what is there; a new file's are as usual.
 
-        A new file has the mode that any program's would have, or is the user's alone (`private`). FileError when it cannot be
-        written; nothing is left then.
+        FileError when it cannot be written; nothing is left then.
         """
         place = self._place(name)
         old = self.kind(name)
@@ -156,7 +155,7 @@ class Folder:
             raise FileError(f"cannot write {place}: it is {'a link' if stat.S_ISLNK(old) else 'no plain file'}")
         part = f".argolint-{secrets.token_hex(8)}.part"
         try:
-            mode = 0o600 if private or old else 0o666
+            mode = 0o600 if old else 0o666
             with os.fdopen(os.open(self._name(part), _MAKE, mode, **self._at()), "wb") as file:
                 if old:
                     _like(file.fileno(), self._state(name))

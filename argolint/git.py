@@ -19,7 +19,7 @@ from typing import IO
 
 from argolint import bounded
 from argolint.bounded import LimitError, Limits
-from argolint.errors import ArgolintError, UsageError
+from argolint.errors import UsageError
 from argolint.values import plain
 
 MAX_FILES = 1_000_000
@@ -49,14 +49,11 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_LITERAL_PATHSPECS": "1",
     "GIT_TERMINAL_PROMPT": "0",
+    "HOME": "/nonexistent",  # what a configuration names below `~` is not there
     "LC_ALL": "C",
 }
 
 LINK, SUBMODULE = "120000", "160000"
-
-
-class TooLargeError(ArgolintError):
-    """A file or a commit that is larger than anything that holds manifests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +180,9 @@ class Git:
     def _listed(self, commit: str) -> Iterator[tuple[str, Entry]]:
         for number, line in enumerate(_texts(self._run("ls-tree", "-r", "-z", "--full-tree", commit))):
             if number >= MAX_FILES:
-                raise TooLargeError(f"{self.path} at {commit[:12]} has more than {MAX_FILES:,} files")
+                raise UsageError(
+                    f"{self.path} at {commit[:12]} has more than {MAX_FILES:,} files", "no repository of manifests has"
+                )
             about, _, path = line.partition("\t")
             mode, _, id_ = about.split()
             yield path, Entry(mode, id_)

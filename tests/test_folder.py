@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 import pytest
@@ -87,11 +86,6 @@ def test_what_was_placed_can_be_undone_without_writing(tmp_path: Path) -> None:
 def test_a_name_as_long_as_the_system_allows_is_written(tmp_path: Path) -> None:
     write(tmp_path / ("a" * 255), b"x")
     assert [len(p.name) for p in tmp_path.iterdir()] == [255]
-
-
-def test_a_private_file_is_the_users_alone(tmp_path: Path) -> None:
-    write(tmp_path / "a", b"x", private=True)
-    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
 
 
 def test_a_hard_link_elsewhere_keeps_what_it_had(tmp_path: Path) -> None:
