@@ -5,16 +5,17 @@ Only files that Git tracks are read or written, since Argo CD reads nothing else
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from argolint.errors import ArgolintError, UsageError
-from argolint.gate.git import Git
+from argolint.files import own_path
+from argolint.folder import FileError, Folder, Staged
+from argolint.git import Git, safe_name
 from argolint.yaml_text import Document, EditError, documents
 
 MAX_BYTES = 5_000_000
@@ -38,10 +39,14 @@ class Checkout:
         return hash(self.root)
 
     @cached_property
+    def git(self) -> Git:
+        """The clone, read through Git."""
+        return Git(self.root)
+
+    @cached_property
     def files(self) -> tuple[str, ...]:
         """Tracked files that are there, as paths relative to the root, sorted."""
-        listed = _git(self.root, "ls-files", "-z").split("\0")
-        return tuple(sorted(f for f in set(listed) if f and (self.root / f).is_file()))
+        return tuple(sorted(f for f in set(self.git.tracked()) if safe_name(f) and (self.root / f).is_file()))
 
     def under(self, folder: str) -> Iterable[str]:
         """Tracked files in a folder and below it."""
@@ -61,33 +66,35 @@ class Checkout:
         return self._documents[file]
 
     def _load(self, file: str) -> str:
-        place = self.place(file)
+        *folders, name = self.place(file).relative_to(self.root).parts
         try:
-            if place.stat().st_size > MAX_BYTES:
-                raise EditError(f"{file} is larger than {MAX_BYTES:,} bytes")
-            return place.read_bytes().decode("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            with Folder.open(self.root, folders) as folder:
+                return folder.read(name, MAX_BYTES).decode("utf-8")
+        except (FileError, UnicodeDecodeError) as error:
             raise EditError(f"{file} cannot be read: {error}") from None
 
     def place(self, file: str) -> Path:
         """Where the file really is. EditError when a symlink leads out of the checkout."""
         found = (self.root / file).resolve()
-        if not found.is_relative_to(self.root) or ".git" in found.relative_to(self.root).parts:
+        if not found.is_relative_to(self.root) or not safe_name(found.relative_to(self.root).as_posix()):
             raise EditError(f"{file} is a symlink that leads out of the checkout")
         return found
 
     def text_at(self, revision: str, file: str) -> str | None:
         """The file at a commit; None when this clone has no such commit or file."""
         try:
-            return Git(self.root).show(revision, file) if revision else None
+            return self.git.show(revision, file) if revision else None
         except UsageError:
             return None
 
     @cached_property
     def dirty(self) -> frozenset[str]:
         """Tracked files with changes that are not committed."""
-        told = _git(self.root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
-        return frozenset(line[3:] for line in told.split("\0") if line)
+        return self.git.dirty()
+
+    def is_dirty(self, file: str) -> bool:
+        """True for a file with changes that are not committed, or a link to one. EditError as `place` has it."""
+        return bool({file, self.place(file).relative_to(self.root).as_posix()} & self.dirty)
 
 
 def open_checkouts(given: Sequence[str], option: str = "--write") -> tuple[Checkout, ...]:
@@ -98,12 +105,12 @@ def open_checkouts(given: Sequence[str], option: str = "--write") -> tuple[Check
         if not Path(folder).is_dir():
             raise UsageError(f"{option} {text}: there is no folder {folder!r}", "name a Git checkout: DIR or URL=DIR")
         try:
-            root = Path(_git(Path(folder), "rev-parse", "--show-toplevel").rstrip("\n")).resolve()
+            root = Git(own_path(Path(folder))).top
         except UsageError as error:
             raise UsageError(
                 f"{option} {text} is no Git checkout: {error.message}", "clone the repository first"
             ) from None
-        urls = [url] if url else _git(root, "config", "--get-regexp", r"^remote\..*\.url$", fails=1).split()[1::2]
+        urls = [url] if url else Git(root).remotes()
         if not urls:
             raise UsageError(f"{option} {text}: the checkout has no remote", f"say whose it is: {option} URL={folder}")
         before = found[root].urls if root in found else frozenset()
@@ -128,72 +135,70 @@ def inside(folder: str, path: str) -> str | None:
 def write(changes: Mapping[tuple[Checkout, str], str]) -> None:
     """Replace all these files or none: new texts are written beside them first, then moved into place.
 
-    ChangedError when a file is no longer what was read; nothing is written then.
+    ChangedError when a file is no longer what was read, or where it was; nothing is written then.
     """
-    staged: list[tuple[Path, Path, bytes]] = []
-    try:
-        for (checkout, file), text in changes.items():
-            place = checkout.place(file)
-            staged.append((_beside(place, text.encode("utf-8")), place, checkout.text(file).encode("utf-8")))
-        for _, place, before in staged:
-            if place.read_bytes() != before:
-                raise ChangedError(f"{place} changed meanwhile: nothing was written", "run again")
-        _move(staged)
-    except OSError as error:
-        raise ArgolintError(f"cannot write {error.filename}: {error.strerror}; nothing was written") from None
-    finally:
-        for part, _, _ in staged:
-            part.unlink(missing_ok=True)
+    with ExitStack() as cleaning:
+        staged: list[tuple[Staged, bytes]] = []
+        try:
+            _require_apart(changes)
+            for (checkout, file), text in changes.items():
+                *folders, name = checkout.place(file).relative_to(checkout.root).parts
+                folder = cleaning.enter_context(Folder.open(checkout.root, folders))
+                part = folder.stage(name, text.encode("utf-8"))
+                cleaning.callback(part.close)
+                staged.append((part, checkout.text(file).encode("utf-8")))
+            for part, before in staged:
+                if part.folder.read(part.name, MAX_BYTES) != before:
+                    raise ChangedError(
+                        f"{part.folder.path / part.name} changed meanwhile: nothing was written", "run again"
+                    )
+            move([part for part, _ in staged])
+        except (EditError, FileError) as error:
+            raise ChangedError(f"{error}; nothing was written", getattr(error, "hint", "") or "run again") from None
 
 
-def _move(staged: Sequence[tuple[Path, Path, bytes]]) -> None:
-    """Every part into its place; those that were moved are put back when one cannot be."""
-    moved: list[tuple[Path, bytes]] = []
+def _require_apart(changes: Iterable[tuple[Checkout, str]]) -> None:
+    """ArgolintError when two names lead to one file, of which one text would then be lost."""
+    places: dict[Path, str] = {}
+    for checkout, file in changes:
+        other = places.setdefault(checkout.place(file), file)
+        if other != file:
+            raise ArgolintError(f"{other} and {file} are one file; nothing was written", "write their fixes one by one")
+
+
+def move(staged: Sequence[Staged]) -> None:
+    """Every part into its place. When one cannot be moved, or the run is interrupted, all are put back. Raises ArgolintError."""
+    for count, part in enumerate(staged, 1):
+        try:
+            part.place(undoable=True)
+        except BaseException as error:
+            left = [str(done.folder.path / done.name) for done in staged[:count] if not _undone(done)]
+            if not left and not isinstance(error, OSError | FileError):
+                raise
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            rest = f"these files are changed nevertheless: {', '.join(left)}" if left else "nothing was written"
+            raise ArgolintError(
+                f"cannot write {part.folder.path / part.name}: {reason}; {rest}",
+                "check the space left, and the rights there",
+            ) from None
+
+
+def _undone(part: Staged) -> bool:
     try:
-        for part, place, before in staged:
-            part.replace(place)
-            moved.append((place, before))
+        part.undo()
     except OSError:
-        for place, before in moved:
-            _beside(place, before).replace(place)
-        raise
-
-
-def _beside(place: Path, content: bytes) -> Path:
-    handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part = Path(name)
-    part.chmod(place.stat().st_mode & 0o7777)
-    return part
+        return False
+    return True
 
 
 def diff(checkout: Checkout, texts: Mapping[str, str]) -> str:
     """The unified diff that `git diff` would show if these files were written."""
+    if not texts:
+        return ""
     with tempfile.TemporaryDirectory(prefix="argolint-") as made:
         for side, content in (("a", {file: checkout.text(file) for file in texts}), ("b", texts)):
             for file, text in content.items():
-                place = Path(made, side, file)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(text.encode("utf-8"))
-        plain = ("--no-color", "--no-ext-diff", "--src-prefix=", "--dst-prefix=")
-        return _git(Path(made), "diff", "--no-index", *plain, "a", "b", fails=1) if texts else ""
-
-
-def _git(folder: Path, *args: str, fails: int = 0) -> str:
-    """What git prints. UsageError when it fails, but for exit code `fails`."""
-    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-C", str(folder), *args]
-    try:
-        done = subprocess.run(  # noqa: S603  fixed program, arguments are passed as such
-            command,
-            capture_output=True,
-            check=False,
-            env={**{k: v for k, v in os.environ.items() if not k.startswith("GIT_")}, "GIT_OPTIONAL_LOCKS": "0"},
-        )
-    except OSError as error:
-        raise UsageError(f"cannot run git: {error.strerror}", "install it, or leave out --write") from None
-    if done.returncode not in (0, fails):
-        raise UsageError(done.stderr.decode(errors="replace").strip().removeprefix("fatal: "), "is it a Git checkout?")
-    return done.stdout.decode("utf-8", errors="surrogateescape")
+                *folders, name = file.split("/")
+                with Folder.open(Path(made), (side, *folders), make=True) as folder:
+                    folder.make_file(name, [text.encode("utf-8")])
+        return Git(Path(made)).difference()

@@ -16,6 +16,8 @@ import msgspec
 from argolint import strict_yaml
 from argolint.decoding import converted
 from argolint.errors import UsageError
+from argolint.files import read_text
+from argolint.folder import FileError
 from argolint.rule import Rule
 
 DEFAULT_FILE = Path(".argolint.yaml")
@@ -50,19 +52,16 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """The whole file; every key is optional.
+    """The whole file; every key is optional. Nothing in it says where a token goes: it lies in a checkout.
 
-    server, argocd-context   which Argo CD, as `argocd` names it
-    select, deselect         rules by id, family or severity
-    rules                    settings of single rules by id
-    ignore                   findings not to be told, each with a reason
-    fail-on, output          as the options of the command line
-    baseline                 file of accepted findings
-    require-plugins          packages that must bring rules, or the run does not start
+    select, deselect   rules by id, family or severity
+    rules              settings of single rules by id
+    ignore             findings not to be told, each with a reason
+    fail-on, output    as the options of the command line
+    baseline           file of accepted findings
+    require-plugins    packages that must bring rules, or the run does not start
     """
 
-    server: str | None = None
-    argocd_context: str | None = None
     select: tuple[str, ...] = ()
     deselect: tuple[str, ...] = ()
     rules: dict[str, RuleSettings] = {}
@@ -88,9 +87,9 @@ def load(file: Path | None) -> Loaded:
         return Loaded(Config())
     path = file or DEFAULT_FILE
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        text = read_text(path, strict_yaml.MAX_BYTES)
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
         raise UsageError(f"cannot read the configuration {path}: {reason}", "name another with --config-file") from None
     return parse(text, path)
 
@@ -163,6 +162,12 @@ def _explained(text: str, document: strict_yaml.Document, path: Path) -> UsageEr
     unknown = _UNKNOWN.search(message)
     if unknown:
         name = unknown.group(1)
+        if not steps and name in _connection_keys():
+            return UsageError(
+                f"{path}:{document.line((name,))}: a configuration cannot hold {name!r}: a change to the checkout could then "
+                "choose where your token goes",
+                f"remove it; {_INSTEAD.get(name, f'pass --{name} or set ARGOCD_OPTS')}",
+            )
         steps = _concrete(document.data, steps, lambda held: isinstance(held, dict) and name in held)
         known = _known_keys(steps)
         return UsageError(
@@ -185,6 +190,20 @@ def _explained(text: str, document: strict_yaml.Document, path: Path) -> UsageEr
         choices = _CHOICES["fail-on" if steps[-1] == "fail-on" else "severity"]
         hint = f"one of {', '.join(choices)}"
     return UsageError(f"{path}:{document.line(steps)}: {key}: {message}", hint)
+
+
+_INSTEAD = {
+    "server": "pass --server, set ARGOCD_SERVER, or write it to ~/.config/argolint/config.yaml, which is yours alone",
+    "argocd-context": "pass --argocd-context, or write it to ~/.config/argolint/config.yaml, which is yours alone",
+    "auth-token": "set ARGOCD_AUTH_TOKEN, and revoke this token: whoever can read the file has it",
+}
+
+
+def _connection_keys() -> frozenset[str]:
+    """Options of the command line that say where to connect and how: no configuration holds them."""
+    from argolint.connection import Flags
+
+    return frozenset(field.name.replace("_", "-") for field in dataclasses.fields(Flags))
 
 
 _CHOICES = {"fail-on": ("error", "warning", "info", "never"), "severity": ("error", "warning", "info")}

@@ -1,8 +1,9 @@
 """Where the Argo CD server is and how to log in: from flags, ARGOCD_* variables and the file of `argocd login`.
 
 The order is Argo CD's own (pkg/apiclient/apiclient.go, util/config/env.go): a flag, then ARGOCD_OPTS (defaults of the
-flags), then ARGOCD_SERVER and ARGOCD_AUTH_TOKEN, then the login file. One difference: the token of a login goes to the
-server of that login alone, unless --argocd-context names the login.
+flags), then ARGOCD_SERVER and ARGOCD_AUTH_TOKEN, then the login file. Two differences: the token of a login goes to the
+server of that login alone, unless --argocd-context names the login; and where neither flags nor variables name a server
+or a login, the user's own settings do (`argolint.user`). No file of a checkout has a say.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
@@ -22,6 +23,7 @@ import click
 from argolint.errors import UsageError
 from argolint.login import Login, read_logins
 from argolint.token import FLAG, VARIABLE, check_token
+from argolint.user import read_settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,9 +101,12 @@ _OPTIONS = (
 
 
 def connect(flags: Flags, environ: Mapping[str, str], home: Path, now: datetime) -> Connection:
-    """The connection that flags, variables and the login file under `home` mean. Raises UsageError, AuthError."""
+    """The connection that flags, variables, the user's settings and the login file under `home` mean. Raises UsageError, AuthError."""
     flags = _with_defaults(flags, _argocd_opts(environ.get("ARGOCD_OPTS", "")))
     server = flags.server or environ.get("ARGOCD_SERVER", "")
+    if not (server or flags.argocd_context):
+        own = read_settings(environ, home)
+        server, flags = own.server, replace(flags, argocd_context=own.argocd_context)
     login = _login(flags, server, environ, home)
     address = _address(server or login.server)
     token, source = _token(flags, environ, login)

@@ -122,7 +122,7 @@ class _Desk:
     ) -> Iterator[str]:
         spot = edit.spot
         where = (spot.checkout, spot.file)
-        if not self.dirty and spot.file in spot.checkout.dirty:
+        if not self.dirty and spot.checkout.is_dirty(spot.file):
             raise Unplaced(f"{spot.file} has uncommitted changes", "commit or stash them, or pass --force")
         before = spot.checkout.text(spot.file)
         text = texts.get(where, before)
@@ -177,6 +177,7 @@ def _edits(choice: Choice, site: Site) -> Iterator[_Edit]:
         raise Unplaced(
             f"it changes {_ELSEWHERE[fix.target]}, which no manifest of the application holds", "apply it there"
         )
+    _require_sound(fix)
     _require_complete(fix)
     yield from _EDITORS[fix.target](choice, site)
 
@@ -186,6 +187,40 @@ _ELSEWHERE = {
     "operator": "an operator's own installation",
     "argocd-settings": "Argo CD's settings",
 }
+
+_STEPS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("add", "replace", "test"), ("path", "value")),
+    **dict.fromkeys(("move", "copy"), ("path", "from")),
+    "remove": ("path",),
+}
+_POINTER = re.compile(r"(/([^~/]|~[01])*)+")
+_MAX_INDEX_DIGITS = 9
+
+
+def _require_sound(fix: Fix) -> None:
+    """Raises Unplaced for a patch that is none: a saved report may come from anywhere."""
+    if fix.edit.kind != "json-patch":
+        return
+    steps = fix.edit.content
+    if not isinstance(steps, list | tuple) or not all(isinstance(s, Mapping) and _is_step(s) for s in steps):
+        raise Unplaced("its edit is no JSON patch of fields", "make the report anew, or change the file by hand")
+
+
+def _is_step(step: Mapping[str, Json]) -> bool:
+    """RFC 6902, but for an edit of the whole object, and for indexes that no list has."""
+    names = _STEPS.get(step["op"]) if isinstance(step.get("op"), str) else None
+    paths = [step.get(name) for name in ("path", "from") if name in (names or ())]
+    return (
+        names is not None
+        and all(name in step for name in names)
+        and all(isinstance(path, str) and _POINTER.fullmatch(path) for path in paths)
+        and not any(_is_wild(token) for path in paths for token in split_pointer(str(path)))
+    )
+
+
+def _is_wild(token: str) -> bool:
+    return token.isdigit() and not (token.isascii() and len(token) <= _MAX_INDEX_DIGITS)
+
 
 _BLANK = re.compile(r"<[^<>\n]+>|^\.\.\.$|…|\{\{|^\+{3,}$|^\(masked\)$")
 

@@ -1,25 +1,27 @@
 """`helm template` as Argo CD's repo-server runs it: what the command is, and the one place that runs it.
 
-A chart is somebody else's: the process gets no token, no proxy, no cluster and no plugin, its own empty HELM_* folders, a
-time limit and a bounded answer. `helm template` itself runs no code of the chart and asks nobody for anything.
+A chart is somebody else's: the process gets no token, no proxy, no cluster and no plugin, its own empty HELM_* folders, limits of
+time, memory and output. `helm template` itself runs no code of the chart; what would make it ask the network is left out:
+remote dependencies, and schemas that refer to anything outside of themselves.
 
 Sources: Argo CD reposerver/repository/repository.go (helmTemplate) and util/helm/cmd.go (template).
 """
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
-import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
 
+import yaml
+
+from argolint import bounded
+from argolint.bounded import LimitError, Limits
 from argolint.errors import ArgolintError, UsageError
-from argolint.leftovers import end, running
+from argolint.folder import FileError, Folder
 from argolint.manifests import ManifestError, documents, mapping_of, objects
 from argolint.model import Json, Object
 from argolint.values import items
@@ -28,6 +30,13 @@ TIMEOUT_S = 90
 """Argo CD's own limit for one command (ARGOCD_EXEC_TIMEOUT)."""
 MAX_BYTES = 64_000_000
 """A larger answer is no set of manifests."""
+MEMORY_BYTES = 2_000_000_000
+_LIMITS = Limits(TIMEOUT_S, MAX_BYTES, MEMORY_BYTES)
+_AT_ONCE = threading.BoundedSemaphore(max(2, min(4, os.cpu_count() or 2)))
+"""Each may take a processor and all of its memory."""
+_SKIP_VALIDATION = "--skip-schema-validation"
+MAX_NODES = 5_000_000
+"""Values of all manifests together; an alias counts each time it is used."""
 
 
 class HelmError(ArgolintError):
@@ -81,7 +90,7 @@ def arguments(template: Template) -> tuple[str, ...]:
         found += ["--api-versions", version_]
     wanted = (
         ("--include-crds", not template.skip_crds),
-        ("--skip-schema-validation", template.skip_schema_validation),
+        (_SKIP_VALIDATION, template.skip_schema_validation),
         ("--skip-tests", template.skip_tests),
     )
     return (*found, *(option for option, on in wanted if on))
@@ -98,7 +107,7 @@ def _without_commas(value: str) -> str:
 
 def find() -> str:
     """The helm on PATH. UsageError when there is none."""
-    found = shutil.which("helm")
+    found = bounded.find("helm")
     if found is None:
         raise UsageError("--helm-render needs helm, and there is none on PATH", "install Helm 3 or 4")
     return found
@@ -107,14 +116,23 @@ def find() -> str:
 def render(binary: str, template: Template, home: Path) -> tuple[Object, ...]:
     """The chart's manifests, tests and hooks included. `home` is an empty folder for Helm's own files.
 
-    HelmError when the chart does not render, or not within time and size.
+    Values are not held against a schema that refers elsewhere, since Helm would fetch that. HelmError when the chart does not
+    render, or not within time, size and memory.
     """
+    from argolint.chart_schemas import refers_outside
+
     _build_dependencies(binary, template, home)
+    if refers_outside(template.chart):
+        template = replace(template, skip_schema_validation=True)
     return manifests(_run(binary, arguments(template), template.chart, home))
 
 
 def _build_dependencies(binary: str, template: Template, home: Path) -> None:
-    """Local dependencies (`file://`) that are not vendored are packed as Argo CD would; others would need the network."""
+    """Local dependencies (`file://`) that are not vendored are packed as Argo CD would; others would need the network.
+
+    `helm dependency build` in the chart itself would also ask for the remote ones that are vendored, so it is run in a chart of
+    ours that has the local ones alone.
+    """
     chart = template.chart
     missing = [d for d in _dependencies(chart) if not _vendored(chart, str(d.get("name")))]
     remote = [d for d in missing if not str(d.get("repository") or "").startswith("file://.")]
@@ -124,12 +142,26 @@ def _build_dependencies(binary: str, template: Template, home: Path) -> None:
             f"dependencies of the chart are not in its charts/ folder, and nothing is downloaded: {names}",
             "vendor them: `helm dependency build`, and commit charts/",
         )
+    if not missing:
+        return
+    local = []
     for dependency in missing:
-        folder = chart / str(dependency["repository"]).removeprefix("file://")
-        if not folder.resolve().is_relative_to(template.root.resolve()):
+        folder = (chart / str(dependency["repository"]).removeprefix("file://")).resolve()
+        if not folder.is_relative_to(template.root.resolve()):
             raise HelmError(f"dependency {dependency.get('name')} leads out of the repository")
-    if missing:
-        _run(binary, ("dependency", "build", "--skip-refresh", "."), chart, home)
+        named = {key: str(dependency[key]) for key in ("name", "version") if dependency.get(key) is not None}
+        local.append({**named, "repository": f"file://{folder}"})
+    packing = home / "packing"
+    packing.mkdir()
+    ours = {"apiVersion": "v2", "name": "packing", "version": "1.0.0", "dependencies": local}
+    (packing / "Chart.yaml").write_text(yaml.safe_dump(ours), encoding="utf-8")
+    _run(binary, ("dependency", "build", "--skip-refresh", "."), packing, home)
+    try:
+        with Folder.open(chart, ("charts",), make=True) as charts:
+            for packed in (packing / "charts").iterdir():
+                charts.make_file(packed.name, [packed.read_bytes()])
+    except (OSError, FileError) as error:
+        raise HelmError(f"a local dependency cannot be put into the chart: {error}") from None
 
 
 def _dependencies(chart: Path) -> Iterator[Mapping[str, Json]]:
@@ -151,54 +183,26 @@ def _vendored(chart: Path, name: str) -> bool:
 
 def _run(binary: str, command: tuple[str, ...], folder: Path, home: Path) -> str:
     """What helm prints. HelmError with its own words when it fails, or is stopped."""
+    name = f"helm {command[0]}"
     try:
-        process = subprocess.Popen(  # noqa: S603  the helm on PATH, arguments are passed as such
-            [binary, *command],
-            cwd=folder,
-            env=_environment(home),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        with _AT_ONCE:
+            ended = bounded.run((binary, *command), name=name, env=_environment(home), limits=_LIMITS, cwd=folder)
+    except LimitError as error:
+        raise (NotHereError if "took longer" in error.message else HelmError)(error.message) from None
     except (OSError, ValueError) as error:  # ValueError: a zero byte in an argument
         raise NotHereError(f"cannot run {binary}: {error}") from None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    late = threading.Event()
-    kill = partial(end, process)
-
-    def stop() -> None:
-        late.set()
-        end(process)
-
-    timer = threading.Timer(TIMEOUT_S, stop)
-    timer.start()
-    said: list[bytes] = []
-    reader = threading.Thread(target=lambda stream: said.append(_bounded(stream, kill)), args=(process.stderr,))
-    reader.start()
-    try:
-        with process, running(process):
-            out = _bounded(process.stdout, kill)
-            reader.join()
-    finally:
-        timer.cancel()
-    if late.is_set():
-        raise NotHereError(f"helm {command[0]} took longer than {TIMEOUT_S} s")
-    if len(out) > MAX_BYTES or len(said[0]) > MAX_BYTES:
-        raise HelmError(f"helm {command[0]} printed more than {MAX_BYTES:,} bytes")
-    if process.returncode != 0:
-        told = said[0].decode("utf-8", "replace").strip().removeprefix("Error: ")
-        told = re.sub(rf"{re.escape(str(home.parent))}/[^/\s]+/", "", told)  # a temporary folder says nothing
-        raise HelmError(told.rpartition("\nError: ")[2] or f"helm {command[0]} ended with {process.returncode}")
-    return out.decode("utf-8", "replace")
-
-
-def _bounded(stream: IO[bytes], kill: Callable[[], None]) -> bytes:
-    found = stream.read(MAX_BYTES + 1)
-    if len(found) > MAX_BYTES:
-        kill()
-    return found
+    if ended.code == 0:
+        return ended.out.decode("utf-8", "replace")
+    told = ended.err.decode("utf-8", "replace").strip().removeprefix("Error: ")
+    if re.match(r"(?:fatal error|runtime): .*(?:out of memory|cannot allocate)", told):
+        raise NotHereError(f"{name} needs more than {MEMORY_BYTES:,} bytes of memory")
+    if f"unknown flag: {_SKIP_VALIDATION}" in told:
+        raise NotHereError(
+            "the chart's values.schema.json refers to what is outside of it, and nothing is fetched",
+            "Helm 3.16 and later can render without it",
+        )
+    told = re.sub(rf"{re.escape(str(home.parent))}/[^/\s]+/", "", told)  # a temporary folder says nothing
+    raise HelmError(told.rpartition("\nError: ")[2] or f"{name} ended with {ended.code}")
 
 
 def _environment(home: Path) -> Mapping[str, str]:

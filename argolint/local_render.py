@@ -25,7 +25,8 @@ from argolint.checkout import Checkout, inside
 from argolint.errors import UsageError
 from argolint.exported import ExportError, export
 from argolint.fleet import Fleet
-from argolint.gate.git import Git
+from argolint.folder import is_name
+from argolint.git import Git
 from argolint.helm import HelmError, NotHereError, Template
 from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Object
@@ -290,7 +291,7 @@ def overridden(source: Object, chart: Path, instance: str) -> Object:
     found = source
     for name in (".argocd-source.yaml", f".argocd-source-{instance}.yaml"):
         file = chart / name
-        if not file.is_file():
+        if not (is_name(name) and file.is_file()):
             continue
         try:
             found = _merged(found, mapping_of(file.read_text(encoding="utf-8")))
@@ -315,4 +316,5 @@ def _merged(node: Any, patch: Any) -> Any:
 
 def _has_file_dependencies(chart: Path) -> bool:
     """Packing them writes into the exported chart: one render at a time then."""
-    return "file://" in (chart / "Chart.yaml").read_text(encoding="utf-8", errors="replace")
+    files = (chart / "Chart.yaml", chart / "requirements.yaml")
+    return any("file://" in f.read_text(encoding="utf-8", errors="replace") for f in files if f.is_file())

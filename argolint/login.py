@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from argolint.errors import UsageError
+from argolint.files import require_own
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ def read_logins(config: str, environ: Mapping[str, str], home: Path) -> Logins:
     import yaml
 
     path = _path(config, environ, home)
+    if path.exists():
+        require_own(path)
     try:
         with path.open(encoding="utf-8") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)

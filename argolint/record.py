@@ -20,6 +20,7 @@ import msgspec
 
 from argolint.decoding import json_value
 from argolint.errors import UsageError
+from argolint.files import own_path
 from argolint.mask import Masker
 from argolint.snapshot_index import FORMAT, Header, Line
 from argolint.transport import Answer, Query, Transport
@@ -75,6 +76,7 @@ def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
 
     Nothing appears at `target` when the block raises. Raises UsageError if it exists or cannot be written.
     """
+    target = own_path(target)
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise UsageError(f"{target} exists already", "name a new directory or file; two snapshots are never mixed")
     try:

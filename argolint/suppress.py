@@ -19,7 +19,9 @@ from argolint.config import Ignore, Loaded
 from argolint.decoding import converted
 from argolint.engine import Outcome, finding_order
 from argolint.errors import UsageError
+from argolint.files import read_text
 from argolint.fingerprint import fingerprint
+from argolint.folder import FileError
 from argolint.model import AppRef, Finding, Location, Note, Severity, Source
 from argolint.notes import PREFIX
 from argolint.report import Report
@@ -95,6 +97,8 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 BASELINE_VERSION = "1.0"
+MAX_BASELINE_BYTES = 100_000_000
+"""Some hundred thousand findings."""
 
 
 def apply(outcome: Outcome, wishes: Wishes) -> Outcome:
@@ -236,9 +240,9 @@ def baseline_text(baseline: Baseline) -> str:
 def read_baseline(file: Path, server: str = "") -> Baseline:
     """A baseline file; UsageError when it is none, of a newer schema, or of another server than `server`."""
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        text = read_text(file, MAX_BASELINE_BYTES)
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
         raise UsageError(
             f"cannot read the baseline {file}: {reason}", "write one with `argolint baseline -o FILE`"
         ) from None

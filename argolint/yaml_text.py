@@ -153,7 +153,8 @@ def _root(part: str) -> yaml.Node | None:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" (line {mark.line + 1} of the document)" if mark else ""
-        raise EditError(f"no valid YAML: {getattr(error, 'problem', None) or error}{place}") from None
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise EditError(f"no valid YAML: {problem}{place}") from None
     except RecursionError:
         raise EditError("YAML nested too deeply") from None
 

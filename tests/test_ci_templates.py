@@ -188,7 +188,7 @@ def _inputs(server: ReplayServer, **given: str) -> dict[str, str]:
     env = {}
     for name, text in STEPS["Judge the change"]["env"].items():
         (wanted,) = re.findall(r"^\$\{\{ inputs\.([\w-]+) \}\}$", text)
-        env[name] = values[wanted]
+        env[name] = values.get(wanted, "")
     return env
 
 
@@ -206,6 +206,29 @@ def test_the_action_reports_what_a_change_brings_and_decides_last(runner: Runner
     assert json.loads(Path(outputs["json"]).read_text())["gate"]["new"] == 1
     assert (runner.folder / "GITHUB_STEP_SUMMARY").read_text().startswith(MARKER)
     assert runner(STEPS["Decide"]["run"], {"CODE": outputs["exit-code"]}).code == 1
+
+
+def test_the_action_reads_no_configuration_of_the_change(runner: Runner) -> None:
+    """Whatever the branches and tags of the clone are called: the base is the event's commit."""
+    apps = GitServer(runner.clone)
+    base = git(runner.clone, "rev-parse", "main").strip()
+    evil = "ignore:\n- {rule: '*', reason: trust me}\n"
+    commit(runner.clone, {"web/config.yaml": None, ".argolint.yaml": evil})
+    git(runner.clone, "update-ref", "refs/remotes/origin/main", "feature")
+    assert ACTION["inputs"]["trusted-config"]["default"] == "${{ github.event.pull_request.base.sha }}"
+    with ReplayServer(apps) as server:
+        given = {"head": "feature", "base": "main", "args": "--plaintext", "trusted-config": base}
+        runner(STEPS["Judge the change"]["run"], _inputs(server, **given))
+    assert runner.outputs()["exit-code"] == "1"
+
+
+def test_the_action_runs_no_module_of_the_checkout(runner: Runner) -> None:
+    (runner.clone / "venv.py").write_text(f"open({str(runner.folder / 'ran')!r}, 'w')\n")
+    first = STEPS["Install"]["run"].replace('"$RUNNER_TEMP/argolint/bin/pip" install', "true")
+    ran = runner(first.replace("$RUNNER_TEMP/argolint", "$RUNNER_TEMP/other"), {"GITHUB_ACTION_PATH": str(ROOT)})
+    assert ran.code == 0, ran.err
+    assert not (runner.folder / "ran").exists()
+    assert (runner.temp / "other/bin/python").exists()
 
 
 def test_a_hostile_branch_name_is_an_argument_and_nothing_else(runner: Runner) -> None:
@@ -271,6 +294,9 @@ def test_the_hook_judges_edited_applications_against_the_live_ones(runner: Runne
 
 def test_the_gitlab_job_writes_its_reports_comments_and_fails(runner: Runner, forge: Comments, tmp_path: Path) -> None:
     apps = GitServer(runner.clone)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (runner.clone / "argolint-reports").symlink_to(mine)
     commit(runner.clone, {"web/config.yaml": None})
     git(runner.clone, "update-ref", "refs/merge-requests/12/head", "feature")
     origin = tmp_path / "origin.git"
@@ -291,6 +317,7 @@ def test_the_gitlab_job_writes_its_reports_comments_and_fails(runner: Runner, fo
         }
         ran = runner(script, env)
     assert ran.code == 1, ran.err
+    assert list(mine.iterdir()) == []  # a link that the change brought led there
     reports = GITLAB["argolint"]["artifacts"]["reports"]
     (issue,) = json.loads((runner.clone / reports["codequality"]).read_text())
     assert issue["check_name"] == "pruned-while-referenced"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import jsonschema
@@ -9,11 +10,11 @@ import pytest
 import yaml
 
 from argolint import config, strict_yaml
+from argolint.connection import Flags
 from argolint.errors import UsageError
 from tests.conftest import recording, run_argolint
 
 GOOD = """\
-server: argocd.example.com
 select: [drift, error]
 fail-on: warning
 rules:
@@ -34,10 +35,10 @@ def refused(text: str) -> str:
 
 def test_a_good_file_is_read_whole() -> None:
     loaded = config.parse(GOOD, Path("x.yaml"))
-    assert loaded.config.server == "argocd.example.com"
+    assert loaded.config.select == ("drift", "error")
     assert loaded.config.rules["unexplained-drift"].severity == "info"
     assert str(loaded.config.ignore[0].expires) == "2027-01-01"
-    assert loaded.ignore_lines == (7,)
+    assert loaded.ignore_lines == (6,)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +68,20 @@ def test_a_good_file_is_read_whole() -> None:
             "rules:\n  live-edit: {severity: info}\n  job-ttl: {severity: bad}",
             "x.yaml:3: rules.job-ttl.severity: Invalid enum value 'bad' | one of error, warning, info",
         ),
-        ("server: [", "x.yaml:1: expected the node content"),
+        ("select: [", "x.yaml:1: expected the node content"),
     ],
 )
 def test_a_mistake_is_told_with_its_line_and_the_nearest_match(text: str, told: str) -> None:
     assert told in refused(text)
+
+
+@pytest.mark.parametrize("key", [field.name.replace("_", "-") for field in dataclasses.fields(Flags)])
+def test_no_connection_setting_is_taken_from_a_configuration(key: str) -> None:
+    told = refused(f"fail-on: error\n{key}: x\n")
+    assert told.startswith(f"x.yaml:2: a configuration cannot hold '{key}': a change to the checkout could then choose")
+    assert key in told.partition(" | ")[2] or key == "auth-token"
+    assert "revoke this token" in refused("auth-token: eyJhbGciOiJ.x.y")
+    assert "eyJ" not in refused("auth-token: eyJhbGciOiJ.x.y")
 
 
 def test_an_alias_bomb_is_refused_before_it_expands() -> None:

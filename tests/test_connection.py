@@ -87,6 +87,42 @@ def test_a_flag_goes_before_a_variable_and_a_variable_before_the_login(tmp_path:
     assert made(tmp_path, {"ARGOCD_AUTH_TOKEN": jwt("env")}) == Connection("https://cd.example.com", jwt("env"))
 
 
+def own_settings(home: Path, text: str) -> Path:
+    file = home / ".config/argolint/config.yaml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def test_the_users_own_settings_name_the_server_when_nothing_else_does(tmp_path: Path) -> None:
+    login_file(tmp_path / ".config/argocd/config")
+    own_settings(tmp_path, "server: own.example.com\n")
+    assert made(tmp_path) == Connection("https://own.example.com")
+    assert made(tmp_path, {"ARGOCD_AUTH_TOKEN": jwt("env")}) == Connection("https://own.example.com", jwt("env"))
+    assert made(tmp_path, {"ARGOCD_SERVER": "cd.example.com"}) == Connection("https://cd.example.com", jwt("cd"))
+    assert made(tmp_path, argocd_context="cd.example.com").url == "https://cd.example.com"
+    own_settings(tmp_path, "argocd-context: other\n")
+    assert made(tmp_path) == Connection("https://other.example.com:8443", jwt("other"), insecure=True)
+    elsewhere = own_settings(tmp_path / "x", "server: xdg.example.com\n").parents[1]
+    assert made(tmp_path, {"XDG_CONFIG_HOME": str(elsewhere)}).url == "https://xdg.example.com"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("server: a\nselect: [drift]\n", ":2: Object contains unknown field `select`"),
+        ("argocd-context: [a]\n", ":1: Expected `str`, got `array`"),
+        ("- a\n", ":1: Expected `object`, got `array`"),
+        ("server: [\n", ": expected the node content"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_told_with_their_line(tmp_path: Path, text: str, told: str) -> None:
+    file = own_settings(tmp_path, text)
+    message = refused(UsageError, tmp_path).message
+    assert message.startswith(str(file))
+    assert told in message
+
+
 def test_argocd_opts_are_flags_that_given_flags_override(tmp_path: Path) -> None:
     opts = f"--server 'opts.example.com' --plaintext --grpc-web-root-path=/cd --auth-token {jwt('opts')} --grpc-web"
     environ = {

@@ -12,6 +12,8 @@ import pytest
 from argolint import checkout
 from argolint.checkout import ChangedError, open_checkouts
 from argolint.edit import Arranged, Choice, Site, arrange
+from argolint.errors import ArgolintError, UsageError
+from argolint.folder import Folder
 from argolint.report import Finding
 from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, app, finding, fragment, patch, repository, resource
 from tests.gitops import git
@@ -482,6 +484,107 @@ def test_a_symlink_within_the_checkout_changes_the_file_it_points_to(tmp_path: P
     checkout.write(placed(root, finding(REPLICAS)).texts)
     assert (root / "web/a.yaml").is_symlink()
     assert "replicas: 5" in (root / "real.yaml").read_text()
+
+
+def test_a_link_to_a_file_with_uncommitted_changes_is_told(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web/a.yaml").symlink_to("../real.yaml")
+    root = repository(tmp_path, {"real.yaml": DEPLOYMENT})
+    (root / "real.yaml").write_text(DEPLOYMENT + "# mine\n")
+    assert left(placed(root, finding(REPLICAS)))[0] == "web/a.yaml has uncommitted changes"
+
+
+def test_two_names_of_one_file_are_not_both_written(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web/a.yaml").symlink_to("../real.yaml")
+    root = repository(tmp_path, {"real.yaml": DEPLOYMENT})
+    (found,) = open_checkouts([str(root)])
+    texts = {(found, "web/a.yaml"): "one", (found, "real.yaml"): "two"}
+    with pytest.raises(ArgolintError, match=r"web/a\.yaml and real\.yaml are one file; nothing was written"):
+        checkout.write(texts)
+    assert (root / "real.yaml").read_text() == DEPLOYMENT
+
+
+def test_a_folder_that_becomes_a_link_meanwhile_stops_the_whole_run(tmp_path: Path) -> None:
+    root = repository(tmp_path / "clone", {"web/a.yaml": DEPLOYMENT, "apps.yaml": APPLICATION})
+    arranged = placed(root, finding(REPLICAS), finding(ignore("/spec/replicas")))
+    (root / "web").rename(tmp_path / "outside")
+    (root / "web").symlink_to(tmp_path / "outside")
+    with pytest.raises(ChangedError, match="nothing was written"):
+        checkout.write(arranged.texts)
+    assert (tmp_path / "outside/a.yaml").read_text() == DEPLOYMENT
+    assert (root / "apps.yaml").read_text() == APPLICATION
+
+
+def test_what_was_moved_is_put_back_when_a_later_file_cannot_be(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("old")
+    with Folder.open(tmp_path) as folder:
+        parts = [folder.stage(name, b"new") for name in ("a", "b", "c")]
+        (tmp_path / "b").unlink()
+        (tmp_path / "b").mkdir()  # no file can take its place
+        with pytest.raises(ArgolintError, match=r"cannot write .*/b: .*; nothing was written"):
+            checkout.move(parts)
+        for part in parts:
+            part.close()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
+    assert (tmp_path / "a").read_text() == "old"
+
+
+def test_a_checkout_whose_work_tree_is_elsewhere_is_refused(tmp_path: Path) -> None:
+    root, home = repository(tmp_path / "clone", {"web/a.yaml": DEPLOYMENT}), tmp_path / "home"
+    home.mkdir()
+    git(root, "config", "core.worktree", str(home))
+    with pytest.raises(UsageError, match="is no part of the work tree that it names"):
+        open_checkouts([str(root)])
+
+
+def test_a_checkout_behind_a_link_of_another_checkout_is_refused(tmp_path: Path) -> None:
+    mine = repository(tmp_path / "mine", {"web/a.yaml": DEPLOYMENT})
+    change = repository(tmp_path / "change", {"x": "y"})
+    (change / "apps").symlink_to(mine)
+    with pytest.raises(UsageError, match="is a link inside a Git work tree"):
+        open_checkouts([str(change / "apps")])
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {"op": "replace", "path": "/spec/replicas", "value": 5},
+        [5],
+        [{"op": "exec", "path": "/spec"}],
+        [{"op": ["add"], "path": "/spec", "value": 1}],
+        [{"path": "/spec", "value": 1}],
+        [{"op": "replace", "path": "/spec/replicas"}],
+        [{"op": "replace", "path": "", "value": {}}],
+        [{"op": "replace", "path": "spec", "value": {}}],
+        [{"op": "replace", "path": 5, "value": {}}],
+        [{"op": "replace", "path": "/spec/~2", "value": {}}],
+        [{"op": "move", "path": "/spec/x"}],
+        [{"op": "move", "from": "spec", "path": "/spec/x"}],
+        [{"op": "add", "path": "/spec/template/spec/containers/²/image", "value": "x"}],
+        [{"op": "add", "path": "/spec/template/spec/containers/٣/image", "value": "x"}],
+        [{"op": "add", "path": "/spec/template/spec/containers/" + "9" * 5000, "value": "x"}],
+    ],
+)
+def test_what_is_no_patch_in_a_report_is_left(tmp_path: Path, steps: Any) -> None:
+    root = repository(tmp_path, {"web/a.yaml": DEPLOYMENT})
+    fix = {**patch(), "edit": {"kind": "json-patch", "content": steps}}
+    assert left(placed(root, finding(fix)))[0] == "its edit is no JSON patch of fields"
+
+
+@pytest.mark.parametrize("text", ["a: &a [*a]\n", "a: &a {b: *a}\n", "spec: {replicas: !!int many}\n", "a: \0\n"])
+def test_a_fragment_that_is_no_data_is_left(tmp_path: Path, text: str) -> None:
+    root = repository(tmp_path, {"web/a.yaml": DEPLOYMENT})
+    assert left(placed(root, finding(fragment(text))))[0] == "the fix is a sketch and no complete YAML"
+
+
+@pytest.mark.parametrize("text", ["x: \0\n", "# a\u2028b\x0cc\n", "x: \x1b\n", "x: &x [*x]\n", "x: !!int many\n"])
+def test_a_file_that_is_no_yaml_beside_the_object_is_left_alone(tmp_path: Path, text: str) -> None:
+    root = repository(tmp_path, {"web/a.yaml": DEPLOYMENT + text})
+    why = left(placed(root, finding(REPLICAS)))[0]
+    assert why.startswith("no file in web holds Deployment shop/web (web/a.yaml: ")
+    assert "\n" not in why
 
 
 def test_a_checkout_of_another_repository_is_told(tmp_path: Path) -> None:

@@ -250,13 +250,18 @@ def test_renders_made_elsewhere_take_the_place_of_the_servers(gate: Gate, tmp_pa
     (folder / "web").mkdir(parents=True)
     (folder / "web" / "all.yaml").write_text(DEPLOYMENT.replace("NAME", "web"))
     (folder / "cart.yaml").write_text((DEPLOYMENT + "---\n" + CONFIG).replace("NAME", "cart"))
-    secret = tmp_path / "outside.yaml"
-    secret.write_text(CONFIG.replace("NAME", "stolen"))
-    (folder / "web" / "link.yaml").symlink_to(secret)
     assert gate("--rendered", str(folder)).code == 1
     assert gate.told == [("pruned-while-referenced", "web", "web-config")]
     assert gate.changes == {"web": [("removed", "web-config")]}
     assert not [path for path in gate.seen if "revision=" in path]
+    secret = tmp_path / "outside.yaml"
+    secret.write_text(CONFIG.replace("NAME", "stolen"))
+    (folder / "web" / "link.yaml").symlink_to(secret)
+    (folder / "cart.yaml").write_text(DEPLOYMENT.replace("NAME", "cart"))
+    assert gate("--rendered", str(folder)).code == 3
+    assert gate.told == [("pruned-while-referenced", "cart", "cart-config")]
+    (failure,) = gate.report["failures"]
+    assert (failure["app"]["name"], failure["error"]) == ("web", f"{folder}/web/link.yaml is a link")
 
 
 def test_a_fork_needs_no_token_given_a_snapshot_and_renders(gate: Gate, tmp_path: Path) -> None:

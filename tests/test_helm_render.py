@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import shutil
+import subprocess
+import tarfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +22,10 @@ from msgspec import structs
 
 from argolint import engine, helm
 from argolint.app import App
+from argolint.chart_schemas import refers_outside
 from argolint.checkout import open_checkouts
 from argolint.errors import ArgolintError, UsageError
-from argolint.exported import ExportError
+from argolint.exported import ExportError, export
 from argolint.fix import verify
 from argolint.fleet import Fleet
 from argolint.helm import HelmError, Template
@@ -213,6 +220,201 @@ def test_a_local_dependency_out_of_the_repository_is_refused(local: LocalRenders
     commit(clone, {"charts/kept/Chart.yaml": chart + dependency})
     with pytest.raises(HelmError, match="dependency drawn leads out of the repository"):
         deployment_of(local, {"path": "charts/kept"})
+
+
+@pytest.fixture
+def asked() -> Iterator[tuple[str, list[str]]]:
+    """A web server's address, and the paths that were asked for."""
+    paths: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the parameter's name is inherited
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", paths
+        server.shutdown()
+
+
+def packed_chart(schema: str, schema_name: str = "sub/values.schema.json") -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, text in (("sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.0.0\n"), (schema_name, schema)):
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+OUTSIDE = (
+    '{"$ref": "URL/x.json"}',
+    '{"\\u0024ref": "URL/x.json"}',
+    '{"allOf": [{"properties": {"a": {"$ref": "URL/x.json#/a"}}}]}',
+    '{"$schema": "URL/x.json"}',
+    '{"$schema": "https://json-schema.org/draft/2020-12/schema", "$dynamicRef": "URL/x.json"}',
+    '{"$id": "URL/", "$ref": "x.json"}',
+    '{"definitions": {"b": {"$schema": "URL/x.json", "$id": "b"}}, "$ref": "#/definitions/b"}',
+    '{"$ref": "file:///etc/hostname"}',
+    '{"$ref": "other.json"}',
+)
+
+
+@pytest.mark.parametrize("place", ["values.schema.json", "charts/sub/values.schema.json", "charts/sub.tgz"])
+def test_a_schema_that_refers_elsewhere_is_not_loaded(
+    local: LocalRenders, clone: Path, asked: tuple[str, list[str]], place: str
+) -> None:
+    url, paths = asked
+    file = clone / "charts/kept" / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (clone / "charts/kept/values.yaml").write_text("sub: {a: 1}\n")
+    for schema in OUTSIDE:
+        text = schema.replace("URL", url)
+        if place.endswith(".tgz"):
+            file.write_bytes(packed_chart(text))
+        else:
+            file.write_text(text)
+            (file.parent / "Chart.yaml").write_text("apiVersion: v2\nname: sub\nversion: 1.0.0\n")
+        commit(clone, {})
+        app, fleet, _ = one_app({"path": "charts/kept"}, revision=git(clone, "rev-parse", "HEAD").strip())
+        assert local.render(app, fleet), schema
+        assert paths == [], schema
+
+
+def test_a_schema_of_its_own_still_counts(local: LocalRenders, clone: Path, asked: tuple[str, list[str]]) -> None:
+    url, paths = asked
+    own = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": f"{url}/x.json",
+        "definitions": {"whole": {"type": "integer"}},
+        "properties": {"count": {"$ref": "#/definitions/whole"}},
+    }
+    commit(clone, {"charts/kept/values.schema.json": json.dumps(own), "charts/kept/values.yaml": "count: many\n"})
+    with pytest.raises(HelmError, match="values don't meet the specifications of the schema"):
+        deployment_of(local, {"path": "charts/kept"})
+    assert paths == []
+
+
+@pytest.mark.parametrize(
+    "archive",
+    [
+        packed_chart("{}", "sub/charts/inner.tgz"),
+        packed_chart("{}", "sub\\values.schema.json"),
+        packed_chart("{}", "sub/notes-on-values.schema.json"),
+        gzip.compress(b"no archive"),
+        b"no gzip",
+        gzip.compress(b"\0" * 100_000_001),
+    ],
+    ids=["nested", "backslash", "name elsewhere", "no tar", "no gzip", "bomb"],
+)
+def test_an_archive_that_helm_might_read_otherwise_is_taken_for_one_that_refers_elsewhere(
+    tmp_path: Path, archive: bytes
+) -> None:
+    (tmp_path / "charts").mkdir()
+    assert not refers_outside(tmp_path)
+    (tmp_path / "charts/sub.tgz").write_bytes(packed_chart('{"type": "object"}'))
+    assert not refers_outside(tmp_path)
+    (tmp_path / "charts/sub.tgz").write_bytes(archive)
+    assert refers_outside(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, '{"a": 1}' + " " * 4_000_000, b"\xff"], ids=lambda t: str(t)[:5])
+def test_a_schema_that_cannot_be_read_is_taken_for_one_that_refers_elsewhere(tmp_path: Path, text: str | bytes) -> None:
+    (tmp_path / "values.schema.json").write_bytes(text.encode() if isinstance(text, str) else text)
+    assert refers_outside(tmp_path)
+
+
+def test_a_local_dependency_is_packed_and_no_remote_one_is_asked_for(
+    local: LocalRenders, clone: Path, asked: tuple[str, list[str]]
+) -> None:
+    url, paths = asked
+    dependencies = f"- {{name: drawn, version: 1.0.0, repository: 'file://../drawn'}}\n- {{name: kept2, version: 1.0.0, repository: {url}}}\n"
+    chart = (clone / "charts/kept/Chart.yaml").read_text()
+    vendored = "apiVersion: v2\nname: kept2\nversion: 1.0.0\n"
+    commit(
+        clone,
+        {
+            "charts/kept/Chart.yaml": f"{chart}dependencies:\n{dependencies}",
+            "charts/kept/charts/kept2/Chart.yaml": vendored,
+        },
+    )
+    assert deployment_of(local, {"path": "charts/kept"})["metadata"]["name"] == "web"
+    assert paths == []
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("exec yes 'a: b'", "helm template printed more than 64,000,000 bytes"),
+        ("exec yes >&2", "helm template printed more than 64,000,000 bytes"),
+        ("kill -9 $$", "helm template ended with -9"),
+        ("echo 'fatal error: runtime: out of memory' >&2; exit 2", "helm template needs more than 2,000,000,000 bytes"),
+        (
+            "echo 'Error: unknown flag: --skip-schema-validation' >&2; exit 1",
+            "the chart's values.schema.json refers to what is outside of it",
+        ),
+    ],
+)
+def test_a_helm_that_misbehaves_is_told(local: LocalRenders, tmp_path: Path, script: str, told: str) -> None:
+    stand_in = tmp_path / "helm"
+    stand_in.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
+    stand_in.chmod(0o755)
+    app, fleet, _ = one_app({"path": "charts/kept"})
+    with pytest.raises(HelmError) as failed:
+        replace(local, binary=str(stand_in)).render(app, fleet)
+    assert told in failed.value.message
+
+
+def raw_tree(clone: Path, *entries: tuple[str, str, str]) -> str:
+    """A tree of (mode, name, id), as git itself would never make it."""
+    data = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(id_) for mode, name, id_ in entries)
+    command = ["git", "hash-object", "-t", "tree", "--literally", "-w", "--stdin"]
+    return subprocess.run(command, cwd=clone, input=data, capture_output=True, check=True).stdout.decode().strip()
+
+
+def blob(clone: Path, text: str) -> str:
+    command = ["git", "hash-object", "-w", "--stdin"]
+    done = subprocess.run(command, cwd=clone, input=text, text=True, capture_output=True, check=True)
+    return done.stdout.strip()
+
+
+def exported(clone: Path, into: Path, *entries: tuple[str, str, str]) -> None:
+    commit_ = git(clone, "commit-tree", raw_tree(clone, *entries), "-m", "crafted").strip()
+    export(clone, commit_, into)
+
+
+def test_a_link_and_a_folder_of_one_name_create_nothing_outside(clone: Path, tmp_path: Path) -> None:
+    victim, inner = tmp_path / "victim", raw_tree(clone, ("120000", "planted", blob(clone, "/etc/passwd")))
+    victim.mkdir()
+    with pytest.raises(ExportError, match="a is a link"):
+        exported(clone, tmp_path / "out", ("120000", "a", blob(clone, str(victim))), ("40000", "a", inner))
+    assert list(victim.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["..", "../evil", "a/../../evil", ".git", ".GIT", ".", "/abs", "a//b", ".git "])
+@pytest.mark.parametrize("mode", ["100644", "120000"])
+def test_a_name_that_leads_elsewhere_is_refused(clone: Path, tmp_path: Path, name: str, mode: str) -> None:
+    with pytest.raises(ExportError):
+        exported(clone, tmp_path / "out", (mode, name, blob(clone, "evil")))
+    assert not list(tmp_path.glob("**/evil"))
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+def test_a_tree_of_trees_without_end_is_refused(clone: Path, tmp_path: Path) -> None:
+    """Ten levels of ten folders: ten thousand million files out of eleven objects."""
+    level = raw_tree(clone, ("100644", "f", blob(clone, "x")))
+    for _ in range(10):
+        level = raw_tree(clone, *(("40000", f"d{n}", level) for n in range(10)))
+    with pytest.raises(ExportError, match=r"git ls-tree printed more than .* bytes|has more than .* files"):
+        exported(clone, tmp_path / "out", ("40000", "d", level))
+    assert not (tmp_path / "out").exists()
 
 
 def test_helm_gets_nothing_of_the_callers_environment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from argolint.app import App, app_from_list
 from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.gate import Git
-from argolint.gate.touched import Candidate, applications_in, by_files, candidates, usual_base
+from argolint.gate.touched import Candidate, UnreadableError, applications_of, by_files, candidates, usual_base
 from argolint.values import same_repository
 
 from .gitops import commit, git
@@ -145,8 +146,8 @@ WEB = app("web", source("web"))
 )
 def test_kustomize_reads_what_its_kustomizations_name(clone: Path, file: str, touched: bool) -> None:
     commit(clone, {file: "changed\n"})
-    changed = Git(clone).changed_files("main", "feature")
-    assert changed == (file,)
+    changed = changed_paths(clone)
+    assert changed == [file]
     assert by_files(Candidate(WEB, (1,)), changed, Git(clone), "main") is touched
 
 
@@ -204,23 +205,32 @@ def test_manifest_generate_paths_decides_where_it_is_set(clone: Path, paths: str
     assert by_files(Candidate(one, (1,)), [file], Git(clone), "main") is touched
 
 
+def changed_paths(clone: Path) -> list[str]:
+    return [change.path for change in Git(clone).changes("main", "feature")]
+
+
+def named_in(clone: Path, revision: str, *files: str) -> list[str]:
+    texts = (Git(clone).show(revision, file) for file in files)
+    return [a["metadata"]["name"] for text in texts for a in applications_of(text or "")]
+
+
 def test_changed_files_name_both_ends_of_a_rename_and_leave_out_what_base_did_meanwhile(clone: Path) -> None:
     git(clone, "mv", "docs/readme.md", "docs/guide.md")
     commit(clone, {})
     git(clone, "switch", "main", "--quiet")
     commit(clone, {"web/deployment.yaml": "kind: Job\n"})
-    assert Git(clone).changed_files("main", "feature") == ("docs/guide.md", "docs/readme.md")
+    assert changed_paths(clone) == ["docs/guide.md", "docs/readme.md"]
 
 
 def test_a_revision_that_is_not_there_says_what_to_fetch(clone: Path) -> None:
     with pytest.raises(UsageError, match="has no revision 'nowhere'") as caught:
-        Git(clone).changed_files("main", "nowhere")
+        Git(clone).changes("main", "nowhere")
     assert "fetch-depth: 0" in caught.value.hint
 
 
 def test_a_revision_cannot_be_an_option(clone: Path) -> None:
     with pytest.raises(UsageError, match="has no revision"):
-        Git(clone).changed_files("main", "--output=stolen")
+        Git(clone).changes("main", "--output=stolen")
     assert not (clone / "stolen").exists()
 
 
@@ -229,7 +239,7 @@ def test_a_link_in_the_change_is_not_followed(clone: Path, tmp_path_factory: pyt
     outside.write_text("kind: Application\napiVersion: argoproj.io/v1alpha1\nmetadata: {name: stolen}\n")
     (clone / "apps.yaml").symlink_to(outside)
     commit(clone, {})
-    assert list(applications_in(Git(clone), "feature", ["apps.yaml"])) == []
+    assert named_in(clone, "feature", "apps.yaml") == []
 
 
 def test_applications_are_read_at_a_revision_and_broken_files_hold_none(clone: Path) -> None:
@@ -238,12 +248,48 @@ def test_applications_are_read_at_a_revision_and_broken_files_hold_none(clone: P
         clone,
         {"apps/web.yaml": one, "apps/broken.yaml": "kind: Application\n  x: [", "apps/t.yaml": "{{ .Application }}\n"},
     )
-    files = ["apps/web.yaml", "apps/broken.yaml", "apps/t.yaml", "apps/none.yaml"]
-    assert [a["metadata"]["name"] for a in applications_in(Git(clone), "feature", files)] == ["web"]
-    assert list(applications_in(Git(clone), "main", files)) == []
+    assert named_in(clone, "feature", "apps/web.yaml", "apps/broken.yaml", "apps/t.yaml") == ["web"]
+
+
+LISTED = "kind: List\nitems: [null, {apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {name: web}}]\n"
+
+
+def test_applications_in_a_list_and_behind_escapes_are_found() -> None:
+    escaped = LISTED.replace("kind: Application", 'kind: "\\x41pplication"')
+    assert [[a["metadata"]["name"] for a in applications_of(text)] for text in (LISTED, escaped)] == [["web"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "unreadable"),
+    [
+        (LISTED, False),
+        (LISTED + "x: !strange 1\n", True),
+        (LISTED + "x: [\n", True),
+        (LISTED + "x: 2026-99-99\n", True),
+        (LISTED + "x: {{ .Values.x }\n", False),
+        ("a: [\n", False),
+    ],
+)
+def test_what_names_applications_and_cannot_be_read_is_told(text: str, unreadable: bool) -> None:
+    with pytest.raises(UnreadableError) if unreadable else nullcontext():
+        applications_of(text)
+
+
+def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
+    (clone / "web/linked").symlink_to("../docs")
+    (clone / "env").symlink_to("values")
+    (clone / "loop").symlink_to("loop")
+    commit(clone, {})
+    one, other = Candidate(app("w", source("web")), (1,)), Candidate(app("e", source("env")), (1,))
+    for candidate, file, touched in (
+        (one, "docs/readme.md", True),
+        (one, "values/prod.yaml", False),
+        (other, "values/prod.yaml", True),
+        (other, "docs/readme.md", False),
+    ):
+        assert by_files(candidate, [file], Git(clone), "feature") is touched
 
 
 def test_a_folder_that_is_no_clone(tmp_path: Path) -> None:
-    assert not Git(tmp_path).is_clone()
     with pytest.raises(UsageError, match="has no revision"):
-        Git(tmp_path).changed_files("main", "feature")
+        Git(tmp_path).changes("main", "feature")

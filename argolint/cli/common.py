@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from argolint import __version__, argocd, config, helm, lint, report, reporters, suppress
+from argolint import __version__, argocd, config, helm, lint, report, reporters, suppress, trusted
 from argolint.app import App
 from argolint.checkout import open_checkouts
 from argolint.connection import connection_options
@@ -30,6 +30,7 @@ from argolint.narrow import label_selector
 from argolint.report import Report
 from argolint.rule import Rule
 from argolint.transport import Transport
+from argolint.trusted import Trusted
 from argolint.values import integer, labels_of, parse_time, same_repository
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -87,6 +88,12 @@ rule_options = options(
         metavar="FILE",
         envvar="ARGOLINT_CONFIG_FILE",
         help="argolint's own configuration [default: .argolint.yaml].",
+    ),
+    click.option(
+        "--trusted-config",
+        metavar="REV",
+        envvar="ARGOLINT_TRUSTED_CONFIG",
+        help="Read configuration and baseline from this Git revision instead of the work tree [gate: the base].",
     ),
     click.option("--baseline", metavar="FILE", envvar="ARGOLINT_BASELINE", help="Findings accepted before: hide them."),
     click.option(
@@ -268,8 +275,8 @@ NO_SELECTION: Mapping[str, Any] = {
 NO_FAILING: Mapping[str, Any] = {"fail_on": None, "allow_incomplete": False}
 
 
-def open_transport(given: Mapping[str, Any], wanted: config.Config) -> Transport:
-    """The snapshot or the server that options, environment, configuration and login file name, in this order."""
+def open_transport(given: Mapping[str, Any]) -> Transport:
+    """The snapshot or the server that options, environment, the user's settings and login file name, in this order."""
     if given["snapshots"]:
         from argolint.snapshot import SnapshotTransport
 
@@ -277,11 +284,8 @@ def open_transport(given: Mapping[str, Any], wanted: config.Config) -> Transport
     from argolint.connection import connect
     from argolint.http import ANSWER_S, MAX_ANSWER_BYTES, HttpTransport
 
-    flags = given["connection"]
-    if not (flags.server or flags.argocd_context or os.environ.get("ARGOCD_SERVER")):
-        flags = replace(flags, server=wanted.server or "", argocd_context=wanted.argocd_context or "")
     return HttpTransport(
-        connect(flags, os.environ, Path.home(), datetime.now(UTC)),
+        connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)),
         workers=workers(given),
         answer_s=given["timeout"] or ANSWER_S,
         max_bytes=given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
@@ -306,12 +310,12 @@ class Run:
     selection: Selection
 
 
-def prepare(given: Mapping[str, Any], names: Sequence[str] = (), loaded: config.Loaded | None = None) -> Run:
+def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
     """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong."""
     from argolint.plugins import load_rules, providers
 
-    if loaded is None:
-        loaded = config.load(Path(given["config_file"]) if given.get("config_file") else None)
+    counts = trusted.read(given) if counts is None else counts
+    loaded = counts.loaded
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config
@@ -323,10 +327,9 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), loaded: config.
     selection = Selection(
         tuple(names), given["projects"], given["selector"], given["app_namespace"], given["cluster"], given["repo"]
     )
-    baseline = given.get("baseline") or wanted.baseline
     wishes = suppress.Wishes(
         loaded,
-        suppress.read_baseline(Path(baseline)) if baseline else None,
+        counts.baseline,
         frozenset(r.id for r in rules),
         frozenset(known),
         whole=selection == Selection() and len(rules) == len(known),
@@ -345,7 +348,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), loaded: config.
     return Run(
         plan,
         wishes,
-        reporters.parse_outputs(given["outputs"] or wanted.output),
+        reporters.parse_outputs(given["outputs"] or wanted.output, None if given["outputs"] else loaded.file),
         reporters.Style.from_options(given),
         given["fail_on"] or wanted.fail_on or "error",
         given["allow_incomplete"],
@@ -372,7 +375,7 @@ def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> l
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
     gc.freeze()
     gc.set_threshold(200_000, 20, 20)
-    t = t or open_transport(given, run.wishes.loaded.config)
+    t = t or open_transport(given)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
     part = lint.collect(t, run.plan, progress(given))

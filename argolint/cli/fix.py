@@ -103,7 +103,7 @@ def _read(
     """The findings, and what is known of the applications: from a check, or from a report (with a snapshot if one is given)."""
     run = common.prepare({**common.NO_FAILING, **given, "outputs": ()}, names)
     if saved is None:
-        transport = common.open_transport(given, run.wishes.loaded.config)
+        transport = common.open_transport(given)
         fleet, failures = engine.load_fleet(transport)
         part = lint.collect(transport, run.plan, common.progress(given), fleet)
         part = msgspec.structs.replace(part, failures=(*failures, *part.failures))
@@ -119,7 +119,7 @@ def _read(
     made = msgspec.structs.replace(made, findings=findings)
     if not given["snapshots"]:
         return made, Site(checkouts)
-    transport = common.open_transport(given, run.wishes.loaded.config)
+    transport = common.open_transport(given)
     return made, _site(checkouts, transport, engine.load_fleet(transport)[0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +11,32 @@ from typing import Any
 import click
 import msgspec
 
-from argolint import __version__, config, gate, report, suppress
+from argolint import __version__, gate, report, trusted
 from argolint.cli import common
 from argolint.errors import UsageError
+from argolint.files import read_text
+from argolint.folder import FileError
 from argolint.gate import Git
-from argolint.gate.touched import applications_of
+from argolint.gate.touched import UnreadableError, applications_of
+from argolint.git import MAX_TEXT_BYTES
 from argolint.model import Object
 
 
-@click.command()
+class _Command(click.Command):
+    """Refuses options that are names of files: what passes the files of a change on would let it choose the server."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = args[: args.index("--")] if "--" in args else args
+        for word in options:
+            if word.startswith("-") and os.path.lexists(word):
+                raise UsageError(
+                    f"there is a file called {word!r}, which would be taken for an option",
+                    "put -- before the files, or rename it",
+                )
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Command)
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[FILE]...")
 @common.source_options
 @common.options(
@@ -50,11 +68,6 @@ from argolint.model import Object
         is_flag=True,
         help="Render head once more, past the cache: finds what each render draws anew (Argo CD 3.0 and later).",
     ),
-    click.option(
-        "--trusted-config",
-        metavar="REV",
-        help="Read argolint's configuration from this revision of the checkout, never from the change [default: the base].",
-    ),
     click.option("-p", "--project", "projects", multiple=True, help="Only applications of this project (repeatable)."),
     click.option("-l", "--selector", metavar="LABELS", help="Only applications with these labels (a=b,c!=d,e,!f)."),
     click.option("-N", "--app-namespace", help="Only applications of this namespace."),
@@ -79,13 +92,9 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
         )
     checkouts = (f"{given['repo']}={given['checkout']}",) if given["helm_render"] else ()
     given = {**common.NO_SELECTION, **given, "checkouts": checkouts}
-    loaded, accepted = _trusted(given, git, default="HEAD" if files else None)
+    counts = trusted.read_for_change(given, os.environ)
     twice = given.pop("render_twice")
-    run = common.prepare(
-        {**given, "render_twice": False, "baseline": None if accepted else given["baseline"]}, loaded=loaded
-    )
-    if accepted:
-        run = replace(run, wishes=replace(run.wishes, baseline=accepted))
+    run = common.prepare({**given, "render_twice": False}, counts=counts)
     if files:
         change = gate.Change("", "files", "live", applications=tuple(_applications(files)))
         if not change.applications:
@@ -96,15 +105,18 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
             given["repo"], given["head"], base, git, folder, given["everything"], twice, local=run.plan.local
         )
     clock = common.Clock()
-    t = common.open_transport(given, run.wishes.loaded.config)
+    t = common.open_transport(given)
     verdict = gate.judge(t, change, run.plan)
+    later = counts.after_merge
+    once_merged = later and replace(run.wishes, loaded=later.loaded, baseline=later.baseline)
     made = report.build(
-        verdict.outcome(run.wishes),
+        verdict.outcome(run.wishes, once_merged or run.wishes),
         server=verdict.fleet.server,
         version=verdict.fleet.version,
         started_at=t.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
         tool_version=__version__,
+        remarks=(*verdict.fleet.remarks, *counts.remarks),
     )
     return common.publish(msgspec.structs.replace(made, gate=gate.told(verdict, change)), run)
 
@@ -112,41 +124,9 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
 def _applications(files: Sequence[Path]) -> Iterator[Object]:
     for file in files:
         try:
-            yield from applications_of(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read {file}: {error}", "pass YAML files") from None
-
-
-def _trusted(
-    given: dict[str, Any], git: Git | None, default: str | None
-) -> tuple[config.Loaded | None, suppress.Baseline | None]:
-    """Configuration and baseline of the trusted revision, so that a change cannot switch off what judges it.
-
-    Files named on the command line are the caller's own affair, and so is a folder that is no Git work tree. `default` is the
-    revision to trust where none is named.
-    """
-    if given["config_file"]:
-        return None, None
-    clone = git or (Git(Path.cwd()) if Git(Path.cwd()).is_clone() else None)
-    if clone is None:
-        return None, None
-    name = str(config.DEFAULT_FILE)
-    revision = given["trusted_config"] or given["base"] or default
-    if revision is None and not config.DEFAULT_FILE.is_file():
-        return config.Loaded(config.Config()), None
-    if revision is None:
-        raise UsageError(
-            f"{name} of this work tree may be part of the change, so it is not read",
-            "name the revision to trust: --base REV or --trusted-config REV",
-        )
-    text = clone.show(revision, name)
-    if text is None:
-        return config.Loaded(config.Config()), None
-    loaded = config.parse(text, config.DEFAULT_FILE)
-    if given["baseline"] or not loaded.config.baseline:
-        return loaded, None
-    file = Path(loaded.config.baseline)
-    found = clone.show(revision, file.as_posix())
-    if found is None:
-        raise UsageError(f"{revision} has no {file}, which its {name} names as baseline", "commit it first")
-    return loaded, suppress.parse_baseline(found, file)
+            yield from applications_of(read_text(file, MAX_TEXT_BYTES))
+        except (OSError, FileError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error.message
+            raise UsageError(f"cannot read {file}: {reason}", "pass YAML files") from None
+        except UnreadableError:
+            raise UsageError(f"{file} names Applications and is no YAML that can be read", "correct the file") from None

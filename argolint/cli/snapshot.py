@@ -33,7 +33,7 @@ def command(apps: tuple[str, ...], target: Path, **given: Any) -> int:
     the names of your applications, hosts and repositories, and every manifest.
     """
     run = common.prepare({**common.NO_FAILING, **given, "baseline": None, "outputs": ()}, apps)
-    with record(common.open_transport(given, run.wishes.loaded.config), target) as recorder:
+    with record(common.open_transport(given), target) as recorder:
         part = common.collect(run, given, recorder)
     failures = [*part.failures, *(failure for result in part.results for failure in result.failures)]
     for failure in failures:

@@ -33,7 +33,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) 
     and the way out. POINTER is a JSON pointer such as /spec/replicas.
     """
     run = common.prepare({**common.NO_SELECTION, **common.NO_FAILING, **given, "outputs": ()})
-    t = common.open_transport({**given, "workers": 1}, run.wishes.loaded.config)
+    t = common.open_transport({**given, "workers": 1})
     fleet, failures = engine.load_fleet(t)
     asked = why.Asked(resource, pointer)
     wanted = _named(fleet, app)

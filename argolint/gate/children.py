@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from argolint.gate.delta import Delta, delta
 from argolint.gate.head import head_app, respecified
 from argolint.gate.manifests import Rendered, manifests_of, rendered, tracked
 from argolint.gate.sides import Touched
-from argolint.gate.touched import Change, applications_in
-from argolint.model import MISSING, AppRef, Json, Object
+from argolint.gate.touched import Change, UnreadableError, applications_of
+from argolint.model import MISSING, AppRef, Failure, Json, Object
 from argolint.operations import outlives
 from argolint.transport import Transport
-from argolint.values import dig, items, mapping
+from argolint.values import dig, items, mapping, plain
 
 
 @dataclass(frozen=True)
@@ -28,26 +28,66 @@ class Edits:
     edited: Mapping[AppRef, tuple[Object | None, Object]] = field(default_factory=dict)
     new: tuple[Object, ...] = ()
     notes: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
 
 
 def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
     """What the checkout's changed files, or the named ones, say of Applications."""
     known = {(a.ref.namespace, a.ref.name): a.ref for a in fleet.apps}
     if change.applications:
-        named = {_ref(m, fleet): m for m in change.applications}
+        named, notes = _one_each(change.applications, {}, fleet)
         return Edits(
             {known[k]: (None, m) for k, m in named.items() if k in known},
             tuple(m for k, m in named.items() if k not in known),
+            tuple(notes),
         )
     if change.git is None:
         return Edits()
-    files = change.git.changed_files(base, change.head)
-    before = {_ref(m, fleet): m for m in applications_in(change.git, base, files)}
-    after = {_ref(m, fleet): m for m in applications_in(change.git, change.head, files)}
-    notes = [f"{k[0]}/{k[1]}: a new Application manifest, rendered by nobody yet" for k in after.keys() - known.keys()]
+    files = [c for c in change.git.changes(base, change.head) if c.path.endswith((".yaml", ".yml", ".json"))]
+    was = {c.path: c.before for c in files if c.before is not None}
+    will = {c.path: c.after for c in files if c.after is not None}
+    earlier, _ = _applications(zip(was, change.git.texts(was.values()), strict=True))
+    later, broken = _applications(zip(will, change.git.texts(will.values()), strict=True))
+    before = {_ref(m, fleet): m for m in earlier}
+    after, notes = _one_each(later, before, fleet)
+    notes += [f"{k[0]}/{k[1]}: a new Application manifest, rendered by nobody yet" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
     edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
-    return Edits(edited, notes=tuple(sorted(notes)))
+    unread = dict.fromkeys(change.git.too_large(will), "too large to be read")
+    unread |= dict.fromkeys(broken, "no YAML that can be read")
+    failures = (
+        Failure("change", f"{plain(path)} is {why}, so Applications in it are not judged", "correct or split the file")
+        for path, why in sorted(unread.items())
+    )
+    return Edits(edited, notes=tuple(sorted(notes)), failures=tuple(failures))
+
+
+def _applications(texts: Iterable[tuple[str, str | None]]) -> tuple[list[Object], list[str]]:
+    """Application manifests of these files, and the paths of those that cannot be read."""
+    found: list[Object] = []
+    broken = []
+    for path, text in texts:
+        try:
+            found += applications_of(text or "")
+        except UnreadableError:
+            broken.append(path)
+    return found, broken
+
+
+def _one_each(
+    manifests: Iterable[Object], before: Mapping[tuple[str, str], Object], fleet: Fleet
+) -> tuple[dict[tuple[str, str], Object], list[str]]:
+    """One manifest of each Application, and what to know of the others. A copy of what was there hides no edit."""
+    found: dict[tuple[str, str], Object] = {}
+    several = set()
+    for manifest in manifests:
+        key = _ref(manifest, fleet)
+        if key in found and before.get(key) not in (found[key], manifest) and found[key] != manifest:
+            several.add(key)
+        if key not in found or found[key] == before.get(key):
+            found[key] = manifest
+    told = "the change holds several manifests of it that differ, of which the first is judged"
+    return found, [f"{key[0]}/{key[1]}: {told}" for key in sorted(several)]
 
 
 def _ref(manifest: Object, fleet: Fleet) -> tuple[str, str]:

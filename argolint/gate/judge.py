@@ -37,6 +37,7 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     found, others = touched.candidates(fleet, change.repo, base_name)
     found = tuple(c for c in found if plan.wanted(c.app, fleet))
     edits = edits_of(change, fleet, base_name)
+    failures = (*failures, *edits.failures)
     if not (found or others or edits.edited or edits.new):
         raise UsageError(
             f"no application of {fleet.server} has a source in {change.repo}",
@@ -44,13 +45,16 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
         )
     unlisted = [f"{_listed(a.ref for a in others)}: follows another revision than {base_name}"] if others else []
     if change.git is not None and not change.everything:
-        changed = change.git.changed_files(base_name, change.head)
+        changed = [c.path for c in change.git.changes(base_name, change.head)]
         found = tuple(c for c in found if touched.by_files(c, changed, change.git, change.head))
     with ThreadPoolExecutor(min(plan.workers, _RENDERS_IN_FLIGHT), thread_name_prefix="argolint") as pool:
         renders = tuple(pool.map(lambda c: render(t, c, change, base_name, fleet), found))
     failures = (*failures, *(f for r in renders for f in r.failures))
     judged, more = compared(t, renders, fleet, plan)
     failures = (*failures, *more)
+    given = change.rendered is not None and change.git is not None and not change.everything
+    if given and (lacking := [r.candidate.app.ref for r in renders if r.unread]):
+        unlisted.append(f"{_listed(lacking)}: changed files touch it, and --rendered holds nothing of that name")
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
     judged = with_children(judged, fleet, t, plan, edits, change.rendered)

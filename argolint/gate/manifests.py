@@ -5,6 +5,7 @@ Those of a folder that another tool rendered get the tracking data that the repo
 
 from __future__ import annotations
 
+import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,9 @@ from pathlib import Path
 from argolint import compare
 from argolint.app import App
 from argolint.errors import UsageError
+from argolint.files import own_path
 from argolint.fleet import Fleet
+from argolint.folder import Folder, is_name
 from argolint.manifests import ManifestError, documents, objects
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.scheme import CLUSTER_SCOPED
@@ -131,31 +134,48 @@ def tracked(manifest: Object, app: App, fleet: Fleet) -> Object:
 
 
 _SUFFIXES = (".yaml", ".yml", ".json")
+_MAX_BYTES = 256_000_000
+"""All manifests of one application together."""
 
 
 def manifests_of(folder: Path, ref: AppRef) -> tuple[Object, ...] | None:
     """The manifests in `NAMESPACE/NAME/`, `NAME/` or `NAME.yaml` below the folder; None when there is nothing of that name.
 
-    Links are not followed: whoever wrote the folder rendered somebody else's change. UsageError for a file that is no YAML.
+    Links are not followed, and a name leads nowhere: whoever wrote the folder rendered somebody else's change. FileError for
+    what is no plain file or far too much, UsageError for what is no YAML.
     """
-    for place in (folder / ref.namespace / ref.name, folder / ref.name):
-        if place.is_dir() and not place.is_symlink():
-            files = sorted(f for f in place.rglob("*") if f.suffix in _SUFFIXES and _plain_file(f, place))
-            return tuple(m for file in files for m in _documents(file))
-    for suffix in _SUFFIXES:
-        file = folder / f"{ref.name}{suffix}"
-        if _plain_file(file, folder):
-            return tuple(_documents(file))
+    if not (is_name(ref.namespace) and is_name(ref.name)):
+        return None
+    with Folder.open(own_path(folder)) as root:
+        for parts in ((ref.namespace, ref.name), (ref.name,)):
+            texts = _texts_below(root, parts)
+            if texts is not None:
+                return tuple(m for file, text in texts for m in _documents(text, file))
+        for suffix in _SUFFIXES:
+            name = f"{ref.name}{suffix}"
+            if root.kind(name):
+                return tuple(_documents(root.read(name, _MAX_BYTES), root.path / name))
     return None
 
 
-def _plain_file(file: Path, root: Path) -> bool:
-    inside = [file, *(parent for parent in file.parents if parent.is_relative_to(root) and parent != root)]
-    return file.is_file() and not any(part.is_symlink() for part in inside)
+def _texts_below(root: Folder, parts: Sequence[str]) -> list[tuple[Path, bytes]] | None:
+    """The manifest files below a folder; None when there is no such folder."""
+    if root.kind(parts[0]) not in (stat.S_IFDIR, stat.S_IFLNK):
+        return None
+    with root.enter(parts[0]) as folder:
+        if parts[1:]:
+            return _texts_below(folder, parts[1:])
+        texts: list[tuple[Path, bytes]] = []
+        left = _MAX_BYTES
+        for inner, name in folder.files():
+            if name.endswith(_SUFFIXES):
+                texts.append((inner.path / name, inner.read(name, left)))
+                left -= len(texts[-1][1])
+        return texts
 
 
-def _documents(file: Path) -> Iterator[Object]:
+def _documents(text: bytes, file: Path) -> Iterator[Object]:
     try:
-        yield from objects(documents(file.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, ManifestError) as error:
+        yield from objects(documents(text.decode("utf-8")))
+    except (UnicodeDecodeError, ManifestError) as error:
         raise UsageError(f"cannot read the manifests in {file}: {error}", "render them anew") from None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from argolint import argocd
-from argolint.errors import ApiError, ArgolintError, AuthError
+from argolint.errors import ApiError, ArgolintError, AuthError, UsageError
 from argolint.exported import ExportError
 from argolint.fleet import Fleet
+from argolint.folder import FileError
 from argolint.gate.manifests import Rendered, manifests_of, rendered, tracked
 from argolint.gate.touched import DEFAULT_REVISIONS, Candidate, Change, revision_of
 from argolint.helm import HelmError, NotHereError
@@ -30,6 +31,11 @@ class Renders:
     failures: tuple[Failure, ...] = ()
 
     @property
+    def unread(self) -> bool:
+        """True when nothing was rendered and nothing failed: a folder of renders holds nothing of the application."""
+        return not (self.base or self.head or self.base_error or self.head_error or self.failures)
+
+    @property
     def differ(self) -> bool:
         return (self.base is None) != (self.head is None) or (
             self.base is not None and self.head is not None and self.base.manifests != self.head.manifests
@@ -42,7 +48,10 @@ def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet:
     if change.local is not None and change.local.covers(app) and (made_here := _here(change, candidate, base, fleet)):
         return made_here
     found = Renders(candidate)
-    given = manifests_of(change.rendered, app.ref) if change.rendered is not None else None
+    try:
+        given = manifests_of(change.rendered, app.ref) if change.rendered is not None else None
+    except (UsageError, FileError) as error:
+        return Renders(candidate, failures=(Failure("rendered", error.message, error.hint, app.ref),))
     if change.rendered is not None and given is None:
         return found
     plain = all((revision := revision_of(s)) == base or revision in DEFAULT_REVISIONS for s in candidate.sources)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from argolint.app import App
 from argolint.fleet import Fleet
-from argolint.gate.git import Git
-from argolint.manifests import ManifestError, documents, mapping_of
+from argolint.git import Git
+from argolint.manifests import ManifestError, documents, mapping_of, objects
 from argolint.model import Object
 from argolint.values import annotations_of, dig, items, same_repository
 
@@ -117,7 +118,27 @@ def by_files(candidate: Candidate, changed: Sequence[str], git: Git, revision: s
     if paths:
         return any(_below(file, root) for root in _generate_roots(candidate, paths) for file in changed)
     roots = {root for source in candidate.sources for root in _roots(candidate.app, source, git, revision)}
-    return any(_below(file, root) for root in roots for file in changed)
+    return any(_below(file, root) for root in _with_targets(roots, git.links(revision)) for file in changed)
+
+
+def _with_targets(roots: Iterable[str], links: Mapping[str, str]) -> set[str]:
+    """The roots and where links lead that lie below them or that they lead through: files are read there too."""
+    found = set[str]()
+    waiting = list(roots)
+    ordered = sorted(links)
+    while waiting:
+        root = waiting.pop()
+        if root in found:
+            continue
+        found.add(root)
+        below = ordered[bisect_left(ordered, f"{root}/") : bisect_left(ordered, f"{root}0")] if root else []
+        waiting += [_normal(posixpath.join(posixpath.dirname(link), links[link])) for link in below]
+        parts = root.split("/")
+        for count in range(1, len(parts) + 1):
+            link = "/".join(parts[:count])
+            if link in links:
+                waiting.append(_normal(posixpath.join(posixpath.dirname(link), links[link], *parts[count:])))
+    return found
 
 
 def _generate_roots(candidate: Candidate, paths: str) -> Iterator[str]:
@@ -145,7 +166,7 @@ def _roots(app: App, source: Object, git: Git, revision: str) -> Iterator[str]:
     ):
         if isinstance(file, str) and not file.startswith("$") and "://" not in file:
             yield _normal(file if file.startswith("/") else posixpath.join(root, file))
-    yield from _linked(root, git, revision, set())
+    yield from _linked(root, git.named(revision, _NAMING_FILES), set())
 
 
 def _referenced(app: App, ref: str) -> Iterator[str]:
@@ -158,6 +179,7 @@ def _referenced(app: App, ref: str) -> Iterator[str]:
 
 
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_NAMING_FILES = frozenset((*_KUSTOMIZATIONS, "Chart.yaml"))
 
 
 _KUSTOMIZE_LISTS = (
@@ -166,23 +188,23 @@ _KUSTOMIZE_LISTS = (
 )
 
 
-def _linked(root: str, git: Git, revision: str, seen: set[str]) -> Iterator[str]:
+def _linked(root: str, texts: Mapping[str, str], seen: set[str]) -> Iterator[str]:
     """What lies outside a folder and is read all the same: Kustomize bases and files, local chart dependencies."""
     if root in seen:
         return
     seen.add(root)
     for name in _KUSTOMIZATIONS:
-        text = git.show(revision, posixpath.join(root, name))
+        text = texts.get(posixpath.join(root, name))
         for entry in _kustomize_entries(_mapping(text)):
             target = _normal(posixpath.join(root, entry))
             yield target
-            yield from _linked(target, git, revision, seen)
-    for dependency in items(_mapping(git.show(revision, posixpath.join(root, "Chart.yaml"))), "dependencies"):
+            yield from _linked(target, texts, seen)
+    for dependency in items(_mapping(texts.get(posixpath.join(root, "Chart.yaml"))), "dependencies"):
         repository = str(dig(dependency, "repository") or "")
         if repository.startswith("file://"):
             target = _normal(posixpath.join(root, repository.removeprefix("file://")))
             yield target
-            yield from _linked(target, git, revision, seen)
+            yield from _linked(target, texts, seen)
 
 
 def _mapping(text: str | None) -> Mapping[str, Any]:
@@ -219,26 +241,26 @@ def _below(file: str, root: str) -> bool:
     return not root or file == root or file.startswith(root + "/")
 
 
-def applications_in(git: Git, revision: str, files: Iterable[str]) -> Iterator[Object]:
-    """Application manifests in these files at a revision."""
-    for file in files:
-        if file.endswith((".yaml", ".yml", ".json")):
-            yield from applications_of(git.show(revision, file) or "")
+class UnreadableError(ValueError):
+    """A text that names Applications, is no template, and is no YAML for us: another reader may well read it."""
 
 
-def applications_of(text: str) -> Iterator[Object]:
-    """Application manifests in a YAML text; one that is a template, or broken, holds none: what renders it will say so."""
-    if "Application" not in text:
-        return
+def applications_of(text: str) -> tuple[Object, ...]:
+    """Application manifests in a YAML text; a template holds none: what renders it will say so. Raises UnreadableError."""
+    if "Application" not in text and "\\" not in text:  # "\x41pplication" is the same word
+        return ()
     try:
         found = documents(text)
     except ManifestError:
-        return
-    for document in found:
-        if (
-            isinstance(document, dict)
-            and document.get("kind") == "Application"
-            and str(document.get("apiVersion") or "").startswith("argoproj.io/")
-            and dig(document, "metadata", "name")
-        ):
-            yield document
+        if "argoproj.io/" in text and "{{" not in text:
+            raise UnreadableError from None
+        return ()
+    return tuple(manifest for manifest in objects(found) if _is_application(manifest))
+
+
+def _is_application(manifest: Object) -> bool:
+    return (
+        manifest.get("kind") == "Application"
+        and str(manifest.get("apiVersion") or "").startswith("argoproj.io/")
+        and bool(dig(manifest, "metadata", "name"))
+    )

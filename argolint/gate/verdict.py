@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -42,10 +42,10 @@ class Verdict:
         left = {fingerprint(f) for f in self.head.findings}
         return tuple(f for f in self.base.findings if fingerprint(f) not in left)
 
-    def outcome(self, wishes: Wishes) -> Outcome:
+    def outcome(self, wishes: Wishes, once_merged: Wishes) -> Outcome:
         """What is new as an outcome of its own, suppressed where base's own annotations, configuration and baseline say so.
 
-        Head's annotations do not count: a change cannot excuse itself.
+        Head's do not count, since a change cannot excuse itself. A finding that they would suppress once they are merged says so.
         """
         new = replace(
             self.head,
@@ -56,7 +56,12 @@ class Verdict:
             notes=self.base.notes,
         )
         done = suppress.apply(new, replace(wishes, whole=False))
-        return replace(done, findings=tuple(f for f in done.findings if f.family != suppress.UNUSED.family))
+        findings = tuple(f for f in done.findings if f.family != suppress.UNUSED.family)
+        later = suppress.apply(
+            replace(new, findings=findings, notes=self.head.notes), replace(once_merged, whole=False)
+        )
+        excuses = {fingerprint(f): f.suppressed for f in later.findings}
+        return replace(done, findings=tuple(_excused(f, excuses.get(fingerprint(f))) for f in findings))
 
     @property
     def unchanged(self) -> int:
@@ -64,6 +69,14 @@ class Verdict:
         refs = {t.ref for t in self.apps}
         known = {fingerprint(f) for f in self.head.findings} - {fingerprint(f) for f in self.new}
         return len({mark for f in self.base.findings if _parties(f) & refs and (mark := fingerprint(f)) in known})
+
+
+def _excused(finding: Finding, by: Mapping[str, str] | None) -> Finding:
+    """The finding, with what the change itself says against it. In the message, for that is what every format shows."""
+    if finding.suppressed is not None or by is None:
+        return finding
+    said = f"The change itself adds a suppression of this ({by['by']} {by['where']}: {by['reason']}), which counts once it is merged"
+    return replace(finding, message=f"{finding.message.rstrip('.')}. {said}")
 
 
 def _adds(finding: Finding, before: Finding | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import shutil
@@ -14,7 +13,10 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from argolint import files
 from argolint.errors import ArgolintError, UsageError
+from argolint.files import own_path
+from argolint.git import safe_name
 from argolint.harmless import harmless
 from argolint.report import App, Edit, Finding, Report, Resource
 from argolint.values import plain
@@ -60,8 +62,11 @@ class Output:
     file: Path | None = None
 
 
-def parse_outputs(texts: Sequence[str]) -> tuple[Output, ...]:
-    """`text`, `json=report.json`; UsageError for an unknown format, a folder that is not there, two outputs in one place."""
+def parse_outputs(texts: Sequence[str], configuration: Path | None = None) -> tuple[Output, ...]:
+    """`text`, `json=report.json`; UsageError for an unknown format, a folder that is not there, two outputs in one place.
+
+    Those of a `configuration` stay below the working directory: whoever wrote it may not choose any file of the user's.
+    """
     found: list[Output] = []
     for text in texts or ("text",):
         name, named, file = text.partition("=")
@@ -70,10 +75,17 @@ def parse_outputs(texts: Sequence[str]) -> tuple[Output, ...]:
         if named and not file:
             raise UsageError(f"-o {text} names no file", f"-o {name}=FILE, or -o {name} for standard output")
         output = Output(name, Path(file) if file else None)
+        if configuration is not None and output.file is not None and not _is_below(output.file):
+            raise UsageError(
+                f"{configuration}: output {text}: a configuration may name files below the working directory only",
+                "name such a file, or pass -o on the command line",
+            )
         if output.file is not None and not output.file.absolute().parent.is_dir():
             raise UsageError(f"-o {text}: the folder {output.file.parent} does not exist", "make it first")
         if output.file is not None and output.file.is_dir():
             raise UsageError(f"-o {text}: {output.file} is a directory", "name a file in it")
+        if output.file is not None:
+            own_path(output.file)  # refuses a link before anything is asked
         if any(_is_same_place(output.file, other.file) for other in found):
             raise UsageError(f"-o {text}: two reports cannot go to one place", "name a file: -o FORMAT=FILE")
         found.append(output)
@@ -87,6 +99,11 @@ def _is_same_place(one: Path | None, other: Path | None) -> bool:
         return one.samefile(other)
     except OSError:  # one of them is not there yet
         return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_below(file: Path) -> bool:
+    """True for a plain name or path below the working directory that leads through no link."""
+    return safe_name(file.as_posix()) and not any(part.is_symlink() for part in (file, *file.parents))
 
 
 def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
@@ -103,9 +120,9 @@ def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
 
 
 def put(file: Path | None, text: str, *, commands: bool = False) -> None:
-    """Text to standard output, or to a file that is replaced whole or not at all; `commands` are meant for GitHub's runner.
+    """Text to standard output, or to a file that is replaced whole or not at all (`files.write`).
 
-    A device, a pipe or a link is written through: replacing one would put a plain file in the place of /dev/null.
+    `commands` are meant for GitHub's runner.
     """
     if file is None:
         encoded = text.encode(sys.stdout.encoding or "utf-8", "replace").decode(sys.stdout.encoding or "utf-8")
@@ -113,17 +130,7 @@ def put(file: Path | None, text: str, *, commands: bool = False) -> None:
         write(encoded)
         sys.stdout.flush()
         return
-    part = file.with_name(file.name + ".part")
-    try:
-        if file.is_symlink() or (file.exists() and not file.is_file()):
-            file.write_text(text, encoding="utf-8")
-            return
-        part.write_text(text, encoding="utf-8")
-        part.replace(file)
-    except OSError as error:
-        with contextlib.suppress(OSError):  # a read-only file system refuses even to remove what is not there
-            part.unlink(missing_ok=True)
-        raise UsageError(f"cannot write {file}: {error.strerror}", "check the path and its rights") from None
+    files.write(file, text.encode("utf-8", "replace"))
 
 
 def render(report: Report, name: str, style: Style) -> str:

@@ -34,6 +34,8 @@ def _lines(report: Report) -> Iterator[str]:
                 "The other reports hold all of them.",
                 f"argolint: {len(mine) - room} more",
             )
+    for remark in report.remarks:
+        yield _command("notice", remark, "argolint")
     for failure in report.failures:
         about = f"{app_name(failure.app)}: " if failure.app else ""
         yield _command("warning", f"{about}{failure.error}", f"argolint could not look at everything ({failure.stage})")

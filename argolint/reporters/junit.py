@@ -28,6 +28,10 @@ def render(report: Report, style: Style) -> str:
         suite = _suite(root, "argolint", report)
         for failure in report.failures:
             _error(suite, failure)
+    if report.remarks:
+        suite = _suite(root, "argolint", report)
+        case = ET.SubElement(suite, "testcase", classname="argolint", name="what to know of this run")
+        ET.SubElement(case, "system-out").text = _text("\n".join(report.remarks))
     if not len(root):
         suite = _suite(root, "argolint", report)
         ET.SubElement(

@@ -109,6 +109,8 @@ def _head(report: Report, findings: Sequence[Finding], gate: Gate | None) -> Ite
         yield f"- ✅ fixed: {code(finding.rule)} on {text(where + app_name(finding.app))}"
     if gone[_NAMED:]:
         yield f"- and {len(gone) - _NAMED} more"
+    if report.remarks:
+        yield from ("", *(f"- note: {text(remark)}" for remark in report.remarks))
     if gate and gate.unlisted:
         yield from ("", *(f"- left out: {text(line)}" for line in gate.unlisted))
     if not report.complete:

@@ -42,7 +42,10 @@ def render(report: Report, style: Style) -> str:
         "invocations": [
             {
                 "executionSuccessful": report.complete,
-                "toolExecutionNotifications": [_notification(f) for f in report.failures],
+                "toolExecutionNotifications": [
+                    *(_notification(f) for f in report.failures),
+                    *({"level": "note", "message": {"text": remark}} for remark in report.remarks),
+                ],
             }
         ],
         "columnKind": "unicodeCodePoints",

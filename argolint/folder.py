@@ -1,0 +1,258 @@
+"""A directory held open, for folders that somebody else may have written: no step into it and no file of it is a link.
+
+So neither a link that lies there nor one that is put there meanwhile takes a read or a write elsewhere. Where the system
+knows no files relative to an open directory (Windows), each name is looked at before it is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from argolint.errors import ArgolintError
+from argolint.values import plain
+
+_AT = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_BASE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BASE  # non-blocking: a pipe must not hold us
+_LIST = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _BASE
+_ENTER = _LIST | getattr(os, "O_PATH", 0)  # a folder that may be searched need not be readable
+_MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BASE
+_CHUNK_BYTES = 1 << 20
+_MAX_DEPTH = 64
+
+
+class FileError(ArgolintError):
+    """A file that is not read or not written: a link, no plain file, too large, or the system refuses."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(plain(message), plain(hint))  # names of files are a stranger's
+
+
+def is_name(text: str) -> bool:
+    """True for what can be the name of one file in a folder: a path of more parts leads elsewhere."""
+    return text not in ("", ".", "..") and not set("/\0" if os.sep == "/" else "/\\:\0") & set(text)
+
+
+def bounded_read(file: IO[bytes], place: Path, limit_bytes: int) -> bytes:
+    """All that is in the file. FileError when that is more than the limit, however long it goes on."""
+    found = bytearray()
+    while chunk := file.read(_CHUNK_BYTES):
+        found += chunk
+        if len(found) > limit_bytes:
+            raise FileError(f"{place} is larger than {limit_bytes:,} bytes")
+    return bytes(found)
+
+
+class Folder:
+    """An open directory and a context manager that closes it. `path` is for messages."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        self.path = path
+        self._handle = handle
+
+    @classmethod
+    def open(cls, root: Path, parts: Iterable[str] = (), *, make: bool = False) -> Folder:
+        """The folder `parts` below `root`, itself taken as it is. `make` makes what is not there. Raises FileError."""
+        try:
+            here = cls(root, os.open(root, _ENTER & ~getattr(os, "O_NOFOLLOW", 0)) if _AT else -1)
+        except OSError as error:
+            raise _refused(root, error) from None
+        for part in parts:
+            with here:
+                inner = here.enter(part, make=make)
+            here = inner
+        return here
+
+    def enter(self, name: str, *, make: bool = False) -> Folder:
+        """A folder in this one. FileError when it is a link, no folder, or not there."""
+        place = self._place(name)
+        try:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(self._name(name), **self._at())
+            if stat.S_ISLNK(self.kind(name)):
+                raise FileError(f"{place} is a link", "links are not followed there")
+            return Folder(place, os.open(name, _ENTER, **self._at()) if _AT else -1)
+        except OSError as error:
+            raise _refused(place, error) from None
+
+    def names(self) -> tuple[str, ...]:
+        """What lies in the folder, sorted."""
+        try:
+            if not _AT:
+                return tuple(sorted(os.listdir(self.path)))
+            handle = os.open(".", _LIST, **self._at())
+            try:
+                return tuple(sorted(os.listdir(handle)))
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise _refused(self.path, error) from None
+
+    def kind(self, name: str) -> int:
+        """The type of an entry as `stat.S_IFMT` has it, a link's own; 0 for what is not there."""
+        try:
+            return stat.S_IFMT(self._state(name).st_mode)
+        except (OSError, ValueError):
+            return 0
+
+    def read(self, name: str, limit_bytes: int) -> bytes:
+        """A plain file of this folder. FileError when it is a link, a pipe or a device, or larger than the limit."""
+        place = self._place(name)
+        if stat.S_ISLNK(self.kind(name)):
+            raise FileError(f"{place} is a link", "links are not followed there")
+        try:
+            with os.fdopen(os.open(self._name(name), _READ, **self._at()), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise FileError(f"{place} is no plain file")
+                return bounded_read(file, place, limit_bytes)
+        except OSError as error:
+            raise _refused(place, error) from None
+
+    def files(self, depth: int = 0) -> Iterator[tuple[Folder, str]]:
+        """Every entry in the folder and below it that is no folder, in the order of their paths: links and devices too."""
+        if depth > _MAX_DEPTH:
+            raise FileError(f"{self.path} lies more than {_MAX_DEPTH} folders deep")
+        for name in self.names():
+            if stat.S_ISDIR(self.kind(name)):
+                with self.enter(name) as inner:
+                    yield from inner.files(depth + 1)
+            else:
+                yield self, name
+
+    def make_file(self, name: str, content: Iterable[bytes]) -> None:
+        """A new file; FileError when there is anything of that name."""
+        place = self._place(name)
+        try:
+            with os.fdopen(os.open(self._name(name), _MAKE, 0o666, **self._at()), "wb") as file:
+                file.writelines(content)
+        except OSError as error:
+            raise _refused(place, error) from None
+
+    def make_link(self, name: str, target: str) -> None:
+        """A new symbolic link; FileError when there is anything of that name."""
+        place = self._place(name)
+        try:
+            os.symlink(target, self._name(name), **self._at())
+        except OSError as error:
+            raise _refused(place, error) from None
+
+    def stage(self, name: str, content: bytes) -> Staged:
+        """A file's new content in a file beside it, with the owner and mode of what is there; a new file's are as usual.
+
+        FileError when it cannot be written; nothing is left then.
+        """
+        place = self._place(name)
+        old = self.kind(name)
+        if old and not stat.S_ISREG(old):
+            raise FileError(f"cannot write {place}: it is {'a link' if stat.S_ISLNK(old) else 'no plain file'}")
+        part = f".argolint-{secrets.token_hex(8)}.part"
+        try:
+            mode = 0o600 if old else 0o666
+            with os.fdopen(os.open(self._name(part), _MAKE, mode, **self._at()), "wb") as file:
+                if old:
+                    _like(file.fileno(), self._state(name))
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException as error:
+            self.remove(part)
+            if isinstance(error, OSError):
+                raise _refused(place, error, "write") from None
+            raise
+        return Staged(self, name, part)
+
+    def rename(self, name: str, to: str) -> None:
+        """Replaces `to`. Raises OSError."""
+        ends = {"src_dir_fd": self._handle, "dst_dir_fd": self._handle} if _AT else {}
+        os.replace(self._name(name), self._name(to), **ends)
+
+    def keep(self, name: str, under: str) -> None:
+        """The file under a second name too. Raises OSError where the file system has no hard links."""
+        ends = {"src_dir_fd": self._handle, "dst_dir_fd": self._handle} if _AT else {}
+        os.link(self._name(name), self._name(under), follow_symlinks=False, **ends)
+
+    def remove(self, name: str) -> None:
+        """Removes a file; one that is not there, or cannot be removed, stays so."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._name(name), **self._at())
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._handle = -1
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _place(self, name: str) -> Path:
+        if not is_name(name):
+            raise FileError(f"{name!r} is no name of a file in {self.path}")
+        return self.path / name
+
+    def _name(self, name: str) -> Any:
+        return name if _AT else self.path / name
+
+    def _at(self) -> dict[str, Any]:
+        return {"dir_fd": self._handle} if _AT else {}
+
+    def _state(self, name: str) -> os.stat_result:
+        return os.stat(self._name(name), follow_symlinks=False, **self._at())
+
+
+class Staged:
+    """A file's new content, not yet in its place. `close` removes what is left beside it."""
+
+    def __init__(self, folder: Folder, name: str, part: str) -> None:
+        self.folder, self.name = folder, name
+        self._part = part
+        self._old = ""
+
+    def place(self, *, undoable: bool = False) -> None:
+        """Put it in place of what is there. Raises OSError or FileError; the file is then as it was."""
+        if undoable and self.folder.kind(self.name):
+            old = self._part.replace(".part", ".old")
+            try:
+                self.folder.keep(self.name, old)
+                self._old = old
+            except OSError:  # a file system without hard links
+                self._old = self.folder.stage(self.name, self.folder.read(self.name, sys.maxsize))._part
+        self.folder.rename(self._part, self.name)
+
+    def undo(self) -> None:
+        """What was there before is there again. Raises OSError. Needs no space, so a full disk does not hinder it."""
+        if self.folder.kind(self._part):
+            return  # it was not placed
+        if self._old:
+            self.folder.rename(self._old, self.name)
+        else:
+            self.folder.remove(self.name)
+
+    def close(self) -> None:
+        for name in filter(None, (self._part, self._old)):
+            self.folder.remove(name)
+
+
+def _like(handle: int, old: os.stat_result) -> None:
+    """Owner and mode of the file that is to be replaced; the owner as far as the system allows."""
+    if not hasattr(os, "fchmod"):
+        return
+    with contextlib.suppress(OSError):
+        os.fchown(handle, old.st_uid, old.st_gid)
+    os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
+
+
+def _refused(place: Path, error: OSError, doing: str = "open") -> FileError:
+    return FileError(
+        f"cannot {doing} {place}: {error.strerror or error}", "check the path, its rights and the space left"
+    )
