@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -170,14 +170,14 @@ def _beside(place: Path, content: bytes) -> Path:
     return part
 
 
-def diff(checkout: Checkout, texts: Mapping[str, str]) -> str:
-    """The unified diff that `git diff` would show if these files were written."""
+def diff(checkout: Checkout, texts: Mapping[str, str], shown: Callable[[str], str] = lambda text: text) -> str:
+    """The unified diff that `git diff` would show if these files were written, of both sides as `shown` makes them."""
     with tempfile.TemporaryDirectory(prefix="argolint-") as made:
         for side, content in (("a", {file: checkout.text(file) for file in texts}), ("b", texts)):
             for file, text in content.items():
                 place = Path(made, side, file)
                 place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(text.encode("utf-8"))
+                place.write_bytes(shown(text).encode("utf-8"))
         plain = ("--no-color", "--no-ext-diff", "--src-prefix=", "--dst-prefix=")
         return _git(Path(made), "diff", "--no-index", *plain, "a", "b", fails=1) if texts else ""
 

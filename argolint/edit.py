@@ -187,7 +187,7 @@ _ELSEWHERE = {
     "argocd-settings": "Argo CD's settings",
 }
 
-_BLANK = re.compile(r"<[^<>\n]+>|^\.\.\.$|…|\{\{|^\+{3,}$|^\(masked\)$")
+_BLANK = re.compile(r"<[^<>\n]+>|^\.\.\.$|…|\{\{|^\+{3,}$|\(masked\)")
 
 
 def _require_complete(fix: Fix) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import sys
+import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,24 +79,37 @@ def main() -> None:
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(_safe(shown.getvalue()), err=True, nl=False)
         code = 2
     except click.Abort:
         click.echo("argolint: interrupted", err=True)
         code = 130
     except ArgolintError as error:
-        click.echo(f"argolint: {error.message}", err=True)
+        click.echo(_safe(f"argolint: {error.message}"), err=True)
         if error.hint:
-            click.echo(f"  → {error.hint}", err=True)
+            click.echo(_safe(f"  → {error.hint}"), err=True)
         code = 2
     except BrokenPipeError:
         sys.stderr.close()  # the reader left; there is nobody to tell
         code = 0
     except OSError as error:  # what a command foresees it tells better; this is a full disk or a lost terminal
         where = f" {error.filename}" if error.filename else ""
-        click.echo(f"argolint: cannot read or write{where}: {error.strerror or error}", err=True)
+        click.echo(_safe(f"argolint: cannot read or write{where}: {error.strerror or error}"), err=True)
         click.echo("  → check the space left, and the rights there", err=True)
         code = 2
         with contextlib.suppress(OSError):
             sys.stdout.close()  # what it still holds cannot be written: not once more at exit
+    except Exception as error:  # a bug of argolint's: told whole, but for what the texts of errors quote
+        click.echo(_safe("".join(traceback.format_exception(error))), err=True, nl=False)
+        click.echo("argolint: this is a bug of argolint; report it with the lines above", err=True)
+        code = 3
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _safe(text: str) -> str:
+    """What may be printed of a text that quotes others: option values, addresses, answers."""
+    from argolint.redaction import without_secrets  # only where there is something to tell: `--help` stays quick
+
+    return without_secrets(text)

@@ -9,6 +9,7 @@ import click
 
 from argolint.cli import common
 from argolint.record import record
+from argolint.redaction import without_secrets
 
 
 @click.command()
@@ -38,6 +39,6 @@ def command(apps: tuple[str, ...], target: Path, **given: Any) -> int:
     failures = [*part.failures, *(failure for result in part.results for failure in result.failures)]
     for failure in failures:
         about = f"{failure.app.namespace}/{failure.app.name}: " if failure.app else ""
-        click.echo(f"not saved: {about}{failure.error}", err=True)
+        click.echo(without_secrets(f"not saved: {about}{failure.error}"), err=True)
     click.echo(f"{target}: {len(part.results)} applications of {part.server}, {part.stats.requests} requests", err=True)
     return 3 if failures else 0

@@ -22,7 +22,8 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
-from argolint.values import annotations_of, excerpt, mapping, maps, parse_time
+from argolint.redaction import excerpt
+from argolint.values import annotations_of, mapping, maps, parse_time
 
 from ._age import Patience, overdue
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Symptom
 from argolint.model import EditKind
 from argolint.operations import consequences, failed_by_health
-from argolint.values import excerpt
+from argolint.redaction import excerpt
 
 from ._failures import Failed, classify, failures
 
