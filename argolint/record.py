@@ -6,20 +6,24 @@ import gzip
 import hashlib
 import io
 import shutil
+import signal
 import tarfile
 import tempfile
 import threading
 import time
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from types import FrameType
 
 import msgspec
 
 from argolint.errors import UsageError
-from argolint.mask import Masker
+from argolint.mask import KEPT, Masker
+from argolint.redaction import without_secrets
 from argolint.snapshot_index import FORMAT, Header, Line
 from argolint.transport import Answer, Query, Transport
 
@@ -38,6 +42,11 @@ class RecordingTransport:
         self._lines: dict[tuple[str, Query, bool], Line] = {}
         self._version = ""
 
+    @property
+    def masked(self) -> int:
+        """How many different values were hidden so far."""
+        return self._mask.hidden
+
     def now(self) -> datetime:
         return self._inner.now()
 
@@ -45,10 +54,11 @@ class RecordingTransport:
         started = time.monotonic()
         answer = self._inner.get(path, query, anonymous=anonymous)
         seconds = round(time.monotonic() - started, 3)
-        masked = self._mask(answer.body)
+        masked = self._mask(answer.body, path)
         name = f"bodies/{hashlib.sha256(masked).hexdigest()[:32]}.json.gz"
         asked = tuple(sorted(query))
-        line = Line(path, asked, anonymous, answer.status, answer.content_type, seconds, name)
+        crc = zlib.crc32(masked)
+        line = Line(path, asked, anonymous, answer.status, answer.content_type, seconds, name, crc)
         packed = gzip.compress(masked, 6, mtime=0)
         with self._lock:
             self._lines[path, asked, anonymous] = line
@@ -64,7 +74,7 @@ class RecordingTransport:
         lines = sorted(self._lines.values(), key=lambda line: (line.path, line.query, line.anonymous))
         index = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         self._folder.joinpath("requests.jsonl").write_bytes(index)
-        header = Header(FORMAT, self.now(), self.server, self._version)
+        header = Header(FORMAT, self.now(), without_secrets(self.server), self._version, self.masked, KEPT)
         self._folder.joinpath("snapshot.json").write_bytes(msgspec.json.encode(header) + b"\n")
 
 
@@ -83,18 +93,36 @@ def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
             f"cannot write {target}: {error.strerror}", "name a path in a directory that you may write to"
         ) from None
     try:
-        folder = work / "snapshot"
-        (folder / "bodies").mkdir(parents=True)
-        recorder = RecordingTransport(inner, folder)
-        yield recorder
-        recorder.finish()
-        if target.name.endswith((".tar.gz", ".tgz")):
-            folder = _tar(folder, work / "packed", int(recorder.now().timestamp()))
-        elif target.name.endswith(".zip"):
-            folder = _zip(folder, work / "packed")
-        folder.replace(target)
+        with _ended_in_order():
+            folder = work / "snapshot"
+            (folder / "bodies").mkdir(parents=True)
+            recorder = RecordingTransport(inner, folder)
+            yield recorder
+            recorder.finish()
+            if target.name.endswith((".tar.gz", ".tgz")):
+                folder = _tar(folder, work / "packed", int(recorder.now().timestamp()))
+            elif target.name.endswith(".zip"):
+                folder = _zip(folder, work / "packed")
+            folder.replace(target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """SIGTERM ends the block as an interruption does, so that nothing half-written is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def pack(folder: Path, target: Path, mtime_s: int) -> None:
@@ -130,6 +158,6 @@ def _files(folder: Path) -> list[str]:
 def _version(body: bytes) -> str:
     try:
         found = msgspec.json.decode(body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return ""
     return str(found.get("Version") or "") if isinstance(found, dict) else ""

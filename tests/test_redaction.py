@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 import yaml
@@ -17,6 +17,7 @@ from argolint.model import MISSING
 from argolint.redaction import HIDDEN, PRINTED, excerpt, in_place, is_hidden, show, without_secrets
 from argolint.redaction.names import is_secret, sort_of
 from tests.conftest import ROOT
+from tests.redaction_places import PLACES, SECRETS, b64
 
 PROPERTY = settings(max_examples=120, deadline=None, derandomize=True, database=None)
 
@@ -289,67 +290,6 @@ def test_sentences_about_secrets_stay_readable(text: str) -> None:
     assert without_secrets(text) == text
 
 
-def _file(name: str, text: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {name: text}}
-
-
-def _b64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
-
-
-def _block(value: str) -> str:
-    return "db:\n  password: |\n" + "".join(f"    {line}\n" for line in value.splitlines())
-
-
-Place = Callable[[str], Any]
-PLACES: dict[str, Place] = {
-    "an environment variable": lambda s: {"env": [{"name": "DB_PASSWORD", "value": s}]},
-    "an environment variable that only one side has": lambda s: [{"name": "API_TOKEN", "value": s}],
-    "the data of a Secret": lambda s: {"apiVersion": "v1", "kind": "Secret", "data": {"k": _b64(s)}, "stringData": {"other": s}},
-    "a list of Secrets": lambda s: {"kind": "SecretList", "apiVersion": "v1", "items": [{"data": {"k": s}}]},
-    "last-applied of a Secret": lambda s: {"metadata": {"annotations": {"x": json.dumps({"kind": "Secret", "stringData": {"k": s}})}}},
-    "a copy in an annotation of a Secret": lambda s: {"kind": "Secret", "metadata": {"annotations": {"backup/data": s}}},
-    "an argument": lambda s: {"args": [f"--admin-password={s}"]},
-    "the argument after a flag": lambda s: {"args": ["--admin-password", s]},
-    "a field of a custom resource": lambda s: {"kind": "Db", "spec": {"auth": {"clientSecret": s}}},
-    "a map below the name": lambda s: {"password": {"value": s}},
-    "a list below the name": lambda s: {"passwords": [s], "tokens": {"ci": s}},
-    "a Helm parameter": lambda s: {"parameters": [{"name": "db.password", "value": s, "forceString": True}]},
-    "a plugin's parameter": lambda s: {"parameters": [{"name": "password", "string": s}], "env": [{"name": "TOKEN", "value": s}]},
-    "a header": lambda s: {"httpHeaders": [{"name": "Authorization", "value": f"Basic {_b64('u:' + s)}"}]},
-    "an operation of a patch": lambda s: {"op": "replace", "path": "/spec/db/password", "value": s},
-    "Helm values as YAML": lambda s: {"values": yaml.safe_dump({"db": {"user": "u", "password": s}})},
-    "Helm values in a flow map": lambda s: {"values": f"db: {{user: u, password: {json.dumps(s)}}}\n"},
-    "a block of YAML": lambda s: {"values": _block(s)},
-    "YAML with an anchor": lambda s: {"values": f"a: &p {json.dumps(s)}\ndb:\n  password: *p\n"},
-    "YAML that is commented out": lambda s: {"values": f"replicas: 1\n# password: {s}\n"},
-    "a template that is no YAML": lambda s: _file("c.tpl", f"db:\n  {{{{- if .x }}}}\n  password: {json.dumps(s)}\n  {{{{ end }}}}\n"),
-    "an env list in YAML, value first": lambda s: {"values": f"extraEnv:\n- value: {json.dumps(s)}\n  name: DB_PASSWORD\n"},
-    "YAML in YAML": lambda s: {"patch": yaml.safe_dump({"spec": {"values": yaml.safe_dump({"password": s})}}, default_style="|")},
-    "JSON in JSON in JSON": lambda s: {"x": json.dumps({"y": json.dumps({"apiKey": s})})},
-    "a JSON file": lambda s: _file("c.json", json.dumps({"db": {"password": s}}, indent=2)),
-    "a properties file": lambda s: _file("a.properties", f"db.user=u\ndb.password={s}\n"),
-    "a .env file": lambda s: _file(".env", f"A=1\nexport DB_PASSWORD='{s}'\n"),
-    "a TOML file": lambda s: _file("a.toml", f'[db]\npassword = "{s}"\n'),
-    "an XML file": lambda s: _file("a.xml", f'<c><password>{s}</password><p name="db.password" value="{s}"/></c>'),
-    "base64 of settings": lambda s: _file("x", _b64(f"[db]\npassword = {s}\nport = 1\n")),
-    "a ConfigMap's binaryData": lambda s: {"kind": "ConfigMap", "binaryData": {"password": _b64(s)}},
-    "a registry login": lambda s: {"x": json.dumps({"auths": {"r.example.com": {"auth": _b64("u:" + s), "password": s}}})},
-    "an address of a database": lambda s: {"x": f"postgres://u:{quote(s, safe='')}@db:5432/x"},
-    "a token as user": lambda s: {"x": f"https://{quote(s, safe='')}@git.example.com/x"},
-    "a query": lambda s: {"x": f"https://h.example.com/x?a=1&access_token={quote(s, safe='')}"},
-    "a JDBC address": lambda s: {"x": f"jdbc:mysql://h/d?user=u&password={quote(s, safe='')}"},
-    "a command": lambda s: {"command": ["sh", "-c", f"PGPASSWORD={s} psql -h db"]},
-    "a private key": lambda s: {"x": f"-----BEGIN RSA PRIVATE KEY-----\n{s}\n-----END RSA PRIVATE KEY-----\n"},
-    "a private key that was cut": lambda s: {"x": f"-----BEGIN PRIVATE KEY-----\n{s}"},
-    "base64 of a private key": lambda s: {"x": _b64(f"-----BEGIN PRIVATE KEY-----\n{s}\n-----END PRIVATE KEY-----\n")},
-    "a Secret that was cut": lambda s: {"liveState": '{"apiVersion":"v1","kind":"Secret","stringData":{"k":"' + s + '"}'},
-}  # fmt: skip
-SECRETS = st.text("abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789_+!^", min_size=6, max_size=40).map(
-    "Zq7".__add__
-)
-
-
 @pytest.mark.parametrize("place", PLACES)
 @PROPERTY
 @given(secret=SECRETS)
@@ -358,7 +298,7 @@ def test_a_secret_is_hidden_in_every_place(place: str, secret: str) -> None:
     made = PLACES[place](secret)
     found = json.dumps(PRINTED.value(made))
     assert secret not in found
-    assert _b64(secret)[:-4] not in found
+    assert b64(secret)[:-4] not in found
     assert PRINTED.value(json.loads(found)) == json.loads(found), "a second pass changes nothing"
 
 
@@ -390,6 +330,18 @@ MESSAGES: dict[str, Callable[[str], str]] = {
     "a header": lambda s: f"request failed, Authorization: Bearer {s} was refused",
     "X-Vault-Token": lambda s: f"curl -H 'X-Vault-Token: {s}' failed",
     "a connection string": lambda s: f"cannot open Server=h;User=u;Password={s};Encrypt=true",
+    "a literal for kubectl": lambda s: f"kubectl create secret generic x --from-literal=password={s}",
+    "a pair in a pair": lambda s: f"error: password={s}",
+    "a system property": lambda s: f"java -Djavax.net.ssl.keyStorePassword={s} -jar x",
+    "a login without a scheme": lambda s: f"cannot reach guest:{s}@rabbit:5672",
+    "an npm token": lambda s: f"//registry.example.com/:_authToken={s}",
+    "a line of .netrc": lambda s: f"machine h login u password {s}",
+    "a flag that Go refuses": lambda s: f'invalid value "{s}" for flag -db-password: bad',
+    "SQL": lambda s: f"ALTER USER x WITH PASSWORD '{s}'",
+    "a definition in PHP": lambda s: f"define('DB_PASSWORD', '{s}');",
+    "a piped password": lambda s: f"echo {s} | docker login -u u --password-stdin",
+    "JAAS": lambda s: f'PlainLoginModule required username="u" password="{s}";',
+    "prose": lambda s: f"it says that the token is {s}, twice",
     "a GitHub token": lambda s: "bad credentials ghp_" + "a1B2" * 9,
     "a JWT": lambda s: "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjaSJ9.c2lnbmF0dXJl is expired",
 }  # fmt: skip
@@ -447,6 +399,16 @@ def test_no_value_that_a_fix_recommends_is_hidden() -> None:
                     if values and PRINTED.value(values) != values:
                         hidden.append((number, values))
     assert [found for found in hidden if "x" not in found[1].values()] == [], "but for samples of one letter"
+
+
+@pytest.mark.parametrize(
+    "page",
+    sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/rules/*.md"), ROOT / "README.md", *ROOT.glob("rules/*/*.yaml")]),
+)
+def test_pages_about_secrets_hold_none(page: Path) -> None:
+    """Sentences, commands and values of fixes by the thousand."""
+    told = [line for line in page.read_text().splitlines() if without_secrets(line) != line]
+    assert [line for line in told if "x}" not in line] == []
 
 
 @pytest.mark.parametrize(

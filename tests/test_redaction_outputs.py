@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Rule, engine, report, why
+from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Rule, engine, lint, report, why
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN
 from argolint.redaction.findings import UNTOLD, guarded
@@ -289,3 +289,23 @@ def test_a_finding_without_secrets_stays_what_it_is() -> None:
     )
     assert guarded(found) is found
     assert guarded(replace(found, message=f"password={SECRET}")).message == f"password={HIDDEN}"
+
+
+@pytest.mark.parametrize(("other", "cause"), [(SECRET, "same-content"), ("Zq7other99Xw", "different-content")])
+def test_a_shard_holds_no_secret_and_still_tells_equal_ones(other: str, cause: str) -> None:
+    """Facts of a fleet-wide rule hold whole manifests, and shards are files of CI jobs."""
+
+    def app(name: str, value: str) -> dict[str, Any]:
+        desired = {**NAME, "spec": pod([{"name": "DB_PASSWORD", "value": value}])}
+        return {"name": name, "resources": [{"desired": desired, "live": desired}], "status": {"history": [{"id": 1}]}}
+
+    t = FixtureTransport({"about": "made in a test", "apps": [app("one", SECRET), app("two", other)]})
+    chosen = tuple(engine.Chosen(r, r.default_options) for r in RULES)
+    parts = [lint.collect(t, engine.Plan(chosen, workers=1, deep=True, shard=(n, 2))) for n in (1, 2)]
+    files = [lint.to_json(part) for part in parts]
+    assert not any(value.encode() in file for file in files for value in (SECRET, other))
+    assert any(b"masked-" in file for file in files)
+    merged = lint.merge([(str(n), lint.from_json(file, "")) for n, file in enumerate(files)])
+    (found,) = [f for f in engine.join(merged.results, chosen).findings if f.rule == "shared-resource"]
+    assert found.cause == cause
+    assert SECRET not in str(found)

@@ -109,7 +109,8 @@ def main() -> None:
 
 
 def _safe(text: str) -> str:
-    """What may be printed of a text that quotes others: option values, addresses, answers."""
+    """What may be printed of a text that quotes others (option values, addresses, answers): no secrets, no control characters."""
     from argolint.redaction import without_secrets  # only where there is something to tell: `--help` stays quick
+    from argolint.values import plain
 
-    return without_secrets(text)
+    return "\n".join(map(plain, without_secrets(text).split("\n")))

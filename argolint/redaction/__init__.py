@@ -16,13 +16,25 @@ import re
 
 from argolint.model import MISSING, Json, Object
 from argolint.redaction import words
+from argolint.redaction.masks import MASK, agrees, stand_in
 from argolint.redaction.names import is_secret
 from argolint.redaction.redactor import HIDDEN, Redactor, Scope, is_core_secret
 from argolint.values import plain, split_pointer
 
-__all__ = ["HIDDEN", "PRINTED", "Redactor", "excerpt", "in_place", "is_hidden", "of_secret", "show", "without_secrets"]
+__all__ = [
+    "HIDDEN",
+    "PRINTED",
+    "Redactor",
+    "agrees",
+    "excerpt",
+    "in_place",
+    "is_hidden",
+    "of_secret",
+    "show",
+    "stand_in",
+    "without_secrets",
+]
 
-_OWN_MASK = re.compile(r"\bmasked-[0-9a-f]{12}(?![0-9a-f])")
 PRINTED = Redactor()
 """Hides in values that are printed: what is left of one says that something was there."""
 _SENTENCES = Redactor(userinfo=lambda value: "")
@@ -32,7 +44,7 @@ _SENTENCES = Redactor(userinfo=lambda value: "")
 def without_secrets(text: str) -> str:
     """A text as it may be printed; masks of a snapshot are told as any other."""
     if "masked-" in text:
-        text = _OWN_MASK.sub(HIDDEN, text)
+        text = MASK.sub(HIDDEN, text)
     return _SENTENCES.text(text)
 
 
@@ -95,7 +107,7 @@ def show(value: Json, pointer: str = "", limit: int = 60, within: Object | None 
     found = in_place(value, within, pointer)
     if found == HIDDEN:
         return HIDDEN
-    text = plain(_OWN_MASK.sub(HIDDEN, json.dumps(found, ensure_ascii=False, sort_keys=True)))
+    text = plain(MASK.sub(HIDDEN, json.dumps(found, ensure_ascii=False, sort_keys=True)))
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 

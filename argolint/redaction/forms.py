@@ -20,6 +20,10 @@ PRIVATE_KEY = re.compile(
     r"[^-]*(?:-(?!----END [A-Z0-9 ]{0,40}PRIVATE KEY)[^-]*)*(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
 )
 """A block whose end is missing goes on to the end of the text."""
+_BARE_LOGIN = re.compile(
+    r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}(?::\d{2,5}(?!\w)|/))"
+)
+"""`user:password@host:port`, without a scheme."""
 _PEM_BASE64 = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{12,}={0,2}")
 _JWT = re.compile(
     r"\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{4,}){2,4}(?:\.(?![\w-]))?|\beyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{4,}\.?"
@@ -71,8 +75,11 @@ def by_form(text: str, hide: Hide, userinfo: Hide | None = None) -> str:
         text = _URL.sub(lambda found: found[1] + _address(found[1], found[2], hide, userinfo), text)
     if "%3A%2F%2F" in text or "%3a%2f%2f" in text:
         text = _QUOTED_URL.sub(lambda found: found[1] + hide(found[2]), text)
-    if "(" in text and "@" in text:
-        text = _GO_DSN.sub(lambda found: found[1] + hide(found[2]), text)
+    if "@" in text:
+        text = _GO_DSN.sub(lambda found: found[1] + hide(found[2]), text) if "(" in text else text
+        text = _BARE_LOGIN.sub(
+            lambda found: found[1] + (hide(found[2]) if is_secret("secret", found[2]) else found[2]), text
+        )
     if "$" in text or "{" in text:
         text = _CRYPT.sub(lambda found: hide(found[0]), text)
     return _TOKEN.sub(lambda found: hide(found[0]), text) if _LONG_WORD.search(text) else text

@@ -37,6 +37,9 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_ACCOUNTS = word_set(
+    "db database root admin user bind ldap smtp mail my mysql pg postgres redis mongo rabbit ftp sa sudo key store trust auth proxy"
+)
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _JOINED = {
     **{
@@ -50,6 +53,7 @@ _JOINED = {
         f"{word}key": (word, "key")
         for word in ("api", "secret", "access", "private", "master", "signing", "encryption")
     },
+    **{f"{word}{end}": (word, "password") for word in _ACCOUNTS for end in ("pass", "pw", "pwd")},
     "apikeys": ("api", "keys"),
     "connectionstring": ("connection", "string"),
 }
@@ -57,7 +61,7 @@ _JOINED = {
 _TAILS = word_set(
     "value val plain plaintext clear cleartext raw text string str literal base64 b64 encoded encrypted pem data"
     " prod production staging stage dev development test testing qa uat live local default main primary secondary backup"
-    " old new current previous prev next last first env environment override"
+    " base old new current previous prev next last first env environment override"
 )
 """Words at the end that tell which one of several, or how it is written, and not what."""
 
@@ -80,7 +84,7 @@ _TOLD = word_set(
 """What may be told of secrets openly: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
 
 _KEYS = word_set(
-    "api secret private access signing sign encryption encrypt decryption crypto cipher fernet master session storage auth ssh"
+    "api app application account secret private access signing sign encryption enc encrypt sso service decryption crypto cipher fernet master session storage auth ssh"
     " license licence deploy hmac shared root admin jwt cookie rsa dsa ecdsa ed25519 aes consumer write ingest ingestion"
     " integration routing instrumentation subscription function security bot webhook unseal recovery seal wrapping sealing"
     " personal wireguard gpg pgp psk registration enrollment erlang salt vault transit kms gossip"
@@ -136,6 +140,8 @@ def sort_of(name: str) -> Sort:
     found = parts(name)
     if not found or found[0] in _DIGEST or "existing" in found or parts(prefix)[:1] in _DIGESTS:
         return ""
+    if name in ("PWD", "OLDPWD"):
+        return ""  # the shell's working directories
     if (sort := _password(found)) is not None:
         return sort
     pairs = set(itertools.pairwise(found))
@@ -168,6 +174,8 @@ def _password(found: tuple[str, ...]) -> Sort | None:
     for at in range(len(found) - 1, -1, -1):
         word, after = found[at], found[at + 1 :]
         if word in _PASSWORDS:
+            if "for" in after:
+                return "password"
             if after and after[-1] in _TOLD:
                 return None if after[-1] == "key" and after[-2:-1] and after[-2] in _KEYS - {"secret"} else ""
             if any(later in _TOLD for later in after):
@@ -175,9 +183,8 @@ def _password(found: tuple[str, ...]) -> Sort | None:
             return "several" if word.endswith("s") else "password"
         if word in _ABBREVIATED and all(later in _TAILS or later.isdigit() for later in after):
             before = found[at - 1] if at else ""
-            working_directory = word == "pwd" and before in ("", "old")
             of_proxy = word == "pass" and before in ("proxy", "fastcgi", "uwsgi", "grpc", "scgi", "memcached", "by")
-            return "" if working_directory or of_proxy else "password"
+            return "" if of_proxy else "password"
     return None
 
 
@@ -192,7 +199,7 @@ def _by_head(found: tuple[str, ...], *, shouted: bool) -> Sort:
     if head in ("auth", "authentication", "authorization"):
         return "mode" if shouted else "method"
     if head == "cookie":
-        return "cookie"
+        return "secret" if before in ("erlang", "magic", "shared") else "cookie"
     if head in ("credential", "credentials", "cred", "creds"):
         return "object"
     if head in ("secret", "secrets"):
@@ -200,7 +207,7 @@ def _by_head(found: tuple[str, ...], *, shouted: bool) -> Sort:
             return "named"
         return "secret" if before in _SURE or (shouted and head == "secret") else "object"
     if head in ("key", "keys") and (before in _KEYS or (shouted and before in _SHOUTED_KEYS)):
-        return "several" if head == "keys" else "key"
+        return "several" if head == "keys" else "secret" if shouted else "key"
     if head in _SHORT and before and shouted:
         return "secret"
     if head == "webhook" or (head in ("url", "uri", "urls") and before == "webhook"):
@@ -212,8 +219,8 @@ _NOTHING = re.compile(
     r"(?i)(?:true|false|yes|no|on|off|null|none|nil|~|enabled|disabled|required|optional|auto|v?\d+(?:\.\d+)+|)"
 )
 _REFERENCE = re.compile(
-    r"\$\([\w.-]+\)|\$\{[^{}]*\}|\{\{.*\}\}|<[^<>]*>|[^<>]*<\w+(?: \w+)*>[^<>]*|%\(?\w*\)?s"  # of another variable, a template, a blank
-    r"|[+*•…]+|[xX]{3,}|\.{3}|masked-[0-9a-f]{12}|\(masked\)|\(left out\)|(?i:\[?redacted\]?)"  # hidden already
+    r"\$\([\w.-]+\)|\$\{[^{}]*\}|\{\{.*\}\}|<[^<>]*>|[^<>]*<[\w+-]+(?: [\w+-]+)*>[^<>]*|%\(?\w*\)?s"  # of another variable, a template, a blank
+    r"|[+*•…]+|[xX]{3,}|\.{3}|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)|\(left out\)|(?i:\[?redacted\]?)"  # hidden already
     r"|(?i:ref\+\w+|vault|secretsmanager|aws-?sm|ssm|gcp-?sm|akv|keyvault|sops|doppler|op|bao|env|file|secretref):\S+"  # elsewhere
     r"|ENC\[.*\]|arn:aws[\w-]*:(?:secretsmanager|ssm|kms):\S+|projects/[\w-]+/secrets/\S+",
     re.DOTALL,
@@ -225,7 +232,7 @@ _OBJECT_NAME = re.compile(
     r"(?:[a-z0-9][a-z0-9.-]*/)?(?:[a-z][a-z0-9]*[.-])*[a-z]*(?:secrets?|creds?|credentials?|tls|certs?|keys?|tokens?|auth|config|ca|cm|env|login)"
 )
 _DNS_NAME = re.compile(r"(?:[a-z0-9-]{1,63}/)?[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
-_KEY_NAME = re.compile(r"[a-z][a-z0-9._-]*|[A-Z][A-Z0-9_]*")
+_KEY_NAME = re.compile(r"[a-z]+(?:[._-][a-z]+)*|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z]+)+")
 _SENTENCE = re.compile(r"\S+(?:\s+\S+){2,}")
 _MODE = re.compile(
     r"(?i)none|basic|bearer|oauth2?|oidc|ldaps?|saml|token|kerberos|iam|password|md5|scram(?:-sha-(?:1|256|512))?|m?tls|cert|certificate"
@@ -241,6 +248,8 @@ def is_secret(sort: Sort, value: str) -> bool:
     text = value.strip()
     if _NOTHING.fullmatch(text) or _REFERENCE.fullmatch(text) or _PATH.fullmatch(text):
         return False
+    if sort != "password" and text.isdigit() and len(text) < _SHORT_NUMBER:
+        return False  # a limit, a count, a port: `used: secrets=5`
     match sort:
         case "several":
             return not text.isdigit()
@@ -274,7 +283,7 @@ def is_secret_number(sort: Sort, value: float) -> bool:
     return sort == "password" or (sort in ("secret", "key") and abs(value) >= _LONG_NUMBER)
 
 
-_LONG_NUMBER = 100_000
+_LONG_NUMBER, _SHORT_NUMBER = 100_000, 5
 
 
 def is_mask(value: str) -> bool:
@@ -282,7 +291,7 @@ def is_mask(value: str) -> bool:
     return _MASK.fullmatch(value) is not None
 
 
-_MASK = re.compile(r"\+*|masked-[0-9a-f]{12}|\(masked\)")
+_MASK = re.compile(r"\+*|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)")
 
 
 def looks_drawn(text: str) -> bool:

@@ -150,14 +150,14 @@ class Redactor:
                 return found
             if _CUT_SECRET.search(text):
                 return self._hide(text)
+        if _LIKE_BASE64.fullmatch(text) and words.is_encoded_secret(text):
+            return self._hide(text)
         code = manner == "code"
         if manner != "prose" and words.may_tell(text) and _LIKE_LINES.search(text):
             found = None if code else documents.in_yaml(text, self._walked)
             if found is not None:
                 return forms.by_form(words.in_comments(found, self._hide), self._hide, self._userinfo)
             text = words.in_lines(text, self._hide, code=code)
-        elif _LIKE_BASE64.fullmatch(text) and words.is_encoded_secret(text):
-            return self._hide(text)
         return words.in_text(text, self._hide, self._userinfo, code=code)
 
     def _walked(self, document: Json) -> Json:
@@ -182,6 +182,7 @@ def _is_special(node: Object, name: str) -> bool:
         (name != "" and (name[0] == "\0" or sort_of(name) not in ("", "near")))
         or node.get("kind") in ("Secret", "SecretList")
         or "secretKey" in node
+        or "stringData" in node
         or not _VALUES.isdisjoint(node)
     )
 
@@ -201,8 +202,10 @@ class Scope:
 
     def of(self, key: str, child: Json) -> tuple[str, bool]:
         """(name, whether all of it is secret) of the child at this key."""
+        if key == "stringData":
+            return key, True  # of a Secret, or of what makes one
         if self._all:
-            if key in ("data", "stringData"):
+            if key == "data":
                 return key, True
             if key == "metadata":
                 return _METADATA, False

@@ -7,7 +7,7 @@ takes more time than the text is long.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from argolint.redaction.forms import Hide, by_form, decoded
 from argolint.redaction.names import is_secret, looks_drawn, sort_of, word_set
@@ -20,7 +20,11 @@ _COMMAND = re.compile(
     r"|(\b(?:curl|wget|httpie?|git)\b[^|;&\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)[ =]?[\"']?[^\s:'\"]{0,200}:)([^\s\"']+)"
     r"|(\b(?:sshpass|(?:docker|podman|skopeo|crane|oras|helm registry|argocd|oc|az|ldap\w{1,10})\b[^|;&\n]{0,200}?\blogin|ldap\w{1,10})\b[^|;&\n]{0,400}?\s-[pw][ ]?[\"']?)(?![- ])([^\s\"']+)"
     r"|(\bredis-cli\b[^|;&\n]{0,400}?\s-a[ ]?[\"']?)([^\s\"']+)"
-    r"|(\b(?:login|user(?:name)?|account)\s+\S{1,200}\s+password\s+[\"']?)([^\s\"']+)"
+    r"|(\b(?:login|user(?:name)?|account)\s+(?!and\b|or\b)\S{1,200}\s+password\s+[\"']?)([^\s\"'()]+)"
+    r"|(\becho\s+(?:-n\s+)?[\"']?)([^\s\"'|$]+)(?=[\"']?\s*\|[^\n|]{0,200}?(?:--password-stdin|\blogin\b))"
+    r"|(\bhtpasswd\s+-(?:\w*n\w*|\w+\s+[^\s$\"'<>]{1,200})\s+[^\s$\"'<>]{1,200}\s+[\"']?)([^\s$\"'<>]+)"
+    r"|((?i:\bwith password|\bset password|\bidentified by)\s+')([^'\n]{1,400})"
+    r"|(\bvalue \\{0,3}\")([^\"\\\n]{1,400})(?=\\{0,3}\" for flag --?[\w-]{0,60}(?:pass|token|secret|key|auth))"
 )
 
 _NAME = r"[A-Za-z_][\w.~/\[\]-]{0,120}"
@@ -29,6 +33,8 @@ _PAIR = re.compile(
     rf"(?<![\w.~/-])(?P<dash>--?)?(?P<name>{_NAME})(?P<end>{_QUOTE})?\]?(?P<sep>[ \t]{{0,8}}(?:=>|:=|==?|:)[ \t]{{0,8}})"
     rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n]|\\\"(?!\s*[,}}\]:]))*?(?P=open)|'[^'\n]*'|(?![\"'{{\[])[^\s\"'&;<>]+)"
 )
+_IS = re.compile(r"(?i)(\b(?:password|passphrase|secret|token|key) (?:is|was) [\"']?)([^\s\"',;]+)")
+"""`the token is x`: only what looks like one."""
 _FLAG = re.compile(r"(?<![^\s\"'(\[,=;|&])(--?[A-Za-z][\w.-]{1,80})[ \t]+(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'-][^\s\"']*)")
 _NAMED = re.compile(
     rf"(?i)(\b(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}(?P<q>{_QUOTE})?(?P<name>[\w.-]{{1,120}})(?(q)(?P=q))[,\s]{{1,8}}{_QUOTE}?value{_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})"
@@ -38,13 +44,17 @@ _VALUED = re.compile(
     rf"(?i)(\bvalue{_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n])*?(?P=open)|'[^'\n]*'|[^\s\"',;}}\]>]+)"
     rf"(?=[,\s]{{1,8}}{_QUOTE}?(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}?(?P<name>[\w.-]{{1,120}}))"
 )
+_CALL = re.compile(
+    r"(\(\s{0,8}[\"'](?P<name>[\w.-]{1,120})[\"']\s{0,8},\s{0,8})(?P<value>\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}')(?=\s{0,8}[,)])"
+)
+"""`define('DB_PASSWORD', 'x')`, `setdefault("API_TOKEN", "x")`."""
 _ELEMENT = re.compile(r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>)(?P<value>[^<>]{1,4096})(?=</)")
 _KEYED_ELEMENT = re.compile(
     r"(<[A-Za-z][\w.:-]{0,80}\s[^<>]{0,400}?\b(?:key|name)=[\"'](?P<name>[\w.-]{1,120})[\"'][^<>]{0,400}>)(?P<value>[^<>]{1,4096})(?=</)"
 )
 _HEADER = re.compile(
-    r"(?i)(?<![\w-])((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z0-9-]{0,60}(?:token|key|secret|auth|password)|private-token|job-token"
-    r"|apikey|api-key)(\\{0,3}[\"']?\s{0,4}:\s{0,4}\\{0,3}[\"']?)([^\s\"'\\][^\n\"'\\]*)"
+    r"(?i)(?<![\w.-])((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z0-9-]{0,60}(?:token|key|secret|auth|password)|private-token|job-token"
+    r"|apikey|api-key)(\\{0,3}[\"']?\s{0,4}:\s{0,4}\\{0,3}[\"']?)([^\s\"'\\<\[{][^\n\"'\\]*)"
 )
 _REFUSED = re.compile(
     r"((?P<field>[\w.\[\]/-]{1,200}): Invalid value: )(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^'\n]*'|[^\s:]+)"
@@ -90,7 +100,11 @@ _STEMS = (
         "_pat",
         "_sk",
         "_pin",
-        "pw",
+        "pw=",
+        "pw:",
+        "pw ",
+        "-pw",
+        "_pw",
     ),
 )
 _JQ_LITERAL = re.compile(
@@ -114,7 +128,7 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
     text = by_form(text, hide, userinfo)
     if may_tell(text):
         text = _told(text, hide, code=code)
-    if " -" in text or "login" in text:
+    if any(word in text for word in (" -", "login", "password", "PASSWORD", "htpasswd", "dentified", "DENTIFIED")):
         text = _COMMAND.sub(lambda found: _after(found, hide), text)
     if '= "' in text or '="' in text:
         text = _JQ_LITERAL.sub(lambda found: found[1] + (hide(found[2]) if _looks_secret(found[2]) else found[2]), text)
@@ -190,12 +204,32 @@ def _told(text: str, hide: Hide, *, code: bool) -> str:
     text = _NAMED.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
     text = _VALUED.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
     refers = "remoteRef" in text
-    text = _PAIR.sub(lambda found: _pair(found, hide, code=code, refers=refers), text)
+    text = _each(_PAIR, text, lambda found: _pair(found, hide, code=code, refers=refers))
     text = _FLAG.sub(lambda found: _flag(found, hide), text)
+    text = _IS.sub(lambda found: found[1] + _worded(found[2], hide), text)
+    if "(" in text:
+        text = _CALL.sub(lambda found: found[1] + _argument(found["value"], found["name"], hide), text)
     if "</" in text:
         text = _ELEMENT.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
         text = _KEYED_ELEMENT.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
     return text
+
+
+def _argument(value: str, name: str, hide: Hide) -> str:
+    """`define('DB_PASSWORD', 'x')`; a list of names is none: `IN("erlang-cookie", "rabbitmq-password")`."""
+    literal = _in_code(*_unquoted(value)) and sort_of(name) in ("password", "secret", "key")
+    return _value(value, name, hide) if literal else value
+
+
+def _each(pattern: re.Pattern[str], text: str, change: Callable[[re.Match[str]], str | None]) -> str:
+    """The text with each match changed; where one stays (None), its value is looked at for matches of its own: `a=password=x`."""
+    parts, at = [], 0
+    while found := pattern.search(text, at):
+        new = change(found)
+        end = found.start("value") if new is None else found.end()
+        parts += [text[at : found.start()], text[found.start() : end] if new is None else new]
+        at = end
+    return "".join([*parts, text[at:]])
 
 
 def _unquoted(value: str) -> tuple[str, str]:
@@ -211,20 +245,20 @@ def _value(value: str, name: str, hide: Hide) -> str:
     return f"{quote}{hide(inner)}{quote}" if is_secret(sort_of(name), inner) else value
 
 
-def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str:
+def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str | None:
     """`password=x`, `"password": "x"`, `Password:x`; in a sentence (`invalid token: expired`) only what looks like a value."""
     name, value, sep = found["name"], found["value"], found["sep"]
     sort = sort_of(_last(name))
     if sort in ("", "near", "named") or names_a_key(name) or (name == "secretKey" and refers):
-        return found[0]
+        return None
     inner, quote = _unquoted(value)
     rest = ""
     if not quote:
         inner, rest = _to_its_end(inner, sep)
     if not is_secret(sort, inner) or _of_shell(inner) or (code and not _in_code(inner, quote)):
-        return found[0]
+        return None
     if sort == "object" and sep != "=" and not found["end"]:
-        return found[0]  # `no such key in secret: "token"`
+        return None  # `no such key in secret: "token"`
     bare = not quote and sep != "="
     if (
         bare
@@ -232,9 +266,9 @@ def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str:
         and (sort != "password" or _WORDS.fullmatch(inner))
         and not _looks_secret(inner)
     ):
-        return found[0]
+        return None
     if bare and (sort in ("object", "several", "mode", "method", "cookie", "address") or "/" in inner):
-        return found[0]
+        return None
     start = found[0][: found.start("value") - found.start()]
     return f"{start}{quote}{hide(inner)}{quote}{rest}"
 
@@ -279,6 +313,11 @@ def _looks_secret(value: str) -> bool:
     )
 
 
+def _worded(value: str, hide: Hide) -> str:
+    inner, rest = _to_its_end(value, "")
+    return hide(inner) + rest if _looks_secret(inner) and is_secret("secret", inner) else value
+
+
 def _last(name: str) -> str:
     """The last part of a path: `/data/db-password` as db-password, `data[password]` as password; `checksum/secret` is one name."""
     if name.startswith("/"):
@@ -304,14 +343,20 @@ def _flag(found: re.Match[str], hide: Hide) -> str:
 
 
 def _header(found: re.Match[str], hide: Hide) -> str:
-    """The rest of a header's line, the scheme aside: `Authorization: Basic x`."""
+    """A header's value, the scheme aside: `Authorization: Basic x`; of cookies the rest of the line."""
     value = found[3]
     scheme = re.match(r"(?i)(?:bearer|basic|digest|negotiate|token|apikey)\s+", value)
-    kept, secret = (scheme[0], value[scheme.end() :]) if scheme else ("", value)
-    single = " " not in secret.strip() or "=" in secret
-    if not single or not is_secret("secret", secret) or _WORDS.fullmatch(secret.strip()):
+    start = scheme.end() if scheme else 0
+    end = (
+        len(value) if "cookie" in found[1].lower() and "=" in value else len((value[start:].split() or [""])[0]) + start
+    )
+    secret, rest = _to_its_end(value[start:end], "")
+    if not is_secret("secret", secret) or _WORDS.fullmatch(secret) or (not scheme and secret.lower() in _SCHEMES):
         return found[0]
-    return f"{found[1]}{found[2]}{kept}{hide(secret)}"
+    return f"{found[1]}{found[2]}{value[:start]}{hide(secret)}{rest}{value[end:]}"
+
+
+_SCHEMES = word_set("bearer basic digest negotiate token apikey `bearer `basic bearer` basic`")
 
 
 def _scheme(found: re.Match[str], hide: Hide) -> str:
