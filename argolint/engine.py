@@ -43,6 +43,7 @@ from argolint.model import (
 )
 from argolint.notes import notes
 from argolint.operations import with_consequences
+from argolint.redaction import without_secrets
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
 from argolint.rule import Rule, Want
 from argolint.transport import Transport
@@ -488,8 +489,9 @@ def _proven(
         failures.append(_crash(chosen.rule, app, "verify", error))
         return finding
     for fix in fixes:
-        if fix.verified is False:
-            _LOG.debug("%s: dropped the fix %r of %s: %s", finding.rule, fix.title, app.ref, fix.unverified)
+        if fix.verified is False and _LOG.isEnabledFor(logging.DEBUG):
+            why = without_secrets(f"{fix.title!r} of {app.ref}: {fix.unverified}")
+            _LOG.debug("%s: dropped the fix %s", finding.rule, why)
     return replace(finding, fixes=tuple(fix for fix in fixes if fix.verified is not False))
 
 
@@ -608,7 +610,8 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
 
 
 def _of_facts(facts: Iterable[Fact]) -> Known:
-    return Known(secret for fact in facts for secret in secrets_of(fact.data))
+    """The secrets of the manifests in facts, whose own keys are words of their rule: `secret` may be the name of one."""
+    return Known(secret for fact in facts for value in fact.data.values() for secret in secrets_of(value))
 
 
 def _nothing(key: str, facts: Sequence[Fact], options: Any) -> Iterable[Finding]:

@@ -103,7 +103,8 @@ def to_json(part: Part) -> bytes:
     redactor = Redactor(lambda value: slow_mask(value, part.server))
 
     def safe(fact: Fact) -> Fact:
-        return replace(fact, data=redactor.value(msgspec.to_builtins(fact.data)))
+        data = msgspec.to_builtins(fact.data)
+        return replace(fact, data={own: redactor.value(value) for own, value in data.items()})
 
     results = [replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) for r in part.results]
     return msgspec.json.encode(msgspec.structs.replace(part, results=tuple(results))) + b"\n"

@@ -19,7 +19,7 @@ from argolint.redaction.names import is_secret, sort_of
 from tests.conftest import ROOT
 from tests.redaction_places import PLACES, SECRETS, b64
 
-PROPERTY = settings(max_examples=120, deadline=None, derandomize=True, database=None)
+PROPERTY = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
 SECRET_NAMES = [
     "DB_PASSWORD",

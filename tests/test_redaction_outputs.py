@@ -237,11 +237,11 @@ def test_the_gate_tells_no_value_that_the_change_sets(tmp_path: Path) -> None:
     address = f"https://gitlab-ci-token:{SECRET}@git.example.com/shop/apps.git"
     with ReplayServer(GitServer(clone)) as server:
         options = ("--server", server.address, "--plaintext", "--repo", address, "--base", "main", "--head", "feature")
-        told = ""
-        for name in FORMATS:
-            ran = run_argolint("gate", *options, "-o", name, env={"ARGOCD_AUTH_TOKEN": server.token()})
-            assert ran.code == 0, ran.err
-            told += ran.out + ran.err
+        files = [tmp_path / name for name in FORMATS]
+        outputs = [part for file in files for part in ("-o", f"{file.name}={file}")]
+        ran = run_argolint("gate", *options, *outputs, env={"ARGOCD_AUTH_TOKEN": server.token()})
+        assert ran.code == 0, ran.err
+        told = ran.out + ran.err + "".join(file.read_text() for file in files)
         elsewhere = (*options[:4], address.replace("apps", "none"), *options[5:])
         ran = run_argolint("gate", *elsewhere, env={"ARGOCD_AUTH_TOKEN": server.token()})
     assert (ran.code, "no application of" in ran.err) == (2, True)
