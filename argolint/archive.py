@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import stat
 import tarfile
@@ -10,7 +11,7 @@ import tempfile
 import threading
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Protocol
 
@@ -25,10 +26,15 @@ except ImportError:
     pass  # no wheel for this machine
 
 MAX_FILE_BYTES = 2 << 30  # one answer, inflated; Argo CD itself answers at most 200 MB unless told otherwise
+MAX_INDEX_BYTES = 512 << 20  # the header and the index: ten thousand applications need 20 MB
 MAX_ARCHIVE_BYTES = 32 << 30  # all files of an archive together
 _ALWAYS_ALLOWED = 256 << 20
 _MAX_RATIO = 250
 """How much larger than its packed form a file of more than 256 MB may be: answers reach 50, a bomb 1,000."""
+_MAX_MEMBERS = 1_000_000
+"""Files of an archive: a fleet of ten thousand applications has 40,000."""
+_MAX_PARTS = 1000
+"""gzip files one after the other in one: each costs a copy of all that follow."""
 _CHUNK = 1 << 20
 _DAMAGES = (OSError, EOFError, zlib.error, ValueError, LookupError, OverflowError, RuntimeError, MemoryError)
 """What the readers of tar, zip and gzip raise on files that are none, beside their own errors (NotImplementedError among them)."""
@@ -97,7 +103,7 @@ class _Directory:
             raise SnapshotError(f"the snapshot {self._path} names a file outside of itself: {name}", _HINT)
         try:
             with _opened(path) as file:
-                return _unpacked(_read(file, os.fstat(file.fileno()).st_size), name, crc32)
+                return _unpacked(_read(file, os.fstat(file.fileno()).st_size, name), name, crc32)
         except (FileNotFoundError, IsADirectoryError):
             raise FileNotFoundError(name) from None
         except _DAMAGES as error:
@@ -116,7 +122,7 @@ class _Tar:
                 _copy_bounded(packed, self._file, path)
             self._file.seek(0)
             with tarfile.open(fileobj=self._file, mode="r:") as archive:
-                self._members = {_plain(m.name): (m.offset_data, m.size) for m in archive if m.isreg()}
+                self._members = dict(_places(archive))
         except (tarfile.TarError, *_DAMAGES) as error:
             raise _damaged(path, "", error) from None
         self._prefix = _prefix(self._members)
@@ -132,10 +138,23 @@ class _Tar:
         try:
             with self._lock:
                 self._file.seek(offset)
-                data = _read(self._file, size)
+                data = _read(self._file, size, name)
             return _unpacked(data, name, crc32)
         except _DAMAGES as error:
             raise _damaged(self._path, name, error) from None
+
+
+def _places(archive: tarfile.TarFile) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Name, offset and size of each plain file. The archive keeps a kilobyte of each member, unless it is told to forget them."""
+    for number in itertools.count():
+        member = archive.next()
+        if member is None:
+            return
+        if number >= _MAX_MEMBERS:
+            raise ValueError(f"it holds more than {_MAX_MEMBERS:,} files")
+        archive.members.clear()  # type: ignore[attr-defined]  # an attribute that the documentation names
+        if member.isreg():
+            yield _plain(member.name), (member.offset_data, member.size)
 
 
 class _Zip:
@@ -158,7 +177,7 @@ class _Zip:
             raise FileNotFoundError(name) from None
         try:
             with self._archive.open(member) as file:
-                return _unpacked(_read(file, member.file_size, member.compress_size), name, crc32)
+                return _unpacked(_read(file, member.file_size, name, member.compress_size), name, crc32)
         except (zipfile.BadZipFile, *_DAMAGES) as error:
             raise _damaged(self._path, name, error) from None
 
@@ -204,6 +223,8 @@ def inflate(data: bytes, limit: int) -> bytes:
             raise TooLargeError(limit)
         if not unpacker.eof:
             raise EOFError("it ends too early")
+        if len(parts) > _MAX_PARTS:
+            raise EOFError(f"it is more than {_MAX_PARTS} gzip files in one")
         data = unpacker.unused_data
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -213,9 +234,11 @@ def _allowed(packed: int, most: int = MAX_FILE_BYTES) -> int:
     return min(most, max(_ALWAYS_ALLOWED, _MAX_RATIO * packed))
 
 
-def _read(file: IO[bytes], size: int, packed: int | None = None) -> bytes:
+def _read(file: IO[bytes], size: int, name: str, packed: int | None = None) -> bytes:
     """The whole file; its size is asked first, since read(limit) would take as much memory as the limit."""
-    limit = _allowed(size if packed is None else packed)
+    limit = _allowed(
+        size if packed is None else packed, MAX_FILE_BYTES if name.startswith("bodies/") else MAX_INDEX_BYTES
+    )
     if size > limit:
         raise TooLargeError(limit)
     return file.read(size)

@@ -454,3 +454,13 @@ def test_odd_headers_of_a_tar_are_an_error_in_words_or_of_no_matter(tmp_path: Pa
         made.addfile(odd, io.BytesIO(b"abc"))
     with contextlib.suppress(SnapshotError):
         _read_all(packed)
+
+
+def test_many_gzip_files_in_one_and_many_members_end_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_snapshot(tmp_path / "small")
+    (folder / "bodies" / "9.json.gz").write_bytes(gzip.compress(b"") * 100_000)
+    with pytest.raises(SnapshotError, match="more than 1000 gzip files in one"):
+        _read_all(folder)
+    monkeypatch.setattr(archive, "_MAX_MEMBERS", 5)
+    with pytest.raises(SnapshotError, match="holds more than 5 files"):
+        SnapshotTransport([_tar(write_snapshot(tmp_path / "other"), tmp_path / "s.tar.gz")])

@@ -114,7 +114,7 @@ _SURE = word_set(
     " otp turn nextauth csrf access login bot hook github gitlab slack google azure aws stripe"
 )
 """`<word> secret` that is the secret itself."""
-_NEAR = word_set("token tokens secret secrets credential credentials password passwords key keys auth jwt bearer")
+_NEAR = word_set("token tokens secret secrets credential credentials password passwords auth jwt bearer")
 _DIGEST = word_set("checksum checksums sha sha1 sha256 sha512 md5 digest hash fingerprint etag")
 _DIGESTS = frozenset((word,) for word in _DIGEST)
 
