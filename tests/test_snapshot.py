@@ -9,14 +9,17 @@ import json
 import os
 import shutil
 import tarfile
+import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from argolint import archive
 from argolint.errors import NotRecorded, SnapshotError, UsageError
@@ -464,3 +467,46 @@ def test_many_gzip_files_in_one_and_many_members_end_soon(tmp_path: Path, monkey
     monkeypatch.setattr(archive, "_MAX_MEMBERS", 5)
     with pytest.raises(SnapshotError, match="holds more than 5 files"):
         SnapshotTransport([_tar(write_snapshot(tmp_path / "other"), tmp_path / "s.tar.gz")])
+
+
+ODD: list[Any] = [None, 5, "x", [], {}, [None], {"items": None}, True, 1e300, [[]], {"a": {}}]
+NARROWED: list[tuple[str, Query]] = [
+    *(("/api/v1/applications", (pair,)) for pair in (("projects", "shop"), ("selector", "team=a"), ("name", "web"))),
+    *(
+        ("/api/v1/applications", (pair,))
+        for pair in (("repo", "x"), ("fields", "items.spec"), ("fields", "-items.spec"))
+    ),
+    *((f"{WEB}/managed-resources", (*OF_WEB, pair)) for pair in (("kind", "Service"), ("fields", "items.kind"))),
+    ("/api/v1/applications/gone", ()),
+    ("/api/v1/settings", ()),
+]
+
+
+def _places(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield at
+    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, child in children:
+        yield from _places(child, (*at, key))
+
+
+def _with(node: Any, at: tuple[Any, ...], value: Any) -> Any:
+    if not at:
+        return value
+    changed = dict(node) if isinstance(node, dict) else list(node)
+    changed[at[0]] = _with(node[at[0]], at[1:], value)
+    return changed
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@given(st.data())
+def test_answers_of_odd_shapes_are_narrowed_or_refused_in_words(data: st.DataObject) -> None:
+    answers = []
+    for path, query, anonymous, status, answer in ANSWERS:
+        at = data.draw(st.sampled_from(list(_places(answer))))
+        odd = _with(answer, at, data.draw(st.sampled_from(ODD))) if data.draw(st.booleans()) else answer
+        answers.append((path, query, anonymous, status, odd))
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(SnapshotError):
+        transport = SnapshotTransport([write_snapshot(Path(folder, "s"), answers)])
+        for path, query in NARROWED:
+            with contextlib.suppress(SnapshotError):
+                transport.get(path, query)
