@@ -81,7 +81,7 @@ def confirmed(resource: Resource, change: Change) -> bool:
 
     An object that kubectl or Helm made before it was adopted keeps them as writers of every field that never changed.
     """
-    if resource.live is None or change.secret or change.live is MISSING:
+    if resource.live is None or change.masked or change.live is MISSING:
         return False
     noted = managed_fields.writer(resource.live, join_pointer("metadata", "annotations", compare.LAST_APPLIED))
     return by_argocd(noted) and bool(applied_value(resource, change) == change.live)
@@ -100,7 +100,7 @@ def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
 
     The field still belongs to Argo CD, so nobody wrote it later: a default, a conversion or an admission webhook did.
     """
-    if change.secret or change.live is MISSING or not (change.writer is None or by_argocd(change.writer)):
+    if change.masked or change.live is MISSING or not (change.writer is None or by_argocd(change.writer)):
         return False
     if git_moved(app, resource, change):
         return False
@@ -111,7 +111,7 @@ def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
 
 def not_stored(resource: Resource, change: Change) -> bool:
     """True when Argo CD applied the field and the live object does not hold it."""
-    return change.live is MISSING and not change.secret and bool(applied_value(resource, change) == change.desired)
+    return change.live is MISSING and not change.masked and bool(applied_value(resource, change) == change.desired)
 
 
 def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
@@ -121,7 +121,7 @@ def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
         return True
     if not (change.writer is None or by_argocd(change.writer)):
         return confirmed(resource, change)
-    if last_applied(resource) is None or change.secret:
+    if last_applied(resource) is None or change.masked:
         return not settled(app, resource)
     return bool(applied_value(resource, change) == change.live) or git_moved(app, resource, change)
 
@@ -132,7 +132,7 @@ def git_moved(app: App, resource: Resource, change: Change) -> bool:
     A client-side apply notes what it said; a custom resource's list whose entries moved counts as a whole, as a merge patch
     replaces it. A server-side apply notes only that the live value is its own: then the last sync must have been of another revision.
     """
-    if settled(app, resource) or change.secret:
+    if settled(app, resource) or change.masked:
         return False
     applied = last_applied(resource)
     if applied is None:

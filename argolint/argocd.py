@@ -17,7 +17,8 @@ from argolint.app import Event, ManagedResource, Tree
 from argolint.decoding import TooDeepError, decoder, items_apart, json_value, kind_of
 from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Object, ResourceId
-from argolint.values import excerpt, mapping, maps, number_at, parse_time, text_at
+from argolint.redaction import excerpt
+from argolint.values import mapping, maps, number_at, parse_time, text_at
 
 if TYPE_CHECKING:
     from argolint.transport import Answer, Transport

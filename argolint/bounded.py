@@ -87,9 +87,8 @@ def run(
         )
     running = _Running(process, limits)
     try:
-        with leftovers.running(process):
-            _limit_memory(process.pid, limits.memory_bytes)
-            ended = running.finish(out)
+        _limit_memory(process.pid, limits.memory_bytes)
+        ended = running.finish(out)
     finally:
         running.stop()
     if running.late:
@@ -118,7 +117,7 @@ class _Running:
         said: list[bytes] = []
         reader = threading.Thread(target=lambda: said.append(self._read(errors, None)), daemon=True)
         reader.start()
-        with process.stdout, errors:
+        with process.stdout, errors, leftovers.running(process):  # a stream that is being read cannot be closed before
             found = self._read(process.stdout, out)
             reader.join()
             return Ended(process.wait(), found, said[0])

@@ -6,7 +6,7 @@ Only files that Git tracks are read or written, since Argo CD reads nothing else
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -191,8 +191,8 @@ def _undone(part: Staged) -> bool:
     return True
 
 
-def diff(checkout: Checkout, texts: Mapping[str, str]) -> str:
-    """The unified diff that `git diff` would show if these files were written."""
+def diff(checkout: Checkout, texts: Mapping[str, str], shown: Callable[[str], str] = lambda text: text) -> str:
+    """The unified diff that `git diff` would show if these files were written, of both sides as `shown` makes them."""
     if not texts:
         return ""
     with tempfile.TemporaryDirectory(prefix="argolint-") as made:
@@ -200,5 +200,5 @@ def diff(checkout: Checkout, texts: Mapping[str, str]) -> str:
             for file, text in content.items():
                 *folders, name = file.split("/")
                 with Folder.open(Path(made), (side, *folders), make=True) as folder:
-                    folder.make_file(name, [text.encode("utf-8")])
+                    folder.make_file(name, [shown(text).encode("utf-8")])
         return Git(Path(made)).difference()

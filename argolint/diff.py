@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from argolint import managed_fields
-from argolint.model import MISSING, Change, Json, Object
+from argolint.model import MISSING, Change, Json, Object, Writer
+from argolint.redaction import is_hidden, of_secret
 from argolint.values import join_pointer
 
 Pair = tuple[str, Json, Json]
@@ -18,18 +19,20 @@ Pair = tuple[str, Json, Json]
 
 def changes(desired: Object, live: Object, raw_live: Object | None = None) -> tuple[Change, ...]:
     """Every difference of the two states, sorted by pointer; `raw_live` (with managedFields) names the writers."""
-    secret = live.get("kind") == "Secret" and live.get("apiVersion") == "v1"
     source = raw_live or live
     return tuple(
-        Change(
-            pointer,
-            want,
-            have,
-            managed_fields.writer(source, pointer),
-            secret and pointer.startswith(("/data", "/stringData")),
-        )
+        change(pointer, want, have, desired, live, managed_fields.writer(source, pointer))
         for pointer, want, have in sorted(differences(desired, live), key=lambda pair: pair[0])
     )
+
+
+def change(
+    pointer: str, want: Json, have: Json, desired: Object | None, live: Object | None, writer: Writer | None = None
+) -> Change:
+    """One difference of two states, with what may be printed of it."""
+    masked = of_secret(live, pointer)
+    secret = masked or is_hidden(have, live, pointer) or is_hidden(want, desired, pointer)
+    return Change(pointer, want, have, writer, secret or is_hidden(want, live, pointer), masked)
 
 
 def differences(desired: Json, live: Json, pointer: str = "") -> Iterator[Pair]:

@@ -222,7 +222,7 @@ def _is_wild(token: str) -> bool:
     return token.isdigit() and not (token.isascii() and len(token) <= _MAX_INDEX_DIGITS)
 
 
-_BLANK = re.compile(r"<[^<>\n]+>|^\.\.\.$|…|\{\{|^\+{3,}$|^\(masked\)$")
+_BLANK = re.compile(r"<[^<>\n]+>|^\.\.\.$|…|\{\{|^\+{3,}$|\(masked\)")
 
 
 def _require_complete(fix: Fix) -> None:

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,6 +33,7 @@ from argolint.model import (
     Fact,
     Failure,
     Finding,
+    Fix,
     Note,
     Object,
     ResourceId,
@@ -42,6 +44,8 @@ from argolint.model import (
 )
 from argolint.notes import notes
 from argolint.operations import with_consequences
+from argolint.redaction import without_secrets
+from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
 from argolint.rule import Rule, Want
 from argolint.transport import Transport
 from argolint.values import mapping, text_at
@@ -302,7 +306,7 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
                 try:
                     wanted.update(dict.fromkeys(chosen.rule.wants(app, fleet, chosen.options), chosen.rule.id))
                 except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
-                    failures.append(_crash(chosen.rule, app.ref, "wants", error))
+                    failures.append(_crash(chosen.rule, app, "wants", error))
         new = [w for w in sorted(wanted, key=repr) if w not in app.evidence and _allowed(w, t, app, plan)]
         if not new:
             break
@@ -397,12 +401,15 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
             if rule.collect is not None:
                 facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
         except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
-            failures.append(_crash(rule, app.ref, "check", error))
+            failures.append(_crash(rule, app, "check", error))
     by_id = {c.rule.id: c for c in rules}
     kept = settle(findings, {id_: c.rule.rank for id_, c in by_id.items()})
     kept = list(_retold(kept, findings, app, fleet, by_id, failures))
     today: Today = {}
-    proven = tuple(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today) for finding in kept)
+    guard = _Guard(app)
+    proven = tuple(
+        guard.finding(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today)) for finding in kept
+    )
     found: tuple[Note, ...] = ()
     try:
         found = tuple(notes(app))
@@ -435,7 +442,7 @@ def _retold(
             for told in _told_without(answered, app, fleet, by_id[id_]):
                 again[id_, told.at.resource, frozenset(told.explains)] = told
         except BaseException as error:  # a rule's crash on fewer differences is a Failure that names it
-            failures.append(_crash(by_id[id_].rule, app.ref, "check", error))
+            failures.append(_crash(by_id[id_].rule, app, "check", error))
     for finding in kept:
         whole = claimed[finding.rule, finding.at, finding.message] == finding.explains
         subject = (finding.rule, finding.at.resource, frozenset(finding.explains))
@@ -469,23 +476,63 @@ def _proven(
         again = (lambda after: check(after, fleet, options)) if check else None
         fixes = [verify(fix, finding, app, fleet, again, render, today) for fix in finding.fixes]
     except BaseException as error:  # a rule's crash on the state after its fix is a Failure that names it
-        failures.append(_crash(chosen.rule, app.ref, "verify", error))
+        failures.append(_crash(chosen.rule, app, "verify", error))
         return finding
     for fix in fixes:
-        if fix.verified is False:
-            _LOG.debug("%s: dropped the fix %r of %s: %s", finding.rule, fix.title, app.ref, fix.unverified)
+        if fix.verified is False and _LOG.isEnabledFor(logging.DEBUG):
+            why = without_secrets(f"{fix.title!r} of {app.ref}: {fix.unverified}")
+            _LOG.debug("%s: dropped the fix %s", finding.rule, why)
     return replace(finding, fixes=tuple(fix for fix in fixes if fix.verified is not False))
 
 
-def _crash(rule: Rule, ref: AppRef | None, stage: str, error: BaseException) -> Failure:
+class _Guard:
+    """Takes the secrets out of what rules tell of one application; what it learns of an object serves all findings."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._secrets: dict[ResourceKey, frozenset[str]] = {}
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        return secrets_of(self._app.spec)
+
+    def finding(self, finding: Finding) -> Finding:
+        """The finding without secrets: those of the objects that it speaks of are looked for by their values too."""
+        app = self._app
+
+        def edited(finding: Finding, fix: Fix) -> Iterable[Object]:
+            target = fix.resource or finding.at.resource
+            resource = app.resource(target.key) if target and fix.target != "application" else None
+            return (app.raw,) if fix.target == "application" else _seen(resource) if resource else ()
+
+        subjects = {finding.at.resource, *(r.resource for r in finding.related if r.app == app.ref)}
+        return guarded(finding, self.known(r for id_ in subjects if id_ and (r := app.resource(id_.key))), edited)
+
+    def known(self, resources: Iterable[Resource]) -> Known:
+        """The secrets of the application's spec and of these objects."""
+        for resource in (found := tuple(resources)):
+            if resource.key not in self._secrets:
+                self._secrets[resource.key] = frozenset(s for state in _seen(resource) for s in secrets_of(state))
+        return Known((*self._own, *(s for resource in found for s in self._secrets[resource.key])))
+
+
+def _seen(resource: Resource) -> Iterator[Object]:
+    """The states that a rule has looked at: of the others it can tell nothing."""
+    return filter(None, (resource.__dict__.get(side) for side in ("desired", "normalized", "live")))
+
+
+def _crash(rule: Rule, app: App | None, stage: str, error: BaseException, known: Known = NOTHING_KNOWN) -> Failure:
     """A rule's crash as a Failure; `sys.exit()` in a rule is one as well, Ctrl-C is none."""
     if isinstance(error, KeyboardInterrupt):
         raise error
+    ref = app.ref if app else None
     if isinstance(error, UnreadableStateError):  # the same for every rule that reads it, and the fault of none
         return Failure("states", error.message, error.hint, ref)
+    if app is not None:
+        known = _Guard(app).known(app.resources)
     return Failure(
         stage,
-        f"rule {rule.id} failed: {_told(error)}",
+        known.without(f"rule {rule.id} failed: {_told(error)}"),
         "this is a bug of the rule: report it, and pass --ignore " + rule.id + " meanwhile",
         ref,
         rule.id,
@@ -548,16 +595,15 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
     chosen_by_id = {c.rule.id: c for c in rules}
     for (rule_id, key), facts in sorted(groups.items()):
         chosen = chosen_by_id[rule_id]
+        known = NOTHING_KNOWN
         try:
-            findings += [
-                replace(stamped, fixes=tuple(map(unreplayed, stamped.fixes)))
-                for stamped in (
-                    _stamp(f, chosen, None, key) for f in (chosen.rule.join or _nothing)(key, facts, chosen.options)
-                )
-                if refs & _apps_of(stamped)
-            ]
+            for told in (chosen.rule.join or _nothing)(key, facts, chosen.options):
+                stamped = _stamp(told, chosen, None, key)
+                if refs & _apps_of(stamped):
+                    known = known if known is not NOTHING_KNOWN else _of_facts(facts)
+                    findings.append(guarded(replace(stamped, fixes=tuple(map(unreplayed, stamped.fixes))), known))
         except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
-            failures.append(_crash(chosen.rule, None, "join", error))
+            failures.append(_crash(chosen.rule, None, "join", error, _of_facts(facts)))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
     return Outcome(
         tuple(sorted(kept, key=finding_order)),
@@ -568,6 +614,11 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
         sum(r.resources for r in wanted),
         tuple(sorted((n for r in ordered for n in r.notes), key=lambda n: (n.app, str(n.resource), n.rule))),
     )
+
+
+def _of_facts(facts: Iterable[Fact]) -> Known:
+    """The secrets of the manifests in facts, whose own keys are words of their rule: `secret` may be the name of one."""
+    return Known(secret for fact in facts for value in fact.data.values() for secret in secrets_of(value))
 
 
 def _nothing(key: str, facts: Sequence[Fact], options: Any) -> Iterable[Finding]:

@@ -25,8 +25,8 @@ from argolint.connection import Connection
 from argolint.errors import ConnectError
 from argolint.inflate import Room, TooLargeError
 from argolint.pool import Session, bounded
+from argolint.redaction import excerpt
 from argolint.transport import Answer, Query, Stats
-from argolint.values import excerpt
 
 CONNECT_S, IDLE_S = (
     30.0,

@@ -15,7 +15,9 @@ from argolint.decoding import decoder
 from argolint.engine import AppResult, Chosen, Outcome, Plan
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
-from argolint.model import Failure
+from argolint.model import Fact, Failure
+from argolint.redaction import Redactor
+from argolint.redaction.masks import slow_mask
 from argolint.suppress import Wishes
 from argolint.transport import Transport
 
@@ -98,8 +100,15 @@ def conclude(part: Part, rules: Sequence[Chosen], wishes: Wishes) -> Outcome:
 
 
 def to_json(part: Part) -> bytes:
-    """A shard's file."""
-    return msgspec.json.encode(part) + b"\n"
+    """A shard's file. Facts may hold whole manifests: their secrets are hidden so that those of all shards can still be compared."""
+    redactor = Redactor(lambda value: slow_mask(value, part.server))
+
+    def safe(fact: Fact) -> Fact:
+        data = msgspec.to_builtins(fact.data)
+        return replace(fact, data={own: redactor.value(value) for own, value in data.items()})
+
+    results = [replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) for r in part.results]
+    return msgspec.json.encode(msgspec.structs.replace(part, results=tuple(results))) + b"\n"
 
 
 def from_json(text: bytes, where: str) -> Part:

@@ -99,7 +99,8 @@ class Change:
     """One difference that Argo CD itself sees: `live` is the normalised live value, `desired` the predicted one.
 
     `pointer` is an RFC 6901 pointer into the normalised live object. A side without the field is MISSING.
-    `secret` says that both values are masked by the server or must be by us.
+    `secret` says that neither value may be printed (`redaction` decides when the difference is made), `masked` that Argo CD
+    itself shows masks in place of both, so that whether they equal anything else is not known.
     """
 
     pointer: str
@@ -107,6 +108,7 @@ class Change:
     live: Json
     writer: Writer | None = None
     secret: bool = False
+    masked: bool = False
 
 
 SymptomKind = Literal["change", "missing", "extra", "sync", "health", "operation", "condition"]

@@ -14,6 +14,7 @@ import msgspec
 
 from argolint.decoding import json_value
 from argolint.errors import UsageError
+from argolint.values import items, labels_of, mapping, maps, text_at
 
 APPLICATIONS = "/api/v1/applications"
 
@@ -63,17 +64,20 @@ def narrow(path: str, narrowing: Pairs, body: bytes) -> bytes:
     document = json_value(body)
     if not isinstance(document, dict):
         return body
-    items = document.get("items") or []
+    found = items(document, "items")
     if path == APPLICATIONS:
         keep = _application_filter(by_name)
-        kept = [item for item in items if keep(item)]
+        kept = [item for item in found if keep(item)]
         document = {**document, "items": kept or None}
         if fields:
             document["items"] = [_project_application(item, fields) for item in kept] or None
     else:
         if by_name:
+            wanted = {name: values for name, values in by_name.items() if values != [""]}
             kept = [
-                i for i in items if all(i.get(name, "") in values for name, values in by_name.items() if values != [""])
+                item
+                for item in found
+                if isinstance(item, dict) and all(text_at(item, name) in values for name, values in wanted.items())
             ]
             document = {**document, "items": kept}
         if fields and path.endswith(_PROJECTED):
@@ -100,22 +104,21 @@ def _requirement(part: str) -> Callable[[Mapping[str, str]], bool]:
     raise UsageError(f"`{part}` is no label requirement", "write key=value, key!=value, key in (a,b), key or !key")
 
 
-def _application_filter(by_name: Mapping[str, Sequence[str]]) -> Callable[[dict[str, Any]], bool]:
+def _application_filter(by_name: Mapping[str, Sequence[str]]) -> Callable[[Any], bool]:
     names = {v for v in by_name.get("name", ()) if v}
     namespaces = {v for v in by_name.get("appNamespace", ()) if v}
     projects = {v for key in ("projects", "project") for v in by_name.get(key, ()) if v}
     repos = {v for v in by_name.get("repo", ()) if v}
     selectors = [label_selector(text) for text in by_name.get("selector", ())]
 
-    def keep(app: dict[str, Any]) -> bool:
-        metadata, spec = app.get("metadata") or {}, app.get("spec") or {}
-        first_source = spec.get("source") or (spec.get("sources") or [{}])[0]
-        return (
-            (not names or metadata.get("name") in names)
-            and (not namespaces or metadata.get("namespace") in namespaces)
-            and (not projects or spec.get("project") in projects)
-            and (not repos or first_source.get("repoURL") in repos)
-            and all(matches(metadata.get("labels") or {}) for matches in selectors)
+    def keep(app: Any) -> bool:
+        first_source = mapping(app, "spec", "source") or next(iter(maps(app, "spec", "sources")), {})
+        return isinstance(app, dict) and (
+            (not names or text_at(app, "metadata", "name") in names)
+            and (not namespaces or text_at(app, "metadata", "namespace") in namespaces)
+            and (not projects or text_at(app, "spec", "project") in projects)
+            and (not repos or text_at(first_source, "repoURL") in repos)
+            and all(matches(labels_of(app)) for matches in selectors)
         )
 
     return keep

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -21,7 +22,8 @@ import msgspec
 from argolint.decoding import json_value
 from argolint.errors import UsageError
 from argolint.files import own_path
-from argolint.mask import Masker
+from argolint.mask import KEPT, Masker
+from argolint.redaction import without_secrets
 from argolint.snapshot_index import FORMAT, Header, Line
 from argolint.transport import Answer, Query, Transport
 
@@ -40,6 +42,11 @@ class RecordingTransport:
         self._lines: dict[tuple[str, Query, bool], Line] = {}
         self._version = ""
 
+    @property
+    def masked(self) -> int:
+        """How many different values were hidden so far."""
+        return self._mask.hidden
+
     def now(self) -> datetime:
         return self._inner.now()
 
@@ -47,10 +54,11 @@ class RecordingTransport:
         started = time.monotonic()
         answer = self._inner.get(path, query, anonymous=anonymous)
         seconds = round(time.monotonic() - started, 3)
-        masked = self._mask(answer.body)
+        masked = self._mask(answer.body, path)
         name = f"bodies/{hashlib.sha256(masked).hexdigest()[:32]}.json.gz"
         asked = tuple(sorted(query))
-        line = Line(path, asked, anonymous, answer.status, answer.content_type, seconds, name)
+        crc = zlib.crc32(masked)
+        line = Line(path, asked, anonymous, answer.status, answer.content_type, seconds, name, crc)
         packed = gzip.compress(masked, 6, mtime=0)
         with self._lock:
             self._lines[path, asked, anonymous] = line
@@ -66,7 +74,7 @@ class RecordingTransport:
         lines = sorted(self._lines.values(), key=lambda line: (line.path, line.query, line.anonymous))
         index = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         self._folder.joinpath("requests.jsonl").write_bytes(index)
-        header = Header(FORMAT, self.now(), self.server, self._version)
+        header = Header(FORMAT, self.now(), without_secrets(self.server), self._version, self.masked, KEPT)
         self._folder.joinpath("snapshot.json").write_bytes(msgspec.json.encode(header) + b"\n")
 
 
@@ -133,6 +141,6 @@ def _files(folder: Path) -> list[str]:
 def _version(body: bytes) -> str:
     try:
         found = json_value(body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return ""
     return str(found.get("Version") or "") if isinstance(found, dict) else ""

@@ -18,6 +18,8 @@ from argolint.decoding import converted, json_value
 from argolint.engine import Outcome
 from argolint.errors import UsageError
 from argolint.fingerprint import fingerprint
+from argolint.redaction import PRINTED, without_secrets
+from argolint.redaction.findings import guarded, guarded_failure
 
 SCHEMA_VERSION = "1.0"
 DOCS = "https://argolint.dev/rules/"
@@ -203,12 +205,12 @@ def build(
         Tool("argolint", tool_version),
         started_at,
         not outcome.failures,
-        (Server(server, version, len(outcome.apps)),),
+        (Server(without_secrets(server), version, len(outcome.apps)),),
         summarise(findings, len(outcome.failures), apps=len(outcome.apps), resources=outcome.resources),
         findings,
         tuple(_failure(f) for f in outcome.failures),
         stats,
-        remarks,
+        tuple(map(without_secrets, remarks)),
     )
 
 
@@ -264,11 +266,21 @@ def from_json(text: bytes, where: str) -> Report:
             "upgrade argolint, or write the report anew",
         )
     try:
-        return converted(head, Report)
+        return converted(_redacted(head), Report)  # an older argolint may have written it
     except msgspec.ValidationError as error:
         raise UsageError(
             f"{where} is a damaged report: {error}", "write it anew with `argolint check -o json=FILE`"
         ) from None
+
+
+def _redacted(node: Any) -> Any:
+    """Every text of a saved report without secrets."""
+    if isinstance(node, str):
+        return without_secrets(node)
+    if isinstance(node, dict):
+        whole = PRINTED.value(node) if "op" in node else node  # an operation of a patch: its path names its value
+        return {key: _redacted(child) for key, child in whole.items()}
+    return [_redacted(child) for child in node] if isinstance(node, list) else node
 
 
 def schema() -> dict[str, Any]:
@@ -292,7 +304,8 @@ def resource(found: model.ResourceId) -> Resource:
 
 
 def finding(f: model.Finding) -> Finding:
-    """One finding as the report holds it."""
+    """One finding as the report holds it, without secrets whoever made it."""
+    f = guarded(f)
     return Finding(
         rule=f.rule,
         family=f.family,
@@ -329,4 +342,5 @@ def finding(f: model.Finding) -> Finding:
 
 
 def _failure(f: model.Failure) -> Failure:
+    f = guarded_failure(f)
     return Failure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule)

@@ -111,7 +111,7 @@ class _Layer:
 
     def _read(self, found: Recorded) -> Answer:
         try:
-            return Answer(found.status, found.content_type, self._files.read(found.body))
+            return Answer(found.status, found.content_type, self._files.read(found.body, found.crc32))
         except FileNotFoundError:
             raise SnapshotError(
                 f"the snapshot {self.path} is incomplete: {found.body} is missing",

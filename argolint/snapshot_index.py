@@ -23,19 +23,26 @@ from argolint.narrow import APPLICATIONS
 from argolint.transport import Query
 
 FORMAT = 1
+_EARLIEST, _LATEST = datetime(1000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
+"""Between these every rule can look back and ahead of `taken_at`; what was taken outside of them was taken by a broken clock."""
 
 
 class Header(msgspec.Struct, frozen=True):
-    """snapshot.json; `taken_at` is the only "now" of a check on the snapshot."""
+    """snapshot.json; `taken_at` is the only "now" of a check on the snapshot.
+
+    `masked` counts the different values that were hidden, `kept` says what was not.
+    """
 
     format: int
     taken_at: datetime
     server: str
     version: str = ""
+    masked: int = 0
+    kept: tuple[str, ...] = ()
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One line of requests.jsonl; `body` is a path within the snapshot."""
+    """One line of requests.jsonl; `body` is a path within the snapshot, `crc32` that of its bytes."""
 
     path: str
     query: tuple[tuple[str, str], ...]
@@ -44,6 +51,7 @@ class Line(msgspec.Struct, frozen=True):
     content_type: str
     seconds: float
     body: str
+    crc32: int | None = None
 
 
 class Recorded(msgspec.Struct, frozen=True, gc=False):
@@ -53,6 +61,7 @@ class Recorded(msgspec.Struct, frozen=True, gc=False):
     content_type: str
     body: str
     project: str
+    crc32: int | None = None
 
 
 _header = decoder(Header)
@@ -70,7 +79,7 @@ def read_header(path: Path, files: Files) -> Header:
             else "name what `argolint snapshot -o PATH` wrote"
         )
         raise SnapshotError(f"{path} is not a snapshot: it has no snapshot.json", hint) from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise SnapshotError(f"{path}: snapshot.json cannot be read: {error}", "take the snapshot again") from None
     if header.format != FORMAT:
         raise SnapshotError(
@@ -78,7 +87,13 @@ def read_header(path: Path, files: Files) -> Header:
             "use the argolint that wrote it, or a newer one",
         )
     taken_at = header.taken_at if header.taken_at.tzinfo else header.taken_at.replace(tzinfo=UTC)
-    return msgspec.structs.replace(header, taken_at=taken_at.astimezone(UTC))
+    try:
+        taken_at = min(max(taken_at.astimezone(UTC), _EARLIEST), _LATEST)
+    except OverflowError:
+        raise SnapshotError(
+            f"{path}: snapshot.json cannot be read: {taken_at} is no time of UTC", "take the snapshot again"
+        ) from None
+    return msgspec.structs.replace(header, taken_at=taken_at)
 
 
 def read_index(path: Path, files: Files) -> dict[str, Recorded]:
@@ -95,7 +110,7 @@ def read_index(path: Path, files: Files) -> dict[str, Recorded]:
             continue
         try:
             line = _line(text)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise SnapshotError(
                 f"{path}: line {number} of requests.jsonl is cut or damaged: {error}",
                 "copy the whole snapshot, or take it again",
@@ -104,7 +119,8 @@ def read_index(path: Path, files: Files) -> dict[str, Recorded]:
         scoped = name and namespace and project and not line.anonymous
         entry = scoped_key(line.path, line.query, namespace) if scoped else key(line.path, line.query, line.anonymous)
         content_type = content_types.setdefault(line.content_type, line.content_type)
-        index.setdefault(entry, Recorded(line.status, content_type, line.body, project if scoped else ""))
+        found = Recorded(line.status, content_type, line.body, project if scoped else "", line.crc32)
+        index.setdefault(entry, found)
     return index
 
 

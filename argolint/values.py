@@ -5,7 +5,6 @@ Decoded JSON holds dicts and lists and nothing else; asking for those, and not f
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shlex
@@ -51,8 +50,6 @@ def get(node: Json, pointer: str, default: Json = MISSING) -> Json:
     for token in split_pointer(pointer):
         if isinstance(node, dict) and token in node:
             node = node[token]
-        elif isinstance(node, list) and token.isdecimal() and int(token) < len(node):
-            node = node[int(token)]
         elif isinstance(node, list) and (index := index_of(token)) is not None and index < len(node):
             node = node[index]
         else:
@@ -213,45 +210,6 @@ def age_text(age: timedelta) -> str:
         if seconds < bound:
             return f"{seconds // unit} {name}"
     return f"{seconds // 86400} days"
-
-
-_SECRET_NAME = re.compile(
-    r"(?i)(passw(or)?d|passphrase|secret[_-]?key|api[_-]?key|private[_-]?key|access[_-]?key|token|credential)"
-)
-
-
-_USERINFO = re.compile(r"((?<!\w)\w+://)[^/@\s]+@")
-_IN_QUERY = re.compile(r"(?i)([?&](?=[\w.-]*(?:token|key|secret|passw|pwd|sig|auth|cred))[\w.-]+=)[^&\s\"]+")
-# JSON, or Go's own syntax where the API server is older than 1.32: core.PodTemplateSpec{...}, []string{...}, map[...].
-_REFUSED_VALUE = re.compile(
-    r"Invalid value: (?:[\w.*&()\[\]]*\{.*\}|map\[.*\]|\[.*\]|\"(?:[^\"\\]|\\.){40,}\")", re.DOTALL
-)
-
-
-def without_credentials(text: str) -> str:
-    """A text without what the URLs in it say of who asks: user and password, and secrets of the query."""
-    return _IN_QUERY.sub(r"\1…", _USERINFO.sub(r"\1", text))
-
-
-def excerpt(text: str, limit: int = 240) -> str:
-    """A server's text for a message: one line, cut at `limit` characters.
-
-    Credentials in URLs go, and so do long values that the API server refuses and repeats: a pod template can hold passwords.
-    """
-    safe = _REFUSED_VALUE.sub("Invalid value: (left out)", without_credentials(text))
-    line = " ".join(plain(safe).split()).rstrip(" .:")
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
-
-
-def show(value: Json, pointer: str = "", limit: int = 60) -> str:
-    """A value for a message: JSON, cut at `limit` characters; masked when the field's name says that it is a secret."""
-    if value is MISSING:
-        return "absent"
-    last = split_pointer(pointer)[-1:] if pointer else ()
-    if last and isinstance(value, str) and _SECRET_NAME.search(last[0]):
-        return "(masked)"
-    text = plain(json.dumps(value, ensure_ascii=False, sort_keys=True))
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def sh(word: object) -> str:

@@ -18,7 +18,8 @@ from argolint.app import App, Resource
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Change, Finding, Json, Object, ResourceId, Symptom, Writer
-from argolint.values import excerpt, get, join_pointer, show, split_pointer
+from argolint.redaction import HIDDEN, excerpt, show, without_secrets
+from argolint.values import get, split_pointer
 
 SCHEMA_VERSION = "1.0"
 
@@ -156,7 +157,7 @@ def explain(app: App, findings: Sequence[Finding], asked: Asked, revisions: Mapp
         app.sync_status,
         app.health.status,
         _automation(app),
-        app.cluster,
+        without_secrets(app.cluster),
         _last_sync(app),
         tuple(_origins(app, revisions or {})),
         tuple(links),
@@ -193,9 +194,9 @@ def _origins(app: App, revisions: Mapping[str, Object]) -> Iterator[Origin]:
         told = revisions.get(revision) or {}
         yield Origin(
             excerpt(str(source.get("repoURL") or "")),
-            str(source.get("path") or ""),
-            str(source.get("chart") or ""),
-            str(source.get("targetRevision") or "HEAD"),
+            without_secrets(str(source.get("path") or "")),
+            without_secrets(str(source.get("chart") or "")),
+            without_secrets(str(source.get("targetRevision") or "HEAD")),
             revision,
             excerpt(str(told.get("author") or "")),
             str(told.get("date") or ""),
@@ -304,53 +305,26 @@ def _comments(finding: Finding, resource: Resource, group: Sequence[Change]) -> 
 
 
 def _changed(resource: Resource, change: Change) -> FieldState:
-    sides = (
-        ("(masked)", "(masked)")
-        if change.secret
-        else (
-            _shown(resource.predicted, change.pointer, change.desired),
-            _shown(resource.normalized, change.pointer, change.live),
-        )
+    sides = (change.desired, resource.predicted), (change.live, resource.normalized)
+    desired, live = (
+        HIDDEN if change.masked else show(value, change.pointer, 80, obj or {}, secret=change.secret)
+        for value, obj in sides
     )
-    return FieldState(change.pointer, *sides, False, _writers(resource, change.pointer))
+    return FieldState(change.pointer, desired, live, False, _writers(resource, change.pointer))
 
 
 def _asked_field(resource: Resource, pointer: str) -> FieldState:
-    secret = resource.kind == "Secret" and resource.group == "" and pointer.startswith(("/data", "/stringData"))
-
-    def side(obj: Object | None, *, known: bool) -> str | None:
-        if not known:
-            return None
-        return "(masked)" if secret else _shown(obj, pointer, get(obj or {}, pointer))
-
     return FieldState(
         pointer,
-        side(resource.desired, known=resource.desired_known),
-        side(resource.live, known=resource.live_known),
+        _shown(resource.desired, pointer, get(resource.desired or {}, pointer)) if resource.desired_known else None,
+        _shown(resource.live, pointer, get(resource.live or {}, pointer)) if resource.live_known else None,
         True,
         _writers(resource, pointer),
     )
 
 
 def _shown(obj: Object | None, pointer: str, value: Json) -> str:
-    """The value as text; what a name marks as secret is masked, the value of a named environment variable too."""
-    parent, _, last = pointer.rpartition("/")
-    name = get(obj or {}, f"{parent}/name", None) if last == "value" else None
-    return show(_masked(value), join_pointer(name) if isinstance(name, str) else pointer, limit=80)
-
-
-def _masked(value: Json) -> Json:
-    """The same with every nested string masked whose key, or whose sibling `name`, marks it as secret."""
-    if isinstance(value, dict):
-        name = value.get("name")
-        return {
-            key: "(masked)"
-            if isinstance(child, str)
-            and show(child, join_pointer(name if key == "value" and isinstance(name, str) else key)) == "(masked)"
-            else _masked(child)
-            for key, child in value.items()
-        }
-    return [_masked(child) for child in value] if isinstance(value, list) else value
+    return show(value, pointer, limit=80, within=obj or {})
 
 
 def _writers(resource: Resource, pointer: str) -> tuple[Wrote, ...]:

@@ -144,7 +144,7 @@ def test_no_redirect_is_followed_and_its_body_never_read(status: int) -> None:
         ("http://[::1/x", "SERVER redirects to what is no address"),
         ("http://127.0.0.1:99999999/x", "SERVER redirects to http://127.0.0.1; the token was not sent there"),
         ("javascript:alert(1)", "SERVER redirects; the token was not sent there"),
-        (f"http://{TOKEN}.example/", "SERVER redirects to http://(hidden).example; the token was not sent there"),
+        (f"http://{TOKEN}.example/", "SERVER redirects to http://(masked); the token was not sent there"),
         ("https://127.0.0.1/", "SERVER redirects to https"),
     ],
 )

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from argolint_rules.nondeterminism.shapes import alike, drawn
+from hypothesis import given, settings
 
 from argolint.connection import Connection
 from argolint.errors import NotRecorded, UsageError
 from argolint.http import HttpTransport
-from argolint.mask import Masker
+from argolint.mask import KEPT, Masker
 from argolint.record import record
-from argolint.replay import ReplayServer
+from argolint.redaction import agrees
+from argolint.redaction.masks import MASK, mask
+from argolint.replay import Faults, ReplayServer
 from argolint.snapshot import SnapshotTransport
+from tests.conftest import run_argolint
+from tests.redaction_places import PLACES, SECRETS
 from tests.small import ANSWERS, OF_WEB, WEB, Recorded, write_snapshot
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjaSJ9.c2lnbmF0dXJl"
@@ -189,3 +200,146 @@ def test_checksums_references_and_bodies_that_are_no_json_are_left_alone() -> No
     }
     assert hidden({"manifest": json.dumps(document)}) == {"manifest": json.dumps(document)}
     assert Masker()(b"Not Found\n") == b"Not Found\n"
+
+
+@pytest.mark.parametrize("place", PLACES)
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@given(value=SECRETS)
+def test_no_answer_that_is_kept_holds_a_secret(place: str, value: str) -> None:
+    made = PLACES[place](value)
+    state = made["liveState"] if isinstance(made, dict) and "liveState" in made else json.dumps(made)
+    for answer in (
+        {"items": [{"kind": "X", "name": "x", "liveState": state, "targetState": state}]},
+        {"manifests": [state]},
+        {"items": [{"spec": {"source": {"helm": made}, "generators": [{"list": {"elements": [made]}}]}}]},
+    ):
+        kept = json.dumps(hidden(answer))
+        assert value not in kept
+        assert base64.b64encode(value.encode()).decode()[:-4] not in kept
+        assert "masked-" in kept
+
+
+def test_what_no_check_needs_is_hidden_whatever_it_is_called() -> None:
+    masker = Masker()
+
+    def kept(path: str, answer: Any) -> Any:
+        return json.loads(masker(json.dumps(answer).encode(), path))
+
+    repository = {
+        "repo": "https://git.example.com/a",
+        "type": "git",
+        "username": "me",
+        "tlsClientCertKey": "x",
+        "proxy": "p",
+    }
+    (found,) = kept("/api/v1/repositories", {"items": [repository]})["items"]
+    assert {k: v for k, v in found.items() if not v.startswith("masked-")} == {
+        k: repository[k] for k in ("repo", "type")
+    }
+    config = {"username": "me", "tlsClientConfig": {"insecure": True, "certData": "QQ=="}}
+    (cluster,) = kept("/api/v1/clusters", {"items": [{"server": "https://c", "name": "c", "config": config}]})["items"]
+    assert (cluster["server"], cluster["name"], cluster["config"]["tlsClientConfig"]["insecure"]) == (
+        "https://c",
+        "c",
+        True,
+    )
+    assert cluster["config"]["username"].startswith("masked-")
+    dex = {"connectors": [{"id": "ldap", "config": {"host": "ldap.example.com"}}]}
+    settings_ = kept(
+        "/api/v1/settings", {"url": "https://cd.example.com", "dexConfig": dex, "resourceOverrides": {"a/B": {}}}
+    )
+    assert "ldap" not in json.dumps(settings_)
+    assert (settings_["url"], settings_["resourceOverrides"]) == ("https://cd.example.com", {"a/B": {}})
+    project = {
+        "metadata": {"name": "p"},
+        "spec": {"roles": [{"name": "ci", "groups": ["acme:admins"]}], "sourceRepos": ["*"]},
+    }
+    tokens = {"jwtTokensByRole": {"ci": {"items": [{"id": "Zq7"}]}}}
+    (made,) = kept("/api/v1/projects", {"items": [{**project, "status": tokens}]})["items"]
+    assert "acme" not in json.dumps(made)
+    assert "Zq7" not in json.dumps(made)
+    assert made["spec"]["sourceRepos"] == ["*"]
+
+
+def test_the_addresses_of_people_are_hidden_and_their_names_kept() -> None:
+    commit = {"author": "Jane Doe <jane@example.com>", "message": "Fix it\n\nSigned-off-by: Jane <jane@example.com>"}
+    found = json.loads(Masker()(json.dumps(commit).encode(), "/api/v1/applications/web/revisions/abc/metadata"))
+    assert found["author"].startswith("Jane Doe <masked-")
+    assert "jane@" not in json.dumps(found)
+    started = {"operation": {"initiatedBy": {"username": "jane@example.com"}}}
+    app = {
+        "metadata": {"name": "git@host"},
+        **started,
+        "status": {"operationState": started, "history": [started["operation"]]},
+    }
+    for path, answer in (("/api/v1/applications", {"items": [app]}), ("/api/v1/applications/web", app)):
+        text = Masker()(json.dumps(answer).encode(), path).decode()
+        assert "jane" not in text
+        assert "git@host" in text
+
+
+def test_a_snapshot_says_how_much_it_hides_and_what_it_keeps(tmp_path: Path) -> None:
+    config = {
+        "kind": "ConfigMap",
+        "apiVersion": "v1",
+        "data": {"password": "hunter2", "other-password": "hunter2", "token": "x1"},
+    }
+    managed = {"items": [{"kind": "ConfigMap", "name": "c", "liveState": json.dumps(config), "targetState": "null"}]}
+    answers: list[Recorded] = [*ANSWERS[:-3], (f"{WEB}/managed-resources", OF_WEB, False, 200, managed)]
+    copied(SnapshotTransport([write_snapshot(tmp_path / "small", answers)]), tmp_path / "copy", answers)
+    header = json.loads((tmp_path / "copy" / "snapshot.json").read_text())
+    assert header["masked"] == 2
+    assert header["kept"] == list(KEPT)
+    ran = run_argolint("snapshot", "--deep", "--snapshot", tmp_path / "small", "-o", tmp_path / "s.zip")
+    assert "masked: 2 values that could be secrets\n" in ran.err
+    assert [line for line in ran.err.splitlines() if line.startswith("in clear: ")] == [
+        f"in clear: {what}" for what in KEPT
+    ]
+
+
+DRAWS = [
+    ("kJ8sPq02LmZx", "Wn3xTy7aQbRc"),
+    ("5f2b9c01aa37", "91e07dd4c2b8"),
+    ("hunter2", "hunter2-new"),
+    ("plain words here", "other words here"),
+    ("0c7bb4b0-63a8-4f2b-9d6e-0f6a3c1d2e4f", "1d8cc5c1-74b9-4a3c-8e7f-1a7b4d2e3f5a"),
+    ("$2a$10$abcdefghijklmnopqrstuv", "$2a$10$ABCDEFGHIJKLMNOPQRSTUV"),
+    ("a1", "b2"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), DRAWS)
+@pytest.mark.parametrize("hashes", [True, False])
+def test_masks_look_drawn_where_the_values_do(one: str, other: str, hashes: bool) -> None:
+    masks = [mask(value, b"key") for value in (one, other)]
+    assert drawn(*masks, hashes=hashes) == drawn(one, other, hashes=hashes)
+    assert alike(*masks) == alike(one, other)
+    assert all(MASK.fullmatch(found) for found in masks)
+    assert mask(one, b"key") == masks[0] != mask(one, b"other key")
+
+
+def test_a_text_agrees_with_its_masked_form_and_with_no_other() -> None:
+    masked = f"a: 1\npassword: {mask('x', b'')}\nb: 2\ntoken: {mask('y', b'')}\n"
+    assert agrees(masked, "a: 1\npassword: hunter2\nb: 2\ntoken: t\n")
+    assert not agrees(masked, "a: 1\npassword: hunter2\nb: 3\ntoken: t\n")
+    assert not agrees(masked, "a: 1\npassword: \nb: 2\ntoken: t\n"[:-3])
+    assert agrees(mask("x", b""), "anything")
+    assert not agrees(mask("x", b""), "")
+    assert agrees("same", "same")
+    assert not agrees("same", "other")
+
+
+def test_what_ends_the_command_leaves_nothing_half_written(tmp_path: Path) -> None:
+    slow = Faults(slow_s=30.0)
+    with ReplayServer(SnapshotTransport([write_snapshot(tmp_path / "small")]), faults=slow) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "argolint", "snapshot", "-o", str(tmp_path / "copy.zip"), "--server", server.address, "--plaintext"],
+            env={**os.environ, "ARGOCD_AUTH_TOKEN": server.token(), "HOME": str(tmp_path)},
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        while not list(tmp_path.glob(".copy.zip.*")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 128 + signal.SIGTERM
+    assert [p.name for p in tmp_path.iterdir()] == ["small"]

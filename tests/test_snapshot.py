@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
+import io
 import json
+import os
 import shutil
 import tarfile
+import tempfile
 import zipfile
-from collections.abc import Callable
-from datetime import UTC, datetime
+import zlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from argolint import archive
 from argolint.errors import NotRecorded, SnapshotError, UsageError
 from argolint.snapshot import SnapshotTransport
 from tests.conftest import recording
@@ -303,3 +312,201 @@ def test_an_archive_member_that_leads_out_of_it_is_out_of_reach(tmp_path: Path) 
         archive.write(outside, "secret.json")
     with pytest.raises(SnapshotError, match="names a file outside of itself"):
         _read_all(packed)
+
+
+def _deep(folder: Path) -> None:
+    header = folder / "snapshot.json"
+    header.write_text(header.read_text().rstrip().removesuffix("}") + f', "x": {"[" * 100_000}{"]" * 100_000}}}')
+
+
+def _deep_line(folder: Path) -> None:
+    index = folder / "requests.jsonl"
+    index.write_text(f'{index.read_text()}{{"path": "/x", "zz": {"[" * 100_000}{"]" * 100_000}}}\n')
+
+
+def _before_time(folder: Path) -> None:
+    (folder / "snapshot.json").write_text('{"format": 1, "taken_at": "0001-01-01T00:00:00+14:00", "server": "x"}')
+
+
+def _nul(folder: Path) -> None:
+    index = folder / "requests.jsonl"
+    index.write_text(index.read_text().replace("bodies/8.json", "bodies/\\u0000"))
+
+
+def _pipe(folder: Path) -> None:
+    (folder / "bodies" / "8.json").unlink()
+    os.mkfifo(folder / "bodies" / "8.json")
+
+
+def _pipe_for_an_index(folder: Path) -> None:
+    (folder / "requests.jsonl").unlink()
+    os.mkfifo(folder / "requests.jsonl")
+
+
+def _swap_bodies(folder: Path) -> None:
+    """Another answer in the place of one: every file is whole, and two of them are not what the index names."""
+    index = folder / "requests.jsonl"
+    lines = [json.loads(line) for line in index.read_text().splitlines()]
+    for line in lines:
+        data = (folder / line["body"]).read_bytes()
+        line["crc32"] = zlib.crc32(gzip.decompress(data) if line["body"].endswith(".gz") else data)
+    index.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "bodies" / "9.json.gz").write_bytes((folder / "bodies" / "1.json.gz").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_deep, "snapshot.json cannot be read: it is nested more than 128 levels deep"),
+        (_deep_line, "line 13 of requests.jsonl is cut or damaged"),
+        (_before_time, "snapshot.json cannot be read: 0001-01-01 00:00:00+14:00 is no time of UTC"),
+        (_nul, "names a file outside of itself: bodies/\x00"),
+        (_pipe, "is truncated or damaged: "),
+        (_pipe_for_an_index, "is truncated or damaged: "),
+        (_swap_bodies, "bodies/9.json.gz is truncated or damaged: it is not what the index names"),
+    ],
+)
+def test_a_hostile_snapshot_is_refused_at_once(tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
+    folder = write_snapshot(tmp_path / "small")
+    damage(folder)
+    with pytest.raises(SnapshotError) as caught:
+        _read_all(folder)
+    assert message in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_pipe_is_no_snapshot(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SnapshotError, match="is no plain file"):
+        SnapshotTransport([tmp_path / "pipe"])
+
+
+@pytest.mark.parametrize("year", ["0001", "9999"])
+def test_a_broken_clock_keeps_no_rule_from_looking_back_or_ahead(tmp_path: Path, year: str) -> None:
+    folder = write_snapshot(tmp_path / "small")
+    (folder / "snapshot.json").write_text(f'{{"format": 1, "taken_at": "{year}-01-01T00:00:00Z", "server": "x"}}')
+    now = SnapshotTransport([folder]).now()
+    assert now - timedelta(days=36_500) < now < now + timedelta(days=36_500)
+
+
+@pytest.fixture
+def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bombs of a few megabytes in place of a few hundred."""
+    monkeypatch.setattr(archive, "_ALWAYS_ALLOWED", 1 << 20)
+
+
+@pytest.mark.usefixtures("small_bounds")
+def test_a_file_that_inflates_to_far_more_than_its_size_is_refused(tmp_path: Path) -> None:
+    bomb = gzip.compress(b" " * (8 << 20))
+    assert len(bomb) * 250 < 8 << 20
+    folder = write_snapshot(tmp_path / "small")
+    (folder / "bodies" / "9.json.gz").write_bytes(bomb)
+    (tmp_path / "bomb.tar.gz").write_bytes(bomb)
+    packed = tmp_path / "s.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
+        for file in (f for f in folder.rglob("*") if f.is_file() and f.name != "8.json"):
+            made.write(file, file.relative_to(folder))
+        made.writestr("bodies/8.json", b" " * (8 << 20))
+    for path, message in (
+        (folder, "larger than 1 MB"),
+        (tmp_path / "bomb.tar.gz", "inflates to more than 1 MB"),
+        (packed, "larger than 1 MB"),
+    ):
+        with pytest.raises(SnapshotError, match=message):
+            _read_all(path)
+
+
+def _zip_field(data: bytes, offset: int, value: bytes) -> bytes:
+    """The archive with a field of its directory's first entry overwritten."""
+    at = data.index(b"PK\1\2") + offset
+    return data[:at] + value + data[at + len(value) :]
+
+
+@pytest.mark.parametrize(
+    ("offset", "value"),
+    [
+        (6, b"\x63\x00"),
+        (8, b"\x01\x00"),
+        (8, b"\x00\x08"),
+        (10, b"\x63\x00"),
+        (16, b"\1\2\3\4"),
+        (42, b"\xff\xff\xff\x7f"),
+    ],
+    ids=["version 9.9", "encrypted", "name in UTF-8", "method 99", "CRC", "offset"],
+)
+def test_an_odd_zip_is_an_error_in_words(tmp_path: Path, offset: int, value: bytes) -> None:
+    packed = tmp_path / "s.zip"
+    with zipfile.ZipFile(packed, "w") as made:
+        made.write(write_snapshot(tmp_path / "small") / "snapshot.json", "snapshot.json")
+    data = _zip_field(packed.read_bytes(), offset, value)
+    packed.write_bytes(data.replace(b"snapshot.json", b"\xff\xfeapshot.json") if value == b"\x00\x08" else data)
+    with pytest.raises(SnapshotError):
+        SnapshotTransport([packed])
+
+
+@pytest.mark.parametrize(
+    "headers", [{"GNU.sparse.map": "x,y"}, {"size": "abc"}, {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}]
+)
+def test_odd_headers_of_a_tar_are_an_error_in_words_or_of_no_matter(tmp_path: Path, headers: dict[str, str]) -> None:
+    folder = write_snapshot(tmp_path / "small")
+    packed = tmp_path / "s.tar.gz"
+    with tarfile.open(packed, "w:gz", format=tarfile.PAX_FORMAT) as made:
+        made.add(folder, arcname=".")
+        odd = tarfile.TarInfo("bodies/odd")
+        odd.size, odd.pax_headers = 3, headers
+        made.addfile(odd, io.BytesIO(b"abc"))
+    with contextlib.suppress(SnapshotError):
+        _read_all(packed)
+
+
+def test_many_gzip_files_in_one_and_many_members_end_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_snapshot(tmp_path / "small")
+    (folder / "bodies" / "9.json.gz").write_bytes(gzip.compress(b"") * 100_000)
+    with pytest.raises(SnapshotError, match="more than 100 gzip files"):
+        _read_all(folder)
+    monkeypatch.setattr(archive, "_MAX_MEMBERS", 5)
+    with pytest.raises(SnapshotError, match="holds more than 5 files"):
+        SnapshotTransport([_tar(write_snapshot(tmp_path / "other"), tmp_path / "s.tar.gz")])
+
+
+ODD: list[Any] = [None, 5, "x", [], {}, [None], {"items": None}, True, 1e300, [[]], {"a": {}}]
+NARROWED: list[tuple[str, Query]] = [
+    *(("/api/v1/applications", (pair,)) for pair in (("projects", "shop"), ("selector", "team=a"), ("name", "web"))),
+    *(
+        ("/api/v1/applications", (pair,))
+        for pair in (("repo", "x"), ("fields", "items.spec"), ("fields", "-items.spec"))
+    ),
+    *((f"{WEB}/managed-resources", (*OF_WEB, pair)) for pair in (("kind", "Service"), ("fields", "items.kind"))),
+    ("/api/v1/applications/gone", ()),
+    ("/api/v1/settings", ()),
+]
+
+
+def _places(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield at
+    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, child in children:
+        yield from _places(child, (*at, key))
+
+
+def _with(node: Any, at: tuple[Any, ...], value: Any) -> Any:
+    if not at:
+        return value
+    changed = dict(node) if isinstance(node, dict) else list(node)
+    changed[at[0]] = _with(node[at[0]], at[1:], value)
+    return changed
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, database=None)
+@given(st.data())
+def test_answers_of_odd_shapes_are_narrowed_or_refused_in_words(data: st.DataObject) -> None:
+    answers = []
+    for path, query, anonymous, status, answer in ANSWERS:
+        at = data.draw(st.sampled_from(list(_places(answer))))
+        odd = _with(answer, at, data.draw(st.sampled_from(ODD))) if data.draw(st.booleans()) else answer
+        answers.append((path, query, anonymous, status, odd))
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(SnapshotError):
+        transport = SnapshotTransport([write_snapshot(Path(folder, "s"), answers)])
+        for path, query in NARROWED:
+            with contextlib.suppress(SnapshotError):
+                transport.get(path, query)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -11,21 +12,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import click
+import msgspec
 
+from argolint.decoding import json_value
 from argolint.errors import ArgolintError, UsageError
 from argolint.reporters.markdown import MARKER
 
 _PAGE = 100
 _PAGES = 50
 _TIMEOUT_S = 30
+_LARGEST = 64 << 20
+"""Bytes of one page: a hundred comments of at most 65,536 characters (GitHub) or 1,000,000 (GitLab)."""
 
 
 @dataclass(frozen=True)
 class _Thread:
-    """Where the comments of one request are, and how they are written."""
+    """Where the comments of one request are, where each of them is (its id follows), and how they are written."""
 
     comments: str
     one: str
@@ -41,7 +46,10 @@ def command(file: Path) -> int:
 
     Reads the job's own environment: GITHUB_TOKEN with `pull-requests: write`, or GITLAB_TOKEN with scope `api`.
     """
-    body = file.read_text(encoding="utf-8")
+    try:
+        body = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {error}", f"write it with `argolint gate -o markdown={file}`") from None
     if not body.startswith(MARKER):
         raise UsageError(f"{file} is no Markdown report", f"write it with `argolint gate -o markdown={file}`")
     thread = _thread(os.environ)
@@ -49,7 +57,7 @@ def command(file: Path) -> int:
     if mine is None:
         _call("POST", thread.comments, thread, body)
     else:
-        _call(thread.update, thread.one.format(mine["id"]), thread, body)
+        _call(thread.update, f"{thread.one}{mine['id']}", thread, body)
     click.echo("comment made" if mine is None else "comment rewritten", err=True)
     return 0
 
@@ -63,9 +71,9 @@ def _thread(env: Mapping[str, str]) -> _Thread:
                 "no merge request to comment on",
                 "run in a merge request pipeline, with GITLAB_TOKEN (scope api) as a masked variable",
             )
-        api = env.get("CI_API_V4_URL", "https://gitlab.com/api/v4")
+        api = _address("CI_API_V4_URL", env.get("CI_API_V4_URL") or "https://gitlab.com/api/v4")
         notes = f"{api}/projects/{quote(project, safe='')}/merge_requests/{quote(iid, safe='')}/notes"
-        return _Thread(notes, f"{notes}/{{}}", {"PRIVATE-TOKEN": token}, "PUT", f"{api}/user")
+        return _Thread(notes, f"{notes}/", {"PRIVATE-TOKEN": _header("GITLAB_TOKEN", token)}, "PUT", f"{api}/user")
     token, number = env.get("GITHUB_TOKEN"), _pull_request(env)
     repository = env.get("GITHUB_REPOSITORY")
     if not (token and number and repository):
@@ -73,9 +81,28 @@ def _thread(env: Mapping[str, str]) -> _Thread:
             "no pull request to comment on",
             "run in a workflow on `pull_request`, with GITHUB_TOKEN and `permissions: pull-requests: write`",
         )
-    api = f"{env.get('GITHUB_API_URL', 'https://api.github.com')}/repos/{quote(repository)}/issues"
-    headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
-    return _Thread(f"{api}/{number}/comments", f"{api}/comments/{{}}", headers, "PATCH")
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository) or {".", ".."} & set(repository.split("/")):
+        raise UsageError(f"GITHUB_REPOSITORY {repository!r} is not OWNER/NAME", "leave it as GitHub Actions sets it")
+    base = _address("GITHUB_API_URL", env.get("GITHUB_API_URL") or "https://api.github.com")
+    api = f"{base}/repos/{repository}/issues"
+    bearer = f"Bearer {_header('GITHUB_TOKEN', token)}"
+    headers = {"Authorization": bearer, "Accept": "application/vnd.github+json"}
+    return _Thread(f"{api}/{number}/comments", f"{api}/comments/", headers, "PATCH")
+
+
+def _address(variable: str, url: str) -> str:
+    """The forge's API, checked: the token is sent there."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise UsageError(f"{variable} {url!r} is no address of an API", "it looks like https://api.github.com")
+    return url.rstrip("/")
+
+
+def _header(variable: str, token: str) -> str:
+    """The token, fit for a header; a secret saved with a line break at its end is meant without."""
+    if not re.fullmatch(r"[!-~]+", token.strip()):
+        raise UsageError(f"{variable} holds characters that no token has", "save the secret anew, without line breaks")
+    return token.strip()
 
 
 def _pull_request(env: Mapping[str, str]) -> str:
@@ -93,11 +120,22 @@ def _pull_request(env: Mapping[str, str]) -> str:
 
 def _ours(thread: _Thread) -> Iterator[Mapping[str, Any]]:
     """Comments with the marker that a bot wrote, or the token's own user: anybody may copy the marker."""
-    user = _call("GET", thread.own_user, thread).get("id") if thread.own_user else None
+    user = None
+    if thread.own_user:
+        account = _call("GET", thread.own_user, thread)
+        user = account.get("id") if isinstance(account, dict) else None
+        if not isinstance(user, int):
+            raise ArgolintError(f"GET {thread.own_user} answered no user", _ODD)
     for page in range(1, _PAGES + 1):
-        found = _call("GET", f"{thread.comments}?per_page={_PAGE}&page={page}", thread)
+        url = f"{thread.comments}?per_page={_PAGE}&page={page}"
+        found = _call("GET", url, thread)
+        if not isinstance(found, list):
+            raise ArgolintError(f"GET {url} answered {type(found).__name__} where a list of comments is", _ODD)
         for comment in found:
-            author = comment.get("author" if thread.own_user else "user") or {}
+            if not isinstance(comment, dict) or not isinstance(comment.get("id"), int):
+                continue
+            author = comment.get("author" if thread.own_user else "user")
+            author = author if isinstance(author, dict) else {}
             own = author.get("id") == user if thread.own_user else author.get("type") == "Bot"
             if own and str(comment.get("body") or "").startswith(MARKER):
                 yield comment
@@ -105,17 +143,44 @@ def _ours(thread: _Thread) -> Iterator[Mapping[str, Any]]:
             return
 
 
+_ODD = "check the address of the API; a proxy or a login page may stand in front of it"
+
+
+class _SameForge(urllib.request.HTTPRedirectHandler):
+    """Follows a read to where the same server has moved it; elsewhere the token would go along."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        old, new = urlsplit(req.full_url), urlsplit(newurl)
+        if req.get_method() != "GET" or (old.scheme, old.netloc) != (new.scheme, new.netloc):
+            raise ArgolintError(
+                f"{req.get_method()} {req.full_url} is redirected to {newurl}, and the token is not sent there",
+                "name the API and the repository as they are called now",
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_OPENER = urllib.request.build_opener(_SameForge)
+
+
 def _call(method: str, url: str, thread: _Thread, body: str | None = None) -> Any:
     data = None if body is None else json.dumps({"body": body}).encode()
     headers = {**thread.headers, "Content-Type": "application/json", "User-Agent": "argolint"}
-    request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310  # the CI's own address
+    request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310  # http or https: _address
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310  # the same
-            return json.load(answer)
+        with _OPENER.open(request, timeout=_TIMEOUT_S) as answer:
+            text = answer.read(_LARGEST + 1)
     except urllib.error.HTTPError as error:
         raise ArgolintError(
             f"{method} {url}: {error.code} {error.reason}",
             "the token may not write comments: a pull request from a fork has a read-only one",
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise ArgolintError(f"{method} {url}: {error}", "check the network of this job") from None
+    if len(text) > _LARGEST:
+        raise ArgolintError(f"{method} {url} answered more than {_LARGEST >> 20} MB", _ODD)
+    try:
+        return json_value(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise ArgolintError(f"{method} {url} answered no readable JSON: {error}", _ODD) from None

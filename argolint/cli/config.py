@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from argolint.cli import common
+from argolint.redaction import without_secrets
 
 _FROM = {
     ParameterSource.COMMANDLINE: "flag",
@@ -42,11 +43,11 @@ def command(ctx: click.Context, /, **given: Any) -> int:
             source = str(loaded.file)
         value = in_force[option]
         told = ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
-        click.echo(f"{key.replace('_', '-'):16} {told or '-'}  ({source})")
+        click.echo(without_secrets(f"{key.replace('_', '-'):16} {told or '-'}  ({source})"))
     for name, own in sorted(loaded.config.rules.items()):
         told = [f"severity {own.severity}"] if own.severity else []
         told += [f"{k} {v}" for k, v in sorted(own.options.items())]
-        click.echo(f"{'rules.' + name:16} {', '.join(told) or '-'}  ({loaded.file})")
+        click.echo(without_secrets(f"{'rules.' + name:16} {', '.join(told) or '-'}  ({loaded.file})"))
     for index, entry in enumerate(loaded.config.ignore):
         until = f" until {entry.expires}" if entry.expires else ""
         click.echo(f"{'ignore':16} {entry.rule}{until}: {entry.reason}  ({loaded.file}:{loaded.ignore_lines[index]})")

@@ -17,6 +17,7 @@ from argolint.edit import Arranged, Choice, Outcome, Site
 from argolint.errors import ArgolintError, UsageError
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Object, ResourceKey
+from argolint.redaction import PRINTED
 from argolint.report import App, Finding, Fix, Report, Resource
 from argolint.reporters import Style, app_name, resource_name
 from argolint.reporters.edits import as_text
@@ -204,13 +205,13 @@ def _summary(arranged: Arranged, findings: int, *, dry_run: bool) -> str:
 
 
 def _diffs(arranged: Arranged, checkouts: Sequence[Checkout]) -> Iterator[str]:
-    """What `git diff` will show, checkout by checkout. A file with a Secret is only named: its lines would show the data."""
+    """What `git diff` will show, checkout by checkout, without secrets. A file with a Secret is only named."""
     for where in checkouts:
         texts = {file: text for (of, file), text in arranged.texts.items() if of == where}
         if texts and len(checkouts) > 1:
             yield f"# in {where.root}\n"
         hidden = sorted(file for file, text in texts.items() if _holds_secret(text))
-        yield checkout.diff(where, {file: text for file, text in texts.items() if file not in hidden})
+        yield checkout.diff(where, {f: text for f, text in texts.items() if f not in hidden}, PRINTED.document)
         yield from (f"# {file} holds a Secret: its diff is not shown\n" for file in hidden)
 
 

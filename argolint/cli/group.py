@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,13 +76,20 @@ def command_line() -> int:
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        report(shown.getvalue())
         return 2
     except click.Abort as abort:  # click's word for Ctrl-C, and for the end of a file
         raise abort.__cause__ or abort from None
     except ArgolintError as error:
-        click.echo(f"argolint: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"  → {error.hint}", err=True)
+        report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
         return 2
     return code if isinstance(code, int) else 0
+
+
+def report(text: str) -> None:
+    """Prints an error, without the secrets of what it quotes: options, addresses, answers."""
+    from argolint.redaction import without_secrets  # only where there is something to report: `--help` stays quick
+
+    click.echo(without_secrets(text), err=True, nl=False)

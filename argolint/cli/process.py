@@ -83,7 +83,7 @@ def _signal_behind(error: BaseException | None) -> Ended | None:
 def _crashed(error: BaseException) -> int:
     """Names the place of a bug. Its text may quote what was looked at, so the trace is printed on demand only."""
     if os.environ.get("ARGOLINT_TRACEBACK"):
-        traceback.print_exception(error)
+        _write("".join(traceback.format_exception(error)))
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     _tell(f"crashed: {type(error).__name__}{place}", "this is a bug: report it with what ARGOLINT_TRACEBACK=1 prints")
@@ -92,8 +92,15 @@ def _crashed(error: BaseException) -> int:
 
 def _tell(message: str, hint: str = "") -> None:
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"argolint: {message}\n" + (f"  → {hint}\n" if hint else ""))
-        sys.stderr.flush()
+        _write(f"argolint: {message}\n" + (f"  → {hint}\n" if hint else ""))
+
+
+def _write(text: str) -> None:
+    """To standard error, without the secrets of what the text quotes."""
+    from argolint.redaction import without_secrets
+
+    sys.stderr.write(without_secrets(text))
+    sys.stderr.flush()
 
 
 def _answer_signals() -> None:

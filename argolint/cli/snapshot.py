@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from argolint.cli import common
+from argolint.mask import KEPT
 from argolint.record import record
+from argolint.redaction import without_secrets
 
 
 @click.command()
@@ -29,8 +31,8 @@ from argolint.record import record
 def command(apps: tuple[str, ...], target: Path, **given: Any) -> int:
     """Save what `argolint check` with the same options reads, for `argolint check --snapshot PATH`.
 
-    What could be a secret is masked, and no token is in it. Look through it all the same before you hand it on: it holds
-    the names of your applications, hosts and repositories, and every manifest.
+    What could be a secret is masked, and no token is in it. What stays in clear is printed at the end: look through it before
+    you hand it on, for it holds the names of your applications, hosts and repositories, and every manifest.
     """
     run = common.prepare({**common.NO_FAILING, **given, "baseline": None, "outputs": ()}, apps)
     with record(common.open_transport(given), target) as recorder:
@@ -38,6 +40,15 @@ def command(apps: tuple[str, ...], target: Path, **given: Any) -> int:
     failures = [*part.failures, *(failure for result in part.results for failure in result.failures)]
     for failure in failures:
         about = f"{failure.app.namespace}/{failure.app.name}: " if failure.app else ""
-        click.echo(f"not saved: {about}{failure.error}", err=True)
-    click.echo(f"{target}: {len(part.results)} applications of {part.server}, {part.stats.requests} requests", err=True)
+        click.echo(without_secrets(f"not saved: {about}{failure.error}"), err=True)
+    server = without_secrets(part.server)
+    click.echo(f"{target}: {len(part.results)} applications of {server}, {part.stats.requests} requests", err=True)
+    if not given["quiet"]:
+        click.echo(f"masked: {_counted(recorder.masked)} that could be secrets", err=True)
+        for what in KEPT:
+            click.echo(f"in clear: {what}", err=True)
     return 3 if failures else 0
+
+
+def _counted(values: int) -> str:
+    return f"{values:,} value{'' if values == 1 else 's'}"

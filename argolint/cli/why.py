@@ -14,6 +14,7 @@ from argolint.cli import common
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.fleet import Fleet
 from argolint.model import Object
+from argolint.redaction import without_secrets
 from argolint.reporters import Style, narrative
 from argolint.transport import Transport
 
@@ -52,7 +53,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) 
     else:
         click.echo(narrative.render(found, Style.from_options(given)), nl=False)
     for failure in (*failures, *missing):
-        click.echo(f"not looked at: {failure.stage}: {failure.error}", err=True)
+        click.echo(without_secrets(f"not looked at: {failure.stage}: {failure.error}"), err=True)
     return 3 if missing else 0
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from argolint.diff import differences
 from argolint.gate.manifests import Rendered
 from argolint.model import MISSING, Json, Object, ResourceKey
+from argolint.redaction import agrees
 from argolint.values import get, index_of, split_pointer
 
 
@@ -55,7 +56,8 @@ def delta(base: Rendered, head: Rendered) -> Delta:
 
 
 def settled(head: Rendered, base: Rendered, masks: Masks) -> Rendered:
-    """Head with base's values wherever the values are drawn anew in each render, and for what a Secret holds."""
+    """Head with base's values wherever the values are drawn anew in each render, for what a Secret holds, and where a snapshot
+    holds a mask in place of base's value: the two cannot be compared then."""
     objects = {
         key: _settled(obj, base.objects.get(key), masks.get(key, frozenset())) for key, obj in head.objects.items()
     }
@@ -68,6 +70,10 @@ def _settled(head: Object, base: Object | None, pointers: frozenset[str]) -> Obj
     for pointer in pointers:
         before = get(base, pointer)
         if before is not MISSING and get(head, pointer) is not MISSING:
+            head = with_value(head, split_pointer(pointer), before)
+    for pointer, after, before in differences(head, base):
+        masked = isinstance(before, str) and isinstance(after, str) and agrees(before, after)
+        if masked and get(head, pointer) == after:
             head = with_value(head, split_pointer(pointer), before)
     return head
 

@@ -13,9 +13,8 @@ from typing import Any
 
 from msgspec import structs
 
-from argolint import compare
+from argolint import compare, diff
 from argolint.app import BLINDING, App, Resource
-from argolint.diff import changes, differences
 from argolint.fleet import Fleet
 from argolint.gate.delta import Delta, Edited, overlap, with_value
 from argolint.gate.manifests import Rendered
@@ -103,8 +102,8 @@ def _recompared(resource: Resource, before: App, after: App, fleet: Fleet) -> Re
     old, new = (set(m.pointers) for m in made)
     kept = [c for c in resource.changes if c.pointer not in old or c.pointer in new]
     fresh = [
-        Change(pointer, want, have)
-        for pointer, want, have in differences(made[1].predicted, made[1].normalized)
+        diff.change(pointer, want, have, made[1].predicted, made[1].normalized)
+        for pointer, want, have in diff.differences(made[1].predicted, made[1].normalized)
         if pointer not in old and pointer not in {c.pointer for c in kept}
     ]
     return _showing(resource, made[1].predicted, (*kept, *fresh))
@@ -174,8 +173,8 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
     always = set(_after(live, resource.desired, app, fleet).pointers) if resource.desired else set()
     otherwise = compare.strategy_of(app.raw, edit.base) != compare.strategy_of(app.raw, desired)
     new = [
-        Change(pointer, want, have)
-        for pointer, want, have in differences(after.predicted, after.normalized)
+        diff.change(pointer, want, have, after.predicted, after.normalized)
+        for pointer, want, have in diff.differences(after.predicted, after.normalized)
         if pointer not in always and (otherwise or any(overlap(pointer, touched) for touched in edit.pointers))
     ]
     old = [c for c in resource.changes if not any(overlap(c.pointer, touched) for touched in edit.pointers)]
@@ -189,7 +188,7 @@ def _before(live: Object, desired: Object, app: App, fleet: Fleet) -> tuple[Chan
     """What Argo CD shows between the merge and the sync."""
     rules = compare.rules_of(app.raw, fleet.settings)
     made = compare.compare(live, desired, rules, compare.strategy_of(app.raw, desired))
-    return changes(made.predicted or {}, made.normalized or {}, live) if made.modified else ()
+    return diff.changes(made.predicted or {}, made.normalized or {}, live) if made.modified else ()
 
 
 def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Comparison:

@@ -15,8 +15,8 @@ from argolint.gate.delta import Edited
 from argolint.gate.sides import Touched
 from argolint.gate.touched import Change
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
+from argolint.redaction import show, without_secrets
 from argolint.suppress import Wishes
-from argolint.values import show
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def told(verdict: Verdict, change: Change) -> report.Gate:
         len(verdict.fixed),
         verdict.unchanged,
         tuple(_app_told(j) for j in verdict.apps),
-        change.repo,
+        without_secrets(change.repo),
         tuple(report.finding(f) for f in verdict.fixed),
         verdict.unlisted,
     )
@@ -128,5 +128,8 @@ def _id(key: ResourceKey, judged: Touched) -> ResourceId:
 
 def _fields(edit: Edited) -> Iterator[report.GateField]:
     for pointer, after, before in sorted(differences(edit.head, edit.base), key=lambda pair: pair[0]):
-        sides = [None if side is MISSING else show(side, pointer, limit=200) for side in (before, after)]
-        yield report.GateField(pointer, sides[0], sides[1])
+        base, head = (
+            None if side is MISSING else show(side, pointer, 200, within)
+            for side, within in ((before, edit.base), (after, edit.head))
+        )
+        yield report.GateField(pointer, base, head)

@@ -62,7 +62,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], what: st
 
 
 def _candidate(resource: Resource, change: Change) -> bool:
-    return change.desired is MISSING and not change.secret and not change.pointer.startswith("/metadata")
+    return change.desired is MISSING and not change.masked and not change.pointer.startswith("/metadata")
 
 
 def _appeared(app: App, resource: Resource, change: Change) -> bool:

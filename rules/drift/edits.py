@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
-from argolint.values import annotations_of, get, index_of, join_pointer, show, split_pointer
+from argolint.values import annotations_of, get, index_of, join_pointer, split_pointer
 
 NAMING_KEYS = ("name", "key", "mountPath", "containerPort", "port", "ip", "type", "secretKey")
 """The keys by which argolint pairs the items of two lists of unequal length."""
@@ -66,7 +66,7 @@ def _partner(live: list[Any], want: list[Any], index: int) -> int | None:
 def write_live(app: App, resource: Resource, changes: Sequence[Change], title: str, caveat: str = "") -> Fix | None:
     """The manifest edit that says what live says: its values written, what it lacks taken out.
 
-    None when one of them cannot be placed or must not be printed.
+    None when one of them cannot be placed, or is masked by Argo CD.
     """
     if resource.desired is None:
         return None
@@ -76,7 +76,7 @@ def write_live(app: App, resource: Resource, changes: Sequence[Change], title: s
     for change in changes:
         if change in gone:
             continue
-        if change.secret or "(masked)" in show(change.live, change.pointer):
+        if change.masked:
             return None
         where = in_manifest(resource, change.pointer)
         if where is None:

@@ -17,7 +17,8 @@ from argolint import (
     Symptom,
 )
 from argolint.compare import TRACKING_ID
-from argolint.values import join_pointer, show, split_pointer
+from argolint.redaction import HIDDEN, show
+from argolint.values import join_pointer, split_pointer
 
 
 def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
@@ -84,7 +85,9 @@ def of_server(change: Change) -> bool:
 
 def value(change: Change, side: Json) -> str:
     """One side of a change for a sentence; never a Secret's content."""
-    return "(masked)" if change.secret and side is not MISSING else show(side, change.pointer)
+    if change.masked and side is not MISSING:
+        return HIDDEN
+    return show(side, change.pointer, secret=change.secret)
 
 
 def told(change: Change) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint import App, Change, Fleet, Object, Resource
+from argolint import App, Change, Fleet, Resource
 from argolint.compare import hidden, rules_of, strategy_of
+from argolint.diff import change
 from argolint.ignore import IgnoreRule, application_rules, matches, matches_object, removed, server_rules
 from argolint.managed_fields import writer, writers
 from argolint.values import dig, get
@@ -62,14 +63,10 @@ def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule
         return ()
     found = hidden(entry, live, desired, rules_of(app.raw, fleet.settings), strategy_of(app.raw, desired))
     return tuple(
-        Change(p, get(desired, p), get(live, p), writer(live, p), _secret(live, p))
+        change(p, get(desired, p), get(live, p), desired, live, writer(live, p))
         for p in found
         if not p.startswith("/status")
     )
-
-
-def _secret(live: Object, pointer: str) -> bool:
-    return live.get("kind") == "Secret" and pointer.startswith(("/data", "/stringData"))
 
 
 def ignores(app: App, fleet: Fleet, resource: Resource, pointer: str, coming: str) -> bool:

@@ -55,7 +55,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _respelled(resource: Resource, change: Change) -> bool:
-    if change.secret or not is_custom(resource.group) or not _pod_spec(resource, change.pointer):
+    if change.masked or not is_custom(resource.group) or not _pod_spec(resource, change.pointer):
         return False
     one, other = change.desired, change.live
     as_text = not isinstance(one, dict | list) and not isinstance(other, dict | list) and str(one) == str(other)

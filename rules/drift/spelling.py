@@ -28,7 +28,7 @@ def respelled(app: App, same: Callable[[Change], bool], noun: str, title: str, k
     """One finding an object, with all its fields whose two texts mean the same `noun`; `kind` is its name in knownTypeFields."""
 
     def lasting(resource: Resource, change: Change) -> bool:
-        return not change.secret and same(change) and not git_moved(app, resource, change)
+        return not change.masked and same(change) and not git_moved(app, resource, change)
 
     for resource, changes in matching(app, lasting):
         first = changes[0]

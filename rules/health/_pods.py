@@ -12,7 +12,8 @@ from functools import cache
 
 from argolint import App, Edit, Event, Fix, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import dump, load
-from argolint.values import containers, dig, excerpt, get, items, mapping, maps, sh
+from argolint.redaction import excerpt
+from argolint.values import containers, dig, get, items, mapping, maps, sh
 
 from ..drift.grammar import quantity  # noqa: TID252 - the package is installed under another name than its folder
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Resource, Want
-from argolint.values import age_text, excerpt
+from argolint.redaction import excerpt
+from argolint.values import age_text
 
 from ._age import Patience, judged, overdue, waited, waiting_since
 

@@ -21,7 +21,8 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
-from argolint.values import annotations_of, excerpt, json_in, mapping, maps, parse_time, sh
+from argolint.redaction import excerpt
+from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
 
 from ._age import Patience, overdue
 

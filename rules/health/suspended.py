@@ -19,7 +19,8 @@ from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
 from argolint.knowledge import load
-from argolint.values import dig, excerpt, get, maps, number_at, sh, split_pointer
+from argolint.redaction import excerpt
+from argolint.values import dig, get, maps, number_at, sh, split_pointer
 
 
 def reads(app: App, fleet: Fleet) -> bool:

@@ -35,7 +35,8 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.values import age_text, dig, excerpt, items, parse_time, sh
+from argolint.redaction import excerpt
+from argolint.values import age_text, dig, items, parse_time, sh
 
 from ._age import Patience, allowed, judged, overdue, waited, waiting_since
 from ._pods import Trouble, below, crashes, troubles, wanted_events

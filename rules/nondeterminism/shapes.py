@@ -7,6 +7,7 @@ import re
 from typing import Literal
 
 from argolint import Json, ResourceId
+from argolint.redaction import stand_in
 from argolint.values import index_of, split_pointer
 
 Kind = Literal["secret", "checksum", "stamp", "ca-bundle", "config", "name", "value"]
@@ -95,6 +96,7 @@ def generated(key: str) -> bool:
 
 def alike(one: str, other: str) -> bool:
     """Two draws of one random expression: same length, letters and digits, most of them different."""
+    one, other = stand_in(one), stand_in(other)
     if not (_WORD.match(one) and _WORD.match(other) and len(one) == len(other)):
         return False
     return sum(a != b for a, b in zip(one, other, strict=True)) * 2 > len(one)
@@ -128,6 +130,7 @@ def drawn(one: str, other: str, *, hashes: bool = True) -> bool:
     """
     if one == other:
         return False
+    one, other = stand_in(one), stand_in(other)
     if hashes:
         one, other = (_PEM.sub("PEM", _GO_TIME.sub("TIME", text)) for text in (one, other))
         if one == other:

@@ -21,7 +21,7 @@ from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
 from argolint.diff import differences
-from argolint.values import show
+from argolint.redaction import show
 
 _MESSAGE = re.compile(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times among application resources\.?")
 
@@ -90,7 +90,8 @@ def _values(copies: list[Object], fields: list[str]) -> Iterator[str]:
     if len(copies) < 2 or copies[-1].get("kind") == "Secret":
         return
     for pointer, last, first in sorted(differences(copies[-1], copies[0]), key=lambda row: row[0])[:6]:
-        yield f"{pointer}: {show(first, pointer)} in the first copy, {show(last, pointer)} in the last, which is applied"
+        sides = show(first, pointer, within=copies[0]), show(last, pointer, within=copies[-1])
+        yield f"{pointer}: {sides[0]} in the first copy, {sides[1]} in the last, which is applied"
 
 
 def _fix(app: App, resource: ResourceId, fields: list[str]) -> Fix:

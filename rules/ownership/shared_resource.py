@@ -44,7 +44,7 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.values import show
+from argolint.redaction import HIDDEN, show
 
 from ..nondeterminism.charts import releases  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
 from .shared_fixes import fixed_names, fixes
@@ -222,10 +222,10 @@ def _evidence(shared: Shared) -> Iterator[str]:
         if values and not shared.secret:
             by_value: dict[str, list[str]] = {}
             for ref, value in values.items():
-                by_value.setdefault(show(value, pointer), []).append(shared.name(shared.party(ref)))
-            yield f"{pointer}: " + ", ".join(
-                f"{text} in {enumerated(who, 'Application')}" for text, who in by_value.items()
-            )
+                told = show(value, pointer, within=shared.party(ref).content or {})
+                by_value.setdefault(told, []).append(shared.name(shared.party(ref)))
+            sides = ", ".join(f"{text} in {enumerated(who, 'Application')}" for text, who in by_value.items())
+            yield f"{pointer}: " + ("differs" if HIDDEN in by_value else sides)
         else:
             yield f"{pointer}: differs"
     if len(shared.fields) > _SHOWN:

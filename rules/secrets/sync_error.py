@@ -15,7 +15,8 @@ from typing import Any
 
 from argolint import App, Event, Fleet, Resource, ResourceKey, managed_fields
 from argolint.knowledge import load
-from argolint.values import dig, parse_time, plain, without_credentials
+from argolint.redaction import without_secrets
+from argolint.values import dig, parse_time, plain
 
 from . import external_secret as es
 from . import stores
@@ -72,7 +73,7 @@ class _Pattern:
 def clean(text: str) -> str:
     """An error text on one line, without control characters, the request's own id and credentials of URLs."""
     told = _COMBINED.sub("", _UUID.sub("", text))
-    return " ".join(plain(without_credentials(told)).split())
+    return " ".join(plain(without_secrets(told)).split())
 
 
 def classify(text: str, stage: str = "") -> Diagnosis | None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
 from argolint.operations import consequences
-from argolint.values import excerpt
+from argolint.redaction import excerpt
 
 from ._failures import Failed, answered_by
 from ._options import on_application, on_manifest, sync_options

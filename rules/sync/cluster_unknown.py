@@ -18,7 +18,8 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
-from argolint.values import dig, excerpt, mapping, sh
+from argolint.redaction import excerpt
+from argolint.values import dig, mapping, sh
 
 # util/argo/argo.go and util/db/cluster.go, from 2.x on.
 _UNREGISTERED = re.compile(

@@ -27,7 +27,8 @@ from shlex import quote
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom
 from argolint.ignore import application_rules
 from argolint.knowledge import load
-from argolint.values import dig, excerpt, items, sh
+from argolint.redaction import excerpt
+from argolint.values import dig, items, sh
 
 from ._sources import pointer_of_source, source_in, usual_revision
 

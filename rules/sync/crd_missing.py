@@ -23,7 +23,8 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Symptom
 from argolint.compare import has_sync_option
 from argolint.operations import consequences
-from argolint.values import excerpt, sh
+from argolint.redaction import excerpt
+from argolint.values import sh
 
 from ._failures import Failed, answered_by
 from ._options import on_manifest

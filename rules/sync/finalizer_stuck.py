@@ -23,7 +23,8 @@ from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
 from argolint.knowledge import load
-from argolint.values import age_text, dig, excerpt, items, parse_time, sh
+from argolint.redaction import excerpt
+from argolint.values import age_text, dig, items, parse_time, sh
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ from argolint import (
     Want,
 )
 from argolint.operations import consequences
-from argolint.values import age_text, excerpt, items, sh
+from argolint.redaction import excerpt
+from argolint.values import age_text, items, sh
 
 from ..health import _age as age  # noqa: TID252 - as below
 from ..health import _pods as pods  # noqa: TID252 - the package is installed under another name than its folder

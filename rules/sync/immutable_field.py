@@ -37,7 +37,8 @@ from argolint import (
 from argolint.applied import not_yet_applied
 from argolint.knowledge import load
 from argolint.operations import consequences
-from argolint.values import excerpt, join_pointer, sh, split_pointer
+from argolint.redaction import excerpt
+from argolint.values import join_pointer, sh, split_pointer
 
 from ._failures import Failed, answered_by
 from ._options import as_hook, on_manifest, pasted, sync_options

@@ -19,7 +19,8 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
-from argolint.values import excerpt, maps, sh
+from argolint.redaction import excerpt
+from argolint.values import maps, sh
 
 from ._sources import pointer_of_source, source_in
 

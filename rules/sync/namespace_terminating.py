@@ -23,7 +23,8 @@ from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule, Symptom
 from argolint.operations import consequences
-from argolint.values import age_text, dig, excerpt, items, parse_time, sh
+from argolint.redaction import excerpt
+from argolint.values import age_text, dig, items, parse_time, sh
 
 from ._failures import Failed, answered_by
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
 from argolint.operations import consequences
-from argolint.values import excerpt
+from argolint.redaction import excerpt
 
 from ._failures import Failed
 from ._removed import refused, removal_of

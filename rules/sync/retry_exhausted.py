@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Operation, Rule, Symptom
-from argolint.values import annotations_of, dig, excerpt, sh
+from argolint.redaction import excerpt
+from argolint.values import annotations_of, dig, sh
 
 from ._failures import moved_on
 

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
 from argolint.knowledge import load
 from argolint.operations import consequences
-from argolint.values import excerpt, get, index_of, join_pointer, sh, split_pointer
+from argolint.redaction import excerpt
+from argolint.values import get, index_of, join_pointer, sh, split_pointer
 
 from ._failures import answered_by
 

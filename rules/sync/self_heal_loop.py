@@ -45,7 +45,8 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.diff import differences
-from argolint.values import dig, get, index_of, items, mapping, maps, show, split_pointer, text_at
+from argolint.redaction import of_secret, show
+from argolint.values import dig, get, index_of, items, mapping, maps, split_pointer, text_at
 
 from ._options import on_application
 
@@ -152,8 +153,9 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         other = "the API server or the object's own controller, which drops it again"
     else:
         other = "a writer that managedFields does not name"
-    masked = resource.kind == "Secret" and resource.group == "" and pointer.startswith(("/data", "/stringData"))
-    sides = "" if masked else f" ({show(desired, pointer)} in Git, {show(live, pointer)} live)"
+    within = resource.desired or {}, resource.normalized or resource.desired or {}
+    git, cluster = (show(side, pointer, within=obj) for side, obj in zip((desired, live), within, strict=True))
+    sides = "" if of_secret(resource.any, pointer) else f" ({git} in Git, {cluster} live)"
     what = f"{pointer}{sides} of {resource.id}" if pointer else f"{resource.id}, which is gone again,"
     operation = app.operation
     revision = ", ".join(r[:12] for r in operation.revisions) if operation else ""

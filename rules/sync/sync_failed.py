@@ -22,7 +22,8 @@ from collections.abc import Iterator
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Symptom
 from argolint.model import EditKind
 from argolint.operations import consequences, failed_by_health
-from argolint.values import excerpt, sh
+from argolint.redaction import excerpt
+from argolint.values import sh
 
 from ._failures import Failed, classify, failures
 

@@ -1,0 +1,128 @@
+"""What may be printed, stored and handed on: the one answer for messages, fixes, reports, the gate and snapshots.
+
+    names       which names are those of secrets, and which values under them are none
+    forms       what is a secret by its form alone; `words`: what the words before it tell
+    documents   JSON and YAML inside a text
+    redactor    objects, their places, and the texts in them
+    findings    the net below all rules
+
+What is hidden stands as `(masked)` in all that is printed, and under a keyed hash in a snapshot.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from argolint.model import MISSING, Json, Object
+from argolint.redaction import words
+from argolint.redaction.masks import MASK, agrees, stand_in
+from argolint.redaction.names import is_secret
+from argolint.redaction.redactor import HIDDEN, Redactor, Scope, is_core_secret
+from argolint.values import index_of, plain, split_pointer
+
+__all__ = [
+    "HIDDEN",
+    "PRINTED",
+    "Redactor",
+    "agrees",
+    "excerpt",
+    "in_place",
+    "is_hidden",
+    "of_secret",
+    "show",
+    "stand_in",
+    "without_secrets",
+]
+
+PRINTED = Redactor()
+"""Hides in values that are printed: what is left of one says that something was there."""
+_SENTENCES = Redactor(userinfo=lambda value: "")
+"""Hides in sentences, where an address reads better without its user."""
+
+
+def without_secrets(text: str) -> str:
+    """A text as it may be printed; masks of a snapshot are told as any other."""
+    if "masked-" in text:
+        text = MASK.sub(HIDDEN, text)
+    return _SENTENCES.text(text)
+
+
+def in_place(value: Json, within: Json, pointer: str) -> Json:
+    """A value as it may be printed, whose place is this pointer of an object: its neighbours tell what it is called."""
+    name, everything, node = "", False, within
+    *above, last = split_pointer(pointer) or ("",)
+    for token in above:
+        child = _child(node, token)
+        name, everything = _called(node, name, token, child, everything)
+        node = child
+    if (
+        isinstance(node, list)
+        and isinstance(value, str)
+        and (index := index_of(last)) is not None
+        and 0 < index <= len(node)
+        and not everything
+    ):
+        return PRINTED.item([*node[:index], value], index, value, name)
+    name, everything = _called(node, name, last, value, everything)
+    if words.names_a_key(pointer):
+        name = ""
+    return PRINTED.value(value, name, everything=everything)
+
+
+def _child(node: Json, token: str) -> Json:
+    if isinstance(node, dict):
+        return node.get(token)
+    index = index_of(token)
+    return node[index] if isinstance(node, list) and index is not None and index < len(node) else None
+
+
+def _called(node: Json, name: str, token: str, child: Json, everything: bool) -> tuple[str, bool]:
+    if isinstance(node, dict):
+        called, more = Scope(node, name).of(token, child)
+        return called, everything or more
+    return (name, everything) if isinstance(node, list) else (token, everything)
+
+
+def of_secret(obj: Object | None, pointer: str) -> bool:
+    """Whether this place is among the data of a core Secret, which Argo CD masks."""
+    return obj is not None and is_core_secret(obj) and split_pointer(pointer)[:1] in (("data",), ("stringData",))
+
+
+def is_hidden(value: Json, within: Json, pointer: str) -> bool:
+    """Whether nothing of this value may be printed."""
+    return value is not MISSING and in_place(value, within, pointer) == HIDDEN
+
+
+def show(value: Json, pointer: str = "", limit: int = 60, within: Object | None = None, *, secret: bool = False) -> str:
+    """A value for a message: JSON without secrets, cut at `limit` characters.
+
+    `within` is the object in which it stands at `pointer`; `secret` says that it is one whatever that tells; a
+    reference to where a secret is kept is none.
+    """
+    if value is MISSING:
+        return "absent"
+    refers = isinstance(value, str) and not is_secret("secret", value)
+    if of_secret(within, pointer) or (secret and not refers):
+        return HIDDEN
+    found = in_place(value, within, pointer)
+    if found == HIDDEN:
+        return HIDDEN
+    text = plain(MASK.sub(HIDDEN, json.dumps(found, ensure_ascii=False, sort_keys=True)))
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+# JSON, or Go's own syntax where the API server is older than 1.32: core.PodTemplateSpec{...}, []string{...}, map[...].
+_REFUSED_VALUE = re.compile(
+    r"Invalid value: (?:[\w.*&()\[\]]*\{.*\}|map\[.*\]|\[.*\]|\"(?:[^\"\\]|\\.){40,}\")", re.DOTALL
+)
+
+
+def excerpt(text: str, limit: int = 240) -> str:
+    """A server's text for a message: one line without secrets, cut at `limit` characters.
+
+    Long values that the API server refuses and repeats go too: they say nothing that the pointer does not.
+    """
+    safe = without_secrets(_REFUSED_VALUE.sub("Invalid value: (left out)", text))
+    line = " ".join(plain(safe).split()).rstrip(" .:")
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

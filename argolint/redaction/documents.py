@@ -1,0 +1,180 @@
+"""JSON and YAML inside a text: read as what they are, and put back so that only the secrets in them have changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from argolint.decoding import json_value
+
+Walk = Callable[[Any], Any]
+"""Takes a decoded document and gives it back with its secrets hidden; the very same object when there are none."""
+
+_DEEPEST = 200
+_LARGEST = 1 << 18
+
+
+class _Scalar(str):
+    """A scalar of a YAML text that knows where it stands."""
+
+    __slots__ = ("end", "start", "style")
+    start: int
+    end: int
+    style: str
+
+
+class _SameKey(str):
+    """A key that stands twice in one map: both values are looked at."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def in_json(text: str, walk: Walk) -> str | None:
+    """The text with its secrets hidden; None when it is no JSON object or list."""
+    try:
+        document = json_value(text)
+        found = walk(document)
+        if found is document:
+            return text
+        if "\n" in text and (kept := in_yaml(text, walk)) is not None:
+            return kept
+        made = msgspec.json.encode(found)
+        return (msgspec.json.format(made, indent=2) if "\n" in text.strip() else made).decode()
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+        return None
+
+
+def in_yaml(text: str, walk: Walk) -> str | None:
+    """The text with its secrets hidden, all else as it is; None when it is no YAML that can be read safely, or holds no map or list."""
+    if len(text) > _LARGEST:
+        return None
+    spans: list[tuple[int, int, str]] = []
+    for document in _documents(text):
+        if document is None:
+            return None
+        try:
+            found = walk(document)
+        except RecursionError:
+            return None
+        spans += [
+            (old.start, old.end, _written(text[old.start : old.end], old, new))
+            for old, new in _changed(document, found)
+        ]
+    return _spliced(text, spans)
+
+
+def _spliced(text: str, spans: list[tuple[int, int, str]]) -> str:
+    parts, at = [], 0
+    for start, end, new in sorted(set(spans)):
+        if start >= at:
+            parts += [text[at:start], new]
+            at = end
+    return "".join([*parts, text[at:]])
+
+
+def _documents(text: str) -> Iterator[Any]:
+    """Each document as maps and lists of scalars with their places; None, and the end, where the text is no YAML or no document.
+
+    Events are read, and no nodes composed: libyaml's composer overflows the C stack on text that is nested deeply.
+    """
+    import yaml  # costs 15 ms, and most texts are no YAML
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    stack: list[tuple[Any, Any]] = []  # a collection, and the key that waits for its value
+    anchors: dict[str, Any] = {}
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.CollectionStartEvent):
+                if len(stack) >= _DEEPEST:
+                    yield None
+                    return
+                stack.append(({} if isinstance(event, yaml.MappingStartEvent) else [], _NO_KEY))
+                continue
+            if isinstance(event, yaml.CollectionEndEvent):
+                node = stack.pop()[0]
+            elif isinstance(event, yaml.ScalarEvent):
+                node = _scalar(event)
+                if event.anchor:
+                    anchors[event.anchor] = node
+            elif isinstance(event, yaml.AliasEvent):
+                node = anchors.get(event.anchor or "")  # only of a scalar: collections are looked at where they stand
+            else:
+                continue
+            if stack:
+                _put(stack, node)
+            elif isinstance(node, (dict, list)):
+                yield node
+            else:
+                yield None
+                return
+    except (yaml.YAMLError, UnicodeEncodeError, ValueError):
+        yield None
+
+
+_NO_KEY = object()
+
+
+def _scalar(event: Any) -> _Scalar:
+    node = _Scalar(event.value)
+    node.start, node.end, node.style = event.start_mark.index, event.end_mark.index, event.style or ""
+    return node
+
+
+def _put(stack: list[tuple[Any, Any]], node: Any) -> None:
+    holder, key = stack[-1]
+    if isinstance(holder, list):
+        holder.append(node)
+    elif key is _NO_KEY:
+        name = node if isinstance(node, str) else ""
+        stack[-1] = (holder, _SameKey(name) if name in holder else name)
+    else:
+        holder[key] = node
+        stack[-1] = (holder, _NO_KEY)
+
+
+def _changed(old: Any, new: Any) -> Iterator[tuple[_Scalar, str]]:
+    """Each scalar that the walk has changed."""
+    if old is new:
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        for (_, one), other in zip(old.items(), new.values(), strict=True):
+            yield from _changed(one, other)
+    elif isinstance(old, list) and isinstance(new, list):
+        for one, other in zip(old, new, strict=True):
+            yield from _changed(one, other)
+    elif isinstance(old, _Scalar) and isinstance(new, str) and old != new:
+        yield old, new
+
+
+_PROPERTIES = re.compile(r"(?:[&!]\S*[ \t]+)*")
+_SIMPLE = re.compile(r"[A-Za-z(][\w.()-]*")
+
+
+def _written(raw: str, old: _Scalar, new: str) -> str:
+    """A scalar in the place and the style of the one that stood there; anchor and tag stay."""
+    properties = _PROPERTIES.match(raw)
+    lead = properties[0] if properties else ""
+    if old.style in ("|", ">"):
+        header, _, body = raw[len(lead) :].partition("\n")
+        if old.style == "|" and new.count("\n") > 0:
+            indent = next((re.match(r"[ ]*", line)[0] for line in body.split("\n") if line.strip()), "  ")  # type: ignore[index]
+            lines = new.split("\n")
+            return lead + header + "\n" + "\n".join(indent + line if line else line for line in lines)
+        return lead + _quoted(new.strip("\n")) + "\n"
+    if old.style == "'":
+        return lead + "'" + new.replace("'", "''") + "'" if "\n" not in new else lead + json.dumps(new)
+    if old.style == '"':
+        return lead + json.dumps(new, ensure_ascii=False)
+    return lead + _quoted(new)
+
+
+def _quoted(text: str) -> str:
+    return text if _SIMPLE.fullmatch(text) else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,134 @@
+"""Findings and failures as they may leave the process, whatever a rule wrote into them.
+
+A rule asks `show` and `excerpt` for what it tells; this is the net below. What it tells is looked at once more, and the secrets of
+the objects that it speaks of are looked for by their values. A fix that loses a value so is no longer said to be proven.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from argolint.model import Edit, Failure, Finding, Fix, Json
+from argolint.redaction import HIDDEN, PRINTED, Redactor, in_place, without_secrets
+
+UNTOLD = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
+"""Why a fix that holds one is not proven as it stands."""
+
+Within = Callable[[Finding, Fix], Iterable[Json]]
+"""The objects that a JSON patch may edit: they tell what the values in it are called."""
+
+
+def _spellings(value: str) -> Iterator[str]:
+    """A secret, its password where it is `user:password`, what it is the base64 of, and how JSON and Python quote it."""
+    yield value
+    yield json.dumps(value)[1:-1]
+    yield repr(value)[1:-1]
+    if ":" in value:
+        yield value.partition(":")[2]
+    if re.fullmatch(r"[A-Za-z0-9+/]{8,}={0,2}", value) and len(value) % 4 == 0:
+        try:
+            yield base64.b64decode(value).decode()
+        except (binascii.Error, ValueError):
+            return
+
+
+def _distinct(value: str) -> bool:
+    """Whether a text that holds this can hold it for one reason only: it is no word, no name and no number."""
+    if not 6 <= len(value) <= 10_000 or "\n" in value:
+        return False
+    kinds = [bool(re.search(kind, value)) for kind in ("[0-9]", "[a-z]", "[A-Z]", r"[^\w.-]")]
+    return sum(kinds) > 1 and not re.fullmatch(r"[A-Z]?[a-z]+|[\d.,:/-]+|[a-z]+(?:[-./][a-z]+)+|/[\w./-]+", value)
+
+
+def secrets_of(obj: Json) -> frozenset[str]:
+    """The secrets of an object that can be told from other words of a text, as texts may spell them."""
+    found: set[str] = set()
+
+    def note(value: str) -> str:
+        found.update(_spellings(value))
+        return HIDDEN
+
+    Redactor(note).value(obj)
+    return frozenset(filter(_distinct, found))
+
+
+class Known:
+    """Secrets that are to be found again in a text that says nothing about them being secrets."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        told = sorted(set(secrets), key=lambda value: (-len(value), value))
+        self._pattern = (
+            re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, told))})(?![A-Za-z0-9])") if told else None
+        )
+
+    def without(self, text: str) -> str:
+        """The text without these secrets, and without all others that can be told."""
+        text = without_secrets(text)
+        return self._pattern.sub(HIDDEN, text) if self._pattern else text
+
+    def value(self, node: Json) -> Json:
+        """The same for every text in a value."""
+        if isinstance(node, str):
+            return self._pattern.sub(HIDDEN, node) if self._pattern else node
+        if isinstance(node, Mapping):
+            return {key: self.value(child) for key, child in node.items()}
+        return [self.value(child) for child in node] if isinstance(node, (list, tuple)) else node
+
+
+NOTHING_KNOWN = Known()
+
+
+def guarded(finding: Finding, known: Known = NOTHING_KNOWN, within: Within = lambda finding, fix: ()) -> Finding:
+    """The finding with every secret in it hidden, the same object when there is none."""
+    source = finding.source
+    found = replace(
+        finding,
+        message=known.without(finding.message),
+        evidence=tuple(map(known.without, finding.evidence)),
+        fixes=tuple(_fix(fix, known, tuple(within(finding, fix))) for fix in finding.fixes),
+        source=source and replace(source, repo=without_secrets(source.repo), path=without_secrets(source.path)),
+        suppressed=finding.suppressed and {key: known.without(text) for key, text in finding.suppressed.items()},
+    )
+    return finding if found == finding else found
+
+
+def _fix(fix: Fix, known: Known, objects: tuple[Json, ...]) -> Fix:
+    content = _content(fix.edit, known, objects)
+    found = replace(
+        fix,
+        title=known.without(fix.title),
+        where=known.without(fix.where),
+        caveat=known.without(fix.caveat),
+        unverified=known.without(fix.unverified),
+    )
+    if content == fix.edit.content:
+        return found
+    return replace(found, edit=replace(fix.edit, content=content), verified=None, unverified=UNTOLD)
+
+
+def _content(edit: Edit, known: Known, objects: tuple[Json, ...]) -> Any:
+    if edit.kind == "json-patch":
+        return [_operation(operation, known, objects) for operation in edit.content]
+    text = known.value(str(edit.content))
+    return PRINTED.document(text) if edit.kind == "yaml" else PRINTED.text(text)
+
+
+def _operation(operation: Mapping[str, Json], known: Known, objects: tuple[Json, ...]) -> Mapping[str, Json]:
+    """One operation of a patch; what its value is called, its place in the object tells."""
+    if "value" not in operation:
+        return operation
+    value = known.value(operation["value"])
+    for obj in objects or (None,):
+        value = in_place(value, obj, str(operation.get("path") or ""))
+    return operation if value == operation["value"] else {**operation, "value": value}
+
+
+def guarded_failure(failure: Failure, known: Known = NOTHING_KNOWN) -> Failure:
+    """The failure with every secret in its text hidden."""
+    return replace(failure, error=known.without(failure.error), hint=known.without(failure.hint))

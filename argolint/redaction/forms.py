@@ -1,0 +1,180 @@
+"""Secrets that their form alone tells, in any text: keys, tokens, hashes of passwords, logins in addresses, base64 of such.
+
+Everything here is a regular expression whose time grows with the length of the text alone: texts are what others wrote.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from argolint.redaction.names import is_secret, looks_drawn, sort_of
+
+Hide = Callable[[str], str]
+
+PRIVATE_KEY = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+    r"[^-]*(?:-(?!----END [A-Z0-9 ]{0,40}PRIVATE KEY)[^-]*)*(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+)
+"""A block whose end is missing goes on to the end of the text."""
+_BARE_LOGIN = re.compile(
+    r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}(?::\d{2,5}(?!\w)|/))"
+)
+"""`user:password@host:port`, without a scheme."""
+_PEM_BASE64 = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{12,}={0,2}")
+_JWT = re.compile(
+    r"\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{4,}){2,4}(?:\.(?![\w-]))?|\beyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{4,}\.?"
+)
+_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    r"gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}"  # GitHub
+    r"|gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|ffct|rtr)-[\w.-]{16,}"  # GitLab
+    r"|xox[abcdeoprs]-[\w-]{10,}|xapp-[\w-]{10,}|xoxe\.[\w.-]{10,}"  # Slack
+    r"|(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])|AIza[\w-]{30,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}"  # AWS, Google
+    r"|hv[sbr]\.[\w-]{20,}|[sbr]\.[A-Za-z0-9]{24}(?![A-Za-z0-9])"  # Vault
+    r"|dp\.(?:pt|st|ct|sa|scim|audit)\.[\w.-]{20,}"  # Doppler
+    r"|npm_[A-Za-z0-9]{30,}|pypi-[\w-]{40,}|rubygems_[0-9a-f]{40,}|dckr_(?:pat|oat)_[\w-]{20,}"  # registries
+    r"|(?:sk|rk|pk)_(?:live|test)_\w{16,}|whsec_[\w+/=]{20,}|SG\.[\w-]{16,}\.[\w-]{16,}|key-[0-9a-f]{32}(?![0-9a-f])"  # Stripe, SendGrid, Mailgun
+    r"|sk-(?:proj-|ant-|svcacct-|or-)?[\w-]{32,}|hf_[A-Za-z0-9]{30,}|r8_[A-Za-z0-9]{30,}|gsk_[A-Za-z0-9]{30,}"  # OpenAI and its like
+    r"|do[opr]_v1_[0-9a-f]{40,}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{30,}|sq0(?:atp|csp)-[\w-]{20,}|dapi[0-9a-f]{32}"
+    r"|ATATT3[\w=-]{20,}|lin_api_[A-Za-z0-9]{30,}|(?:secret|ntn)_[A-Za-z0-9]{40,}|gl(?:sa|c)_[\w+/=]{20,}|NR(?:AK|JS|II|AL)-[\w-]{20,}"
+    r"|sntry[su]_[\w+/=-]{20,}|[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}|pul-[0-9a-f]{40}|PMAK-[\w-]{40,}|pscale_(?:tkn|pw|oauth)_[\w.-]{20,}"
+    r"|tskey-[\w-]{20,}|ops_eyJ[\w-]{40,}|HRKU-[\w-]{30,}|bkua_[0-9a-f]{40}|CCIPAT_[\w-]{20,}|FlyV1 fm\d_[\w+/=-]{20,}|EZ[AT]K[A-Za-z0-9]{40,}"
+    r"|AGE-SECRET-KEY-1[0-9A-Za-z]{20,}|A3-[A-Z0-9]{6}-[A-Z0-9-]{20,}|\d{8,10}:AA[\w-]{32,}(?![\w-])"
+    r")"
+)
+"""Tokens of well-known issuers, by the prefixes that they give them for this purpose."""
+_LONG_WORD = re.compile(r"[\w-]{16}")
+_HOOK = re.compile(
+    r"(https://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:\w+\.)?discord(?:app)?\.com/api/webhooks/"
+    r"|[\w-]+\.webhook\.office\.com/webhookb2/|outlook\.office(?:365)?\.com/webhook/|hooks\.zapier\.com/hooks/catch/"
+    r"|api\.telegram\.org/bot|[\w.-]+\.logic\.azure\.com[:\d]*/workflows/))([^\s\"'\\<>]{8,})"
+)
+_CRYPT = re.compile(
+    r"\$(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2(?:id|i|d)|pbkdf2(?:-\w+)?|scrypt|bcrypt-sha256)\$[\w./+=,$-]{8,}"
+    r"|\{(?:SSHA(?:\d+)?|SHA(?:\d+)?|CRYPT|PBKDF2\w*)\}[\w./+=$-]{8,}"
+)
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,40}://)([^\s\"'<>\\`]{1,4096})")
+_QUOTED_URL = re.compile(r"(?i)(%3A%2F%2F)((?:(?!%40|%2F)[\w.~%!*()-]){1,1024})(?=%40)")
+_GO_DSN = re.compile(r"(?<![\w.%+-])([\w.%+-]{1,100}:)([^\s:@/\"']{1,200})(?=@(?:tcp|udp|unix|cloudsql\w*)?\()")
+
+
+def by_form(text: str, hide: Hide, userinfo: Hide | None = None) -> str:
+    """The text without what is a secret by its form alone, whatever words stand around it."""
+    if "-----BEGIN" in text:
+        text = PRIVATE_KEY.sub(lambda found: hide(found[0]), text)
+    if "LS0tLS1" in text:
+        text = _PEM_BASE64.sub(lambda found: hide(found[0]) if _encodes_key(found[0]) else found[0], text)
+    if "eyJ" in text:
+        text = _JWT.sub(lambda found: hide(found[0]), text)
+    if "://" in text:
+        text = _HOOK.sub(lambda found: found[1] + hide(found[2]), text)
+        text = _URL.sub(lambda found: found[1] + _address(found[1], found[2], hide, userinfo), text)
+    if "%3A%2F%2F" in text or "%3a%2f%2f" in text:
+        text = _QUOTED_URL.sub(lambda found: found[1] + hide(found[2]), text)
+    if "@" in text:
+        text = _GO_DSN.sub(lambda found: found[1] + hide(found[2]), text) if "(" in text else text
+        text = _BARE_LOGIN.sub(
+            lambda found: found[1] + (hide(found[2]) if is_secret("secret", found[2]) else found[2]), text
+        )
+    if "$" in text or "{" in text:
+        text = _CRYPT.sub(lambda found: hide(found[0]), text)
+    return _TOKEN.sub(lambda found: hide(found[0]), text) if _LONG_WORD.search(text) else text
+
+
+_HOST = re.compile(r"[\w.-]+\.[A-Za-z]{2,}(?=[:/?#,]|$)|(?:localhost|[\w-]+)(?=[:/?#,]|$)|\[[0-9a-fA-F:.]+\]")
+
+
+def _address(scheme: str, rest: str, hide: Hide, userinfo: Hide | None) -> str:
+    """What follows `scheme://`, without user and password, and without the secrets of its query."""
+    user, host = _parted(rest)
+    if user and _is_login(scheme, user):
+        kept = _login(scheme, user, hide) if userinfo is None else userinfo(user)
+        rest = f"{kept}@{host}" if kept else host
+    if "?" in rest or "&" in rest or "#" in rest or ";" in rest:
+        rest = _QUERY.sub(lambda found: _parameter(found, hide), rest)
+    return rest
+
+
+def _login(scheme: str, user: str, hide: Hide) -> str:
+    """User and password with the password hidden; of web addresses the user too, who may be a token: `https://TOKEN:x@host`."""
+    name, colon, password = user.partition(":")
+    if (
+        colon
+        and not scheme.startswith("http")
+        and re.fullmatch(r"[A-Za-z_][\w.-]{0,31}", name)
+        and not looks_drawn(name)
+    ):
+        return f"{name}:{hide(password)}"
+    return hide(user)
+
+
+def _parted(rest: str) -> tuple[str, str]:
+    """User (with a password) and what follows the @; a password may hold / and @ that nobody escaped."""
+    first = rest.find("@")
+    if first < 0:
+        return "", rest
+    slash = rest.find("/")
+    if 0 <= slash < first:
+        start = rest[:slash]
+        if ":" not in start or re.fullmatch(r"[^:]*:\d*|\[[^\]]*\](?::\d*)?", start):
+            return "", rest  # a host, perhaps with a port: the @ belongs to the path
+        return rest[: rest.rfind("@")], rest[rest.rfind("@") + 1 :]
+    cut = first
+    for later in (m.start() for m in re.finditer("@", rest)):
+        if later > cut and _later_host(rest[cut + 1 : later]) and _HOST.match(rest, later + 1):
+            cut = later
+    return rest[:cut], rest[cut + 1 :]
+
+
+def _later_host(between: str) -> bool:
+    """Whether what stands between two @ is still a password: a host would have a dot, or a port, before its path."""
+    host = between.partition("/")[0]
+    return "." not in host and not re.fullmatch(r"[\w-]+:\d+", host)
+
+
+def _is_login(scheme: str, user: str) -> bool:
+    """Whether this is more than a name: a password, or a token in the place of a user."""
+    name, _, password = user.partition(":")
+    if password:
+        return is_secret("secret", password)
+    return is_secret("secret", name) and (scheme.startswith("http") or looks_drawn(name) or len(name) > _LONG_USER)
+
+
+_LONG_USER = 32
+_QUERY = re.compile(r"([?&;#](?:amp;)?)([\w.%-]{1,80})=([^&;#\s]+)")
+_SIGNED = frozenset(
+    ("sig", "signature", "x-amz-signature", "x-amz-credential", "x-goog-signature", "x-goog-credential", "code", "key")
+)
+
+
+def _parameter(found: re.Match[str], hide: Hide) -> str:
+    name, value = unquote(found[2]), found[3]
+    told = is_secret(sort_of(name), value) if sort_of(name) != "near" else False
+    if name.lower() in _SIGNED:
+        told = is_secret("secret", value) and (name.lower() not in ("code", "key") or looks_drawn(value))
+    return f"{found[1]}{found[2]}={hide(value)}" if told else found[0]
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+
+
+def _encodes_key(text: str) -> bool:
+    return PRIVATE_KEY.search(decoded(text) or "") is not None
+
+
+def decoded(text: str) -> str | None:
+    """The text that this is the base64 of; None when it is none, as words, names and digests are not."""
+    if not _BASE64.fullmatch(text) or len(text) > 1 << 20:
+        return None
+    padded = text.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        head = base64.b64decode(padded[:64] + "=" * (-len(padded[:64]) % 4))
+        if not all(byte in b"\t\r\n" or 32 <= byte < 127 for byte in head[:40]):
+            return None
+        return base64.b64decode(padded + "=" * (-len(padded) % 4)).decode()
+    except (binascii.Error, ValueError):
+        return None

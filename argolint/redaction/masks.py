@@ -1,0 +1,109 @@
+"""What stands for a secret in a snapshot: a keyed hash, and as much of its shape as tells a drawn value from a written one.
+
+    masked-3f2a91c07be4        any value
+    masked-3f2a91c07be4-rqk    a random word (r; x: of hexadecimal digits, u: a UUID, s: a salted hash, p: a PEM block, w: any other
+                               word) and, as two letters counted from where only the key tells, its length
+
+Equal values have equal masks. Whether two values that differ look like two draws of one random expression, as
+`nondeterministic-*` asks, their masks still tell: by their stand-ins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import itertools
+import re
+import string
+from functools import lru_cache
+
+MASK = re.compile(r"\bmasked-(?P<hash>[0-9a-f]{12})(?:-(?P<shape>[a-z])(?P<length>[a-z]{2}))?(?![0-9a-z])")
+
+_SHAPES = {
+    "p": re.compile(r"\A\s*-----BEGIN [A-Z0-9 ]+-----.*", re.DOTALL),
+    "s": re.compile(r"\$(?:2[abxy]|apr1|5|6)\$\S+"),
+    "u": re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    "x": re.compile(r"(?i)\A(?=.*[0-9])(?=.*[a-f])[0-9a-f-]{5,}"),
+    "r": re.compile(
+        r"\A(?:(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])|(?=.[^A-Z]*[A-Z])(?=[^a-z]*[a-z])|(?=.{24}))[A-Za-z0-9+/=_-]{5,}"
+    ),
+    "w": re.compile(r"[A-Za-z0-9+/=_.:-]{5,}"),
+}
+
+
+def mask(value: str, key: bytes) -> str:
+    """The mask of a value under this key."""
+    digest = _keyed(value.encode("utf-8", "surrogatepass"), key)
+    shape = next((letter for letter, form in _SHAPES.items() if form.fullmatch(value)), "")
+    return f"masked-{digest[:12]}" + (shape and f"-{shape}{_length(value, key)}")
+
+
+def _length(value: str, key: bytes) -> str:
+    """Two letters: the length, counted from where only the key tells."""
+    start = int(_keyed(b"length", key)[:8], 16)
+    return "".join(string.ascii_lowercase[(start + part) % 26] for part in (len(value), len(value) // 26))
+
+
+@lru_cache(maxsize=4096)
+def slow_mask(value: str, salt: str) -> str:
+    """The mask of a value where no key can be shared: each guess at it costs as much as the mask did, some 20 ms."""
+    digest = hashlib.pbkdf2_hmac("sha256", value.encode("utf-8", "surrogatepass"), salt.encode(), 60_000)
+    return f"masked-{digest.hex()[:12]}"
+
+
+def agrees(masked: str, clear: str) -> bool:
+    """Whether a text is what another one with masks may have been: all that stands between its masks is the same."""
+    ends = [found.span() for found in MASK.finditer(masked)]
+    if not ends:
+        return masked == clear
+    first, last = masked[: ends[0][0]], masked[ends[-1][1] :]
+    if len(clear) <= len(first) + len(last) or not (clear.startswith(first) and clear.endswith(last)):
+        return False
+    at, end = len(first), len(clear) - len(last)
+    for (_, start), (stop, _) in itertools.pairwise(ends):
+        found = clear.find(masked[start:stop], at + 1, end)
+        if found < 0:
+            return False
+        at = found + stop - start
+    return at < end
+
+
+def _keyed(value: bytes, key: bytes) -> str:
+    return hmac.new(key, value, hashlib.sha256).hexdigest()
+
+
+def stand_in(text: str) -> str:
+    """The text with each mask replaced by a made-up value of its shape: other masks give other values, equal lengths equal ones."""
+    return MASK.sub(_made_up, text) if "masked-" in text else text
+
+
+def _made_up(found: re.Match[str]) -> str:
+    drawn = hashlib.sha512(found["hash"].encode()).hexdigest()
+    match found["shape"]:
+        case "p":
+            return f"-----BEGIN PRIVATE KEY-----\n{drawn}\n-----END PRIVATE KEY-----"
+        case "s":
+            return f"$2a$10${drawn[:53]}"
+        case "u":
+            return f"{drawn[:8]}-{drawn[8:12]}-{drawn[12:16]}-{drawn[16:20]}-{drawn[20:32]}"
+        case "x":
+            return _word(drawn, _LONGEST_WORDS + _number(found["length"]), string.hexdigits[:16])
+        case "r":
+            return _word(drawn, _LONGEST_WORDS + _number(found["length"]), string.ascii_letters + string.digits)
+        case "w":
+            return _word(drawn, _SHORTEST_WORDS + _number(found["length"]) % 19, string.ascii_lowercase)
+    return _word(drawn, _SHORTEST_WORDS - 1, string.ascii_lowercase)
+
+
+_SHORTEST_WORDS, _LONGEST_WORDS = 5, 24
+"""What has fewer letters than the one is too short to say anything; of the other length anything looks drawn."""
+
+
+def _number(length: str) -> int:
+    first, second = (ord(letter) - ord("a") for letter in length)
+    return 26 * second + first
+
+
+def _word(drawn: str, count: int, alphabet: str) -> str:
+    source = drawn * (count // 64 + 1)
+    return "".join(alphabet[int(source[2 * i : 2 * i + 2], 16) % len(alphabet)] for i in range(count))

@@ -1,0 +1,312 @@
+"""Which names are those of secrets, and which values under such a name are none: the words that every other part goes by.
+
+A name is read as its words (`dbPassword`, `DB_PASSWORD_1`, `oidc.client-secret`), and the last one decides what it names: a
+`tokenTTL`, a `passwordPolicy` and a `secretName` are no secrets.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from functools import lru_cache
+from typing import Literal
+
+Sort = Literal[
+    "", "password", "secret", "several", "object", "named", "key", "mode", "method", "cookie", "address", "dsn", "near"
+]
+"""What stands under a name.
+
+""         no secret
+password   a secret, even where it is a number
+secret     a secret text
+several    secrets in a list or under keys of their own; numbers are limits (`maxTokens`)
+object     a secret, or the name of a Secret that tells what it is (`secret: db-credentials`)
+named      the name of a Secret, unless it cannot be one (`tlsSecret: web`)
+key        a secret, or the name of the key that holds it (`secretKey: password`)
+mode       a secret, or one of the well-known ways to log in (`AUTH=basic`)
+method     a secret, or how to log in (`auth: namespaced`)
+cookie     a cookie with its value, or its name
+address    an address whose path is the secret (`webhookUrl`)
+dsn        an address with a login in it; hidden whole where that cannot be told from the rest
+near       a name that tells of secrets (`tokenSettings`): a secret where the value looks drawn
+"""
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+_ACCOUNTS = word_set(
+    "db database root admin user bind ldap smtp mail my mysql pg postgres redis mongo rabbit ftp sa sudo key store trust auth proxy"
+)
+_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_JOINED = {
+    **{
+        word: (word,)
+        for word in (
+            *("passwords", "password", "passwd", "passphrase", "passcode", "secret", "tokens", "token", "credentials"),
+            *("credential", "dockerconfigjson"),
+        )
+    },
+    **{
+        f"{word}key": (word, "key")
+        for word in ("api", "secret", "access", "private", "master", "signing", "encryption")
+    },
+    **{f"{word}{end}": (word, "password") for word in _ACCOUNTS for end in ("pass", "pw", "pwd")},
+    "apikeys": ("api", "keys"),
+    "connectionstring": ("connection", "string"),
+}
+"""Words that stand unparted at the end of others: `PGPASSWORD`, `apikey`."""
+_TAILS = word_set(
+    "value val plain plaintext clear cleartext raw text string str literal base64 b64 encoded encrypted pem data"
+    " prod production staging stage dev development test testing qa uat live local default main primary secondary backup"
+    " base old new current previous prev next last first env environment override"
+)
+"""Words at the end that tell which one of several, or how it is written, and not what."""
+
+_PASSWORDS = word_set("password passwords passwd passphrase passphrases passcode passcodes")
+_ABBREVIATED = word_set("pass pwd pw")
+"""Passwords where they end a name: `DB_PASS`; `passThrough` is none."""
+_TOLD = word_set(
+    "file files path paths dir directory folder name names policy policies length size min max minimum maximum ttl timeout"
+    " expiry expiration expires expire seconds minutes hours days age ref refs reference references selector url uri endpoint"
+    " link enabled disabled enable disable required optional allowed allow type kind mode method algorithm algo encoding encoder"
+    " format field fields key keys secret secrets user username users id ids uid count number rotation rotate reset strength"
+    " complexity history validation validator regex pattern prompt label labels placeholder hint grant flow store manager provider"
+    " generator source from template version revision generation annotation annotations mount volume host port header headers"
+    " prefix suffix login auth authentication bool protected protection change changed update updated set args arg config settings"
+    " setting options option rule rules check checker characters chars special retries attempts lockout interval cron schedule"
+    " hashing rounds iterations cost page form screen namespace create created expose email audience issuer scope scopes role"
+    " provider subject server realm service account title description status reason message class engine backend group kind"
+    " lifetime mtime ctime time timestamp date at since until validity duration period leeway limit limits refresh request requests review usage via path in"
+)
+"""What may be told of secrets openly: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
+
+_KEYS = word_set(
+    "api app application account secret private access signing sign encryption enc encrypt sso service decryption crypto cipher fernet master session storage auth ssh"
+    " license licence deploy hmac shared root admin jwt cookie rsa dsa ecdsa ed25519 aes consumer write ingest ingestion"
+    " integration routing instrumentation subscription function security bot webhook unseal recovery seal wrapping sealing"
+    " personal wireguard gpg pgp psk registration enrollment erlang salt vault transit kms gossip"
+    " nextauth rails django flask laravel stripe sendgrid twilio mailgun datadog newrelic pagerduty opsgenie sentry openai anthropic"
+)
+"""`<word> key` that is a secret, in every spelling."""
+_SHOUTED_KEYS = word_set(
+    "account app application client server tls ssl ca host user data cluster project agent service"
+)
+"""Likewise, in the name of an environment variable alone: `tls.key` may be a path, a `userKey` a name."""
+
+_SECRETS = word_set(
+    "token jwt bearer salt pepper hmac passkey htpasswd dockerconfigjson dockercfg netrc npmrc pgpass keytab mnemonic psk"
+)
+_SEVERAL = word_set("tokens jwts salts")
+_SHORT = word_set("pat sk pin otp totp hotp sas")
+"""Secrets where an environment variable is called so (`GITHUB_PAT`); elsewhere too common as words."""
+
+_OF_OBJECTS = word_set(
+    "tls ssl cert certs certificate certificates ca target source create use from mount mounted volume image registry kubernetes"
+    " k8s opaque extra password passwords credential credentials creds keystore truststore ingress push pull cluster generated"
+    " managed copy store existing external sealed"
+)
+"""`<word> secret` that is the name of a Secret object."""
+_SURE = word_set(
+    "client shared app application consumer oauth oauth2 oidc jwt session cookie webhook signing signature hmac totp encryption api"
+    " otp turn nextauth csrf access login bot hook github gitlab slack google azure aws stripe"
+)
+"""`<word> secret` that is the secret itself."""
+_NEAR = word_set("token tokens secret secrets credential credentials password passwords auth jwt bearer")
+_DIGEST = word_set("checksum checksums sha sha1 sha256 sha512 md5 digest hash fingerprint etag")
+_DIGESTS = frozenset((word,) for word in _DIGEST)
+
+
+@lru_cache(maxsize=65536)
+def parts(name: str) -> tuple[str, ...]:
+    """`DB_PASSWORD_1` as db, password, 1; `PGPASSWORD` as pg, password; `clientSecret` as client, secret."""
+    found: list[str] = []
+    for match in _WORD.finditer(name):
+        word = match.group().lower()
+        tail = next((t for t in _JOINED if word.endswith(t)), None)
+        if tail is None:
+            found.append(word)
+        else:
+            found += [*filter(None, (word.removesuffix(tail),)), *_JOINED[tail]]
+    return tuple(found)
+
+
+@lru_cache(maxsize=65536)
+def sort_of(name: str) -> Sort:
+    """What stands under this name: of a field, an environment variable, a parameter, a flag, a header."""
+    prefix, _, name = name[-_LONGEST:].replace("~1", "/").rpartition("/")  # `checksum/secret`, `example.com/token`
+    found = parts(name)
+    if not found or found[0] in _DIGEST or "existing" in found or parts(prefix)[:1] in _DIGESTS:
+        return ""
+    if name in ("PWD", "OLDPWD"):
+        return ""  # the shell's working directories
+    if (sort := _password(found)) is not None:
+        return sort
+    pairs = set(itertools.pairwise(found))
+    if pairs & {("connection", "string"), ("connection", "strings")}:
+        return "dsn"
+    if found[-2:] in (
+        ("key", "data"),
+        ("secret", "id"),
+    ):
+        return "secret"
+    kept = found
+    while len(kept) > 1 and (kept[-1] in _TAILS or kept[-1].isdigit()):
+        kept = kept[:-1]
+    if sort := _by_head(kept, shouted=name.isupper()):
+        return sort
+    return "near" if _NEAR & set(found[:-1]) and found[-1] not in _TOLD | _DIGEST else ""
+
+
+_LONGEST = 200
+
+
+def told_openly(name: str) -> bool:
+    """Whether a key among several secrets tells something about them: `tokens: {issuer: …, ci: hunter2}`."""
+    found = parts(name)
+    return not found or found[-1] in _TOLD
+
+
+def _password(found: tuple[str, ...]) -> Sort | None:
+    """A password, wherever in the name it is told, unless what follows makes something else of it; None when it is not decided here."""
+    for at in range(len(found) - 1, -1, -1):
+        word, after = found[at], found[at + 1 :]
+        if word in _PASSWORDS:
+            if "for" in after:
+                return "password"
+            if after and after[-1] in _TOLD:
+                return None if after[-1] == "key" and after[-2:-1] and after[-2] in _KEYS - {"secret"} else ""
+            if any(later in _TOLD for later in after):
+                return None
+            return "several" if word.endswith("s") else "password"
+        if word in _ABBREVIATED and all(later in _TAILS or later.isdigit() for later in after):
+            before = found[at - 1] if at else ""
+            of_proxy = word == "pass" and before in ("proxy", "fastcgi", "uwsgi", "grpc", "scgi", "memcached", "by")
+            return "" if of_proxy else "password"
+    return None
+
+
+def _by_head(found: tuple[str, ...], *, shouted: bool) -> Sort:
+    head, before = found[-1], found[-2] if len(found) > 1 else ""
+    if head in _SECRETS:
+        return "secret"
+    if head in _SEVERAL:
+        return "several"
+    if head == "dsn":
+        return "dsn"
+    if head in ("auth", "authentication", "authorization"):
+        return "mode" if shouted else "method"
+    if head == "cookie":
+        return "secret" if before in ("erlang", "magic", "shared") else "cookie"
+    if head in ("credential", "credentials", "cred", "creds"):
+        return "object"
+    if head in ("secret", "secrets"):
+        if before in _OF_OBJECTS:
+            return "named"
+        return "secret" if before in _SURE or (shouted and head == "secret") else "object"
+    if head in ("key", "keys") and (before in _KEYS or (shouted and before in _SHOUTED_KEYS)):
+        return "several" if head == "keys" else "secret" if shouted else "key"
+    if head in _SHORT and before and shouted:
+        return "secret"
+    if head == "webhook" or (head in ("url", "uri", "urls") and before == "webhook"):
+        return "address"
+    return ""
+
+
+_NOTHING = re.compile(
+    r"(?i)(?:true|false|yes|no|on|off|null|none|nil|~|enabled|disabled|required|optional|auto|v?\d+(?:\.\d+)+|)"
+)
+_REFERENCE = re.compile(
+    r"\$\([\w.-]+\)|\$\{[^{}]*\}|\{\{.*\}\}|<[^<>]*>|[^<>]*<[\w+-]+(?: [\w+-]+)*>[^<>]*|%\(?\w*\)?s"  # of another variable, a template, a blank
+    r"|[+*•…]+|[xX]{3,}|\.{3}|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)|\(left out\)|(?i:\[?redacted\]?)"  # hidden already
+    r"|(?i:ref\+\w+|vault|secretsmanager|aws-?sm|ssm|gcp-?sm|akv|keyvault|sops|doppler|op|bao|env|file|secretref):\S+"  # elsewhere
+    r"|ENC\[.*\]|arn:aws[\w-]*:(?:secretsmanager|ssm|kms):\S+|projects/[\w-]+/secrets/\S+",
+    re.DOTALL,
+)
+_PATH = re.compile(
+    r"/(?:run|var|etc|mnt|vault|secrets?|tmp|opt|home|usr|tls|certs?|app|config|root|srv|workspace|kaniko|bitnami)(?:/[\w.@-]+)+/?"
+)
+_OBJECT_NAME = re.compile(
+    r"(?:[a-z0-9][a-z0-9.-]*/)?(?:[a-z][a-z0-9]*[.-])*[a-z]*(?:secrets?|creds?|credentials?|tls|certs?|keys?|tokens?|auth|config|ca|cm|env|login)|[a-z]{2,}(?:-[a-z]{2,})+"
+)
+_DNS_NAME = re.compile(r"(?:[a-z0-9-]{1,63}/)?[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_KEY_NAME = re.compile(r"[a-z]+(?:[._-][a-z]+)*|[a-z]+(?:[A-Z][a-z]+)+|[A-Z]+(?:_[A-Z]+)+")
+_SENTENCE = re.compile(r"\S+(?:\s+\S+){2,}")
+_MODE = re.compile(
+    r"(?i)none|basic|bearer|oauth2?|oidc|ldaps?|saml|token|kerberos|iam|password|md5|scram(?:-sha-(?:1|256|512))?|m?tls|cert|certificate"
+    r"|trust|anonymous|service-?account|native|internal|local|external|proxy|login|plain|sasl|sasl_ssl|ssl|jwt|rbac|webhook|include"
+    r"|omit|same-origin|kubernetes|default|node|digest|ntlm|approle|userpass|aws|gcp|azure|github|google|dex|header|database|simple"
+)
+
+
+def is_secret(sort: Sort, value: str) -> bool:
+    """Whether this text, under a name of that sort, is a secret: no blank, no reference, no mask, no name of an object."""
+    if not sort or len(value) > _LARGE:
+        return bool(sort) and sort != "near"
+    text = value.strip()
+    if _NOTHING.fullmatch(text) or _REFERENCE.fullmatch(text) or _PATH.fullmatch(text):
+        return False
+    if sort != "password" and text.isdigit() and len(text) < _SHORT_NUMBER:
+        return False  # a limit, a count, a port: `used: secrets=5`
+    match sort:
+        case "several":
+            return not text.isdigit()
+        case "object":
+            return not (_OBJECT_NAME.fullmatch(text) or _SENTENCE.fullmatch(text))
+        case "named":
+            return " " not in text and (not _DNS_NAME.fullmatch(text) or looks_drawn(text))
+        case "key":
+            return not (_KEY_NAME.fullmatch(text) and (sort_of(text.replace(".", "-")) or text == "key"))
+        case "mode":
+            return not _MODE.fullmatch(text)
+        case "method":
+            return not (_MODE.fullmatch(text) or _SENTENCE.fullmatch(text) or re.fullmatch(r"[a-z]+(?:-[a-z]+)*", text))
+        case "cookie":
+            return "=" in text
+        case "address":
+            return _is_foreign(text)
+        case "dsn":
+            return not _LOGIN.search(text)
+        case "near":
+            return looks_drawn(text)
+    return True
+
+
+_LOGIN = re.compile(r"(?i)://|@\w*\(|\b(?:password|pwd|accountkey|sharedaccesskey|sharedaccesssignature)\s*=")
+_LARGE = 1 << 16
+
+
+def is_secret_number(sort: Sort, value: float) -> bool:
+    """Whether this number is a secret: what is called a password, and long numbers under other names of secrets."""
+    return sort == "password" or (sort in ("secret", "key") and abs(value) >= _LONG_NUMBER)
+
+
+_LONG_NUMBER, _SHORT_NUMBER = 100_000, 5
+
+
+def is_mask(value: str) -> bool:
+    """Whether nothing is left to hide: an empty value, Argo CD's plus signs, a mask of ours."""
+    return _MASK.fullmatch(value) is not None
+
+
+_MASK = re.compile(r"\+*|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)")
+
+
+def looks_drawn(text: str) -> bool:
+    """A long word of random letters and digits, as keys and tokens are; no sentence, path, name, version or digest of one."""
+    if not re.fullmatch(r"[A-Za-z0-9+/_=.~!@#$%^&*-]{20,512}", text):
+        return False
+    small, large, digits = (len(re.findall(c, text)) for c in ("[a-z]", "[A-Z]", "[0-9]"))
+    if small and large and digits:
+        return digits >= 2 and not re.search(r"[a-z]{8}|[./-].*[./-].*[./-]", text)
+    return (
+        bool(re.fullmatch(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64,}|[a-z0-9]{24,}", text)) and digits >= 4
+    )
+
+
+def _is_foreign(url: str) -> bool:
+    """An address outside of the cluster that has a path: whoever knows it may post there."""
+    found = re.match(r"https?://(?:[^/@\s]*@)?([^/:?#\s]+)(?::\d+)?(/[^\s]+)", url)
+    return found is not None and "." in found[1] and not re.search(r"\.svc(?:\.|$)|\.local$", found[1])

@@ -1,0 +1,255 @@
+"""Objects and texts without their secrets: by name, by form, and by place.
+
+A place is the data of a Secret, the item after `--password`, the value beside `name: DB_PASSWORD`. A text in an object that is
+JSON, YAML, lines of settings or base64 is read as what it is (`documents`).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from argolint.model import Json, Object
+from argolint.redaction import documents, forms, words
+from argolint.redaction.forms import Hide
+from argolint.redaction.names import is_mask, is_secret, is_secret_number, parts, sort_of, told_openly, word_set
+from argolint.values import split_pointer
+
+HIDDEN = "(masked)"
+"""What stands for a secret in everything that is printed."""
+
+
+_VALUES = word_set("value values string array map Value content default defaultValue stringValue secretValue")
+"""Under these keys stands what a sibling names: an environment variable, a Helm parameter, a header, an option."""
+_NAMES = ("name", "key", "Name", "parameter", "header", "variable")
+_WITHIN = word_set("value plain plaintext text literal raw inline data string content default base64")
+"""Under these keys of a map stands what the map is called: `password: {value: x}`."""
+_OPAQUE = word_set("managedFields fieldsV1 encryptedData")
+"""Names of fields alone, and what only a controller can read (SealedSecret)."""
+_PROSE = word_set("message note reason description error title summary")
+_CODE = tuple(
+    f".{end}"
+    for end in ["py", "sh", "bash", "js", "mjs", "ts", "rb", "pl", "lua", "go", "groovy", "java", "php", "ps1", "awk"]
+)
+_FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
+_MAY_HOLD = re.compile(r"[=:]|-[-paAuUw]|://")
+_SHORTEST = 20
+"""A shorter text without such a sign is no token, no address and no command line."""
+_LIKE_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_LIKE_LINES = re.compile(r"\n|^\s*(?:- )?[\"']?[\w.-]+[\"']?\s*[:=]|^\s*[{\[]")
+
+
+class Redactor:
+    """Hides secrets; `hide` makes what stands for one, `userinfo` what stands for user and password of a URL, if not `hide`.
+
+    Equal values are hidden alike as far as `hide` does so, and a second pass changes nothing more.
+    """
+
+    def __init__(self, hide: Hide = lambda value: HIDDEN, userinfo: Hide | None = None) -> None:
+        self._hide = hide
+        self._userinfo = userinfo
+        self._short = lru_cache(maxsize=16384)(self._found_in)
+        self._long = lru_cache(maxsize=64)(self._found_in)
+
+    def value(self, node: Json, name: str = "", *, everything: bool = False) -> Json:
+        """A decoded value with its secrets hidden, the same object when there are none; `everything`: it is all secret."""
+        try:
+            return self._node(node, name, everything)
+        except RecursionError:
+            return self._hide("nested too deeply")
+
+    def text(self, text: str) -> str:
+        """A text of any kind with its secrets hidden."""
+        return words.in_text(text, self._hide, self._userinfo)
+
+    def document(self, text: str) -> str:
+        """A file's text (JSON, YAML, lines of settings) with its secrets hidden, line by line as it was."""
+        return self._inside(text, "")
+
+    def _node(self, node: Json, name: str, everything: bool) -> Json:
+        if isinstance(node, str):
+            if type(node) is str:
+                return self._leaf(node, name, everything)
+            text = str(node)  # a scalar that knows its place in a text
+            found = self._leaf(text, name, everything)
+            return node if found == text else found
+        if isinstance(node, dict):
+            return self._map(node, name, everything)
+        if isinstance(node, list):
+            return self._list(node, name, everything)
+        if isinstance(node, (int, float)) and not isinstance(node, bool):
+            hidden = everything or (name and is_secret_number(sort_of(name), node))
+            return self._hide(str(node)) if hidden else node
+        return node
+
+    def _map(self, node: dict[str, Json], name: str, everything: bool) -> Json:
+        scope = Scope(node, name) if _is_special(node, name) else None
+        made: dict[str, Json] | None = None
+        for key, child in node.items():
+            if child is None or child is True or child is False or key in _OPAQUE:
+                continue
+            called, all_of_it = (key, False) if scope is None else scope.of(key, child)
+            found = self._node(child, called, everything or all_of_it)
+            if found is not child:
+                if made is None:
+                    made = dict(node)
+                made[key] = found
+        return node if made is None else made
+
+    def _list(self, node: list[Json], name: str, everything: bool) -> Json:
+        made: list[Json] | None = None
+        for index, child in enumerate(node):
+            if isinstance(child, str) and not everything:
+                found: Json = self.item(node, index, child, name)
+            else:
+                found = self._node(child, name, everything)
+            if found is not child:
+                if made is None:
+                    made = list(node)
+                made[index] = found
+        return node if made is None else made
+
+    def item(self, items: list[Json], index: int, item: str, name: str) -> str:
+        """An item of a list; of a command line it may be what the item before it asks for."""
+        before = items[index - 1] if index else None
+        if isinstance(before, str) and before.startswith("-"):
+            if follows_secret(before, item):
+                return self._hide(item)
+            if before in _LOGINS and ":" in item:
+                user, _, password = item.partition(":")
+                return f"{user}:{self._hide(password)}" if is_secret("secret", password) else item
+        if (
+            item.startswith("-p")
+            and len(item) > 2
+            and any(isinstance(i, str) and _MYSQL.search(i) for i in items[:index])
+        ):
+            return "-p" + self._hide(item[2:])
+        found: str = self._node(item, name, everything=False)
+        return found
+
+    def _leaf(self, text: str, name: str, everything: bool) -> str:
+        if everything:
+            return text if is_mask(text) else self._hide(text)
+        if name and (sort := sort_of(name)) and is_secret(sort, text):
+            return self._hide(text)
+        if len(text) < _SHORTEST and not _MAY_HOLD.search(text):
+            return text
+        manner = "prose" if name in _PROSE else "code" if name.endswith(_CODE) or text.startswith("#!") else ""
+        return (self._short if len(text) < _REMEMBERED else self._long)(text, manner)
+
+    def _found_in(self, text: str, manner: str) -> str:
+        found = self._inside(text, manner)
+        return text if found == text else found
+
+    def _inside(self, text: str, manner: str) -> str:
+        """A text's own secrets: as JSON, as YAML or lines of a file, as base64, and by the forms and words that any text may hold."""
+        start = text.lstrip()[:1]
+        if start in ("{", "["):
+            found = documents.in_json(text, self._walked)
+            if found is not None:
+                return found
+            if _CUT_SECRET.search(text):
+                return self._hide(text)
+        if _LIKE_BASE64.fullmatch(text) and words.is_encoded_secret(text):
+            return self._hide(text)
+        code = manner == "code"
+        if manner != "prose" and words.may_tell(text) and _LIKE_LINES.search(text):
+            found = None if code else documents.in_yaml(text, self._walked)
+            if found is not None:
+                return forms.by_form(words.in_comments(found, self._hide), self._hide, self._userinfo)
+            text = words.in_lines(text, self._hide, code=code)
+        return words.in_text(text, self._hide, self._userinfo, code=code)
+
+    def _walked(self, document: Json) -> Json:
+        return self._node(document, "", everything=False)
+
+
+_REMEMBERED = 2000
+_LOGINS = ("-u", "--user", "--proxy-user", "-U")
+_MYSQL = re.compile(r"\b(?:mysql|mariadb)")
+_CUT_SECRET = re.compile(r"\"kind\"\s*:\s*\"Secret(?:List)?\"")
+
+
+_LISTED, _METADATA, _ANNOTATIONS = "\0items", "\0metadata", "\0annotations"
+"""Places within Secrets; names of fields hold no NUL."""
+_COPIES = {(word,) for word in word_set("data content contents value values backup copy payload original raw")}
+"""Ends of the names of annotations in which tools keep what a Secret holds."""
+
+
+def _is_special(node: Object, name: str) -> bool:
+    """A cheap look: False for a map in which every child is called what its key says."""
+    return (
+        (name != "" and (name[0] == "\0" or sort_of(name) not in ("", "near")))
+        or node.get("kind") in ("Secret", "SecretList")
+        or "secretKey" in node
+        or "stringData" in node
+        or not _VALUES.isdisjoint(node)
+    )
+
+
+class Scope:
+    """What a map says of its children: what they are called, and whether they are secret whatever they are called."""
+
+    __slots__ = ("_all", "_annotations", "_heir", "_metadata", "_named", "_node")
+
+    def __init__(self, node: dict[str, Json], name: str) -> None:
+        self._node = node
+        self._heir = name if name and sort_of(name) not in ("", "near") else ""
+        self._all = name == _LISTED or is_core_secret(node)
+        self._metadata = name == _METADATA
+        self._annotations = name == _ANNOTATIONS
+        self._named = _sibling(node)
+
+    def of(self, key: str, child: Json) -> tuple[str, bool]:
+        """(name, whether all of it is secret) of the child at this key."""
+        if key == "stringData":
+            return key, True  # of a Secret, or of what makes one
+        if self._all:
+            if key == "data":
+                return key, True
+            if key == "metadata":
+                return _METADATA, False
+        if self._metadata and key == "annotations":
+            return _ANNOTATIONS, False
+        if self._annotations:
+            return key, parts(key)[-1:] in _COPIES
+        if self._named and key in _VALUES:
+            return self._named, False
+        if self._heir and sort_of(key) == "":
+            if key in _WITHIN:
+                return self._heir, False
+            if sort_of(self._heir) == "several" and not isinstance(child, dict) and not told_openly(key):
+                return self._heir, False
+        if key == "secretKey" and ("remoteRef" in self._node or "sourceRef" in self._node):
+            return "", False  # an ExternalSecret's name for a key
+        if key == "items" and self._node.get("kind") == "SecretList":
+            return _LISTED, False
+        return key, False
+
+
+def is_core_secret(node: Object) -> bool:
+    """A Secret of the core group, or something that looks like one of its list's items; other groups may have a kind of that name."""
+    kind = node.get("kind")
+    return kind == "Secret" and node.get("apiVersion") in (None, "", "v1")
+
+
+def _sibling(node: Object) -> str:
+    """The name that stands beside a value: of an environment variable, a parameter, a header, or the field that a patch sets."""
+    if _VALUES.isdisjoint(node):
+        return ""
+    if "op" in node and isinstance(path := node.get("path"), str):
+        last = split_pointer(path)[-1] if path.startswith("/") else path
+        return "" if words.names_a_key(path) else last
+    if "operator" in node:
+        return ""  # of a selector
+    for key in _NAMES:
+        if isinstance(name := node.get(key), str) and sort_of(name):
+            return name
+    return ""
+
+
+def follows_secret(flag: str, value: str) -> bool:
+    """Whether a value that follows this flag on a command line is a secret: `--password`, `hunter2`."""
+    if not _FLAG.fullmatch(flag) or value.startswith("-") or (len(flag) < 5 and not flag.startswith("--")):
+        return False
+    return is_secret(sort_of(flag.lstrip("-")), value)
