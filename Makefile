@@ -18,7 +18,7 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 tests: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 # Threads that decode the same types at once, 200 processes: none may die.
 race: $(VENV)/.installed-dev
