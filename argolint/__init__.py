@@ -1,5 +1,5 @@
 """What a rule author imports; everything else may change but for these modules, which rules may import too:
-`argolint.values`, `argolint.knowledge`, `argolint.compare`, `argolint.ignore`, `argolint.jq`, `argolint.manifests` and `argolint.testing`.
+`argolint.values`, `argolint.knowledge`, `argolint.comparison.compare`, `argolint.comparison.ignore`, `argolint.comparison.jq`, `argolint.manifests` and `argolint.testing`.
 
 A rule is a module with a docstring (its page) and one value::
 
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from argolint.app import App, Awaited, Condition, Event, Health, Node, Operation, Resource
     from argolint.fleet import Fleet
-    from argolint.ignore_fix import narrowest_ignore
     from argolint.model import (
         MISSING,
         AppRef,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         Symptom,
         Writer,
     )
+    from argolint.narrowest_ignore import narrowest_ignore
     from argolint.rule import NoOptions, Rule, Want
 
 __version__ = "0.1.0"
@@ -46,7 +46,7 @@ __version__ = "0.1.0"
 _HOME = {
     "argolint.app": ("App", "Awaited", "Condition", "Event", "Health", "Node", "Operation", "Resource"),
     "argolint.fleet": ("Fleet",),
-    "argolint.ignore_fix": ("narrowest_ignore",),
+    "argolint.narrowest_ignore": ("narrowest_ignore",),
     "argolint.model": (
         "MISSING",
         "AppRef",

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, overload
 import msgspec
 from msgspec import structs
 
-from argolint import diff
+from argolint.comparison import diff
 from argolint.decoding import json_value, kind_of
 from argolint.errors import UnreadableStateError
 from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom

@@ -16,7 +16,7 @@ from argolint.errors import ArgolintError
 from argolint.rule import Rule
 
 GROUP = "argolint.rules"
-BUILTIN = ("argolint_rules", "argolint.suppress")
+BUILTIN = ("argolint_rules", "argolint.engine.suppress")
 
 
 class PluginError(ArgolintError):

@@ -43,13 +43,18 @@ from urllib.parse import unquote
 
 import yaml
 
-from argolint import compare, config, engine, lint, report, suppress
 from argolint.app import State
+from argolint.comparison import compare
+from argolint.config import file as config
+from argolint.engine import pipeline as lint
+from argolint.engine import run as engine
+from argolint.engine import suppress
 from argolint.errors import NotRecorded
 from argolint.fleet import IN_CLUSTER, cluster_of
 from argolint.model import Json, Object
+from argolint.reports import document as report
 from argolint.rule import Rule
-from argolint.transport import Answer, Query, Stats
+from argolint.server.transport import Answer, Query, Stats
 from argolint.values import dig, parse_time
 
 DEFAULT_NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

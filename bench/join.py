@@ -27,13 +27,13 @@ from pathlib import Path
 
 import msgspec
 
-from argolint import engine
+from argolint.engine import run as engine
 from argolint.errors import NotRecorded
 from argolint.fleet import Fleet
 from argolint.model import Fact
 from argolint.plugins import load_rules
 from argolint.rule import Rule
-from argolint.transport import Answer, Query, Stats
+from argolint.server.transport import Answer, Query, Stats
 
 RESOURCES = 100
 RULE = "shared-resource"

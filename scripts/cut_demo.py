@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from argolint.narrow import APPLICATIONS
-from argolint.record import pack
-from argolint.snapshot import SnapshotTransport
-from argolint.snapshot_index import Line, named_application
+from argolint.snapshots.index import Line, named_application
+from argolint.snapshots.narrow import APPLICATIONS
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.recorder import pack
 
 _OWN_CHARTS = "charts"  # the repository of the company's own charts
 _DROPPED = ("/swagger.json",)

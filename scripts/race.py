@@ -37,9 +37,9 @@ def main(processes: int) -> int:
 
 def race() -> None:
     """One process's part."""
-    from argolint import argocd
     from argolint.model import AppRef
-    from argolint.transport import Answer, Query, Stats
+    from argolint.server import api as argocd
+    from argolint.server.transport import Answer, Query, Stats
 
     sys.setswitchinterval(1e-6)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
+from argolint.server.transport import Answer, Query
 from argolint.testing import FixtureTransport
-from argolint.transport import Answer, Query
 
 REPO = "https://git.example.com/shop/apps.git"
 REVISION = "1f0e3dad99908345f7439f8ffabdffc4c1a0b0d5"

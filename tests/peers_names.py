@@ -1,7 +1,7 @@
 """Names that moved, under which suites written against earlier versions know them."""
 
-import argolint.ignore
-from argolint import glob, jq
+from argolint import glob
+from argolint.comparison import ignore, jq
 from argolint.model import Object
 
 
@@ -10,5 +10,5 @@ def jq_failure(path: str, obj: Object) -> str:
     return jq.skipped(obj, path)
 
 
-argolint.ignore.jq_failure = jq_failure  # type: ignore[attr-defined]
-argolint.ignore.glob_match = glob.matches  # type: ignore[attr-defined]
+ignore.jq_failure = jq_failure  # type: ignore[attr-defined]
+ignore.glob_match = glob.matches  # type: ignore[attr-defined]

@@ -14,13 +14,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from argolint import engine, lint, report, reporters
 from argolint.cli.demo import RECORDING
 from argolint.decoding import MAX_DEPTH, TooDeepError, items_apart, json_value
+from argolint.engine import pipeline as lint
+from argolint.engine import run as engine
 from argolint.errors import ArgolintError
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
-from argolint.transport import Answer, Query, Stats, Transport
+from argolint.reports import document as report
+from argolint.reports import formats as reporters
+from argolint.server.transport import Answer, Query, Stats, Transport
+from argolint.snapshots.reader import SnapshotTransport
 
 QUICK = settings(
     max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)

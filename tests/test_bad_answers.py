@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 
-from argolint import argocd, engine, lint
-from argolint.connection import Connection
+from argolint.engine import pipeline as lint
+from argolint.engine import run as engine
+from argolint.engine.pipeline import Part
 from argolint.errors import ApiError, ConnectError
-from argolint.http import HttpTransport
-from argolint.lint import Part
 from argolint.model import AppRef, Failure, ResourceId
 from argolint.plugins import load_rules
-from argolint.replay import ReplayServer
-from argolint.snapshot import SnapshotTransport
-from argolint.transport import Answer, Query
+from argolint.server import api as argocd
+from argolint.server.connection import Connection
+from argolint.server.http import HttpTransport
+from argolint.server.transport import Answer, Query
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.replay import ReplayServer
 from tests.conftest import run_argolint
 from tests.raw_server import raw_server, whole
 from tests.small import APPS, write_snapshot

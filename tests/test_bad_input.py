@@ -15,11 +15,15 @@ from typing import Any
 
 import pytest
 
-from argolint import config, engine, lint, suppress, testing
+from argolint import testing
 from argolint.cli.demo import RECORDING
+from argolint.config import file as config
+from argolint.engine import pipeline as lint
+from argolint.engine import run as engine
+from argolint.engine import suppress
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
-from argolint.transport import Answer, Query
+from argolint.server.transport import Answer, Query
+from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import ROOT, run_argolint
 
 WRONG: tuple[Any, ...] = (None, 0, 1.5, True, "", "a/b:c", [], [None], ["x"], [1], {}, {"a": None}, [{}], [[]])

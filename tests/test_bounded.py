@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from argolint.bounded import Ended, LimitError, Limits, inherited, run
+from argolint.host.programs import Ended, LimitError, Limits, inherited, run
 
 ROOM = Limits(seconds=30, output_bytes=1_000)
 

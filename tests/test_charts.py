@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from argolint_rules.nondeterminism import catalogue, charts
+from argolint_rules.systems import chart_catalogue as catalogue
+from argolint_rules.systems import charts
 from msgspec import structs
 
 from argolint.app import App, app_from_list

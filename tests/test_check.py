@@ -12,10 +12,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from argolint import report
 from argolint.cli.group import COMMANDS
-from argolint.replay import Faults, ReplayServer
-from argolint.snapshot import SnapshotTransport
+from argolint.reports import document as report
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.replay import Faults, ReplayServer
 from tests.conftest import PHASES, RECORDINGS, recording, run_argolint
 from tests.small import ANSWERS, write_snapshot
 
@@ -32,8 +32,8 @@ def checked(
 
 
 def _applications(phase: str) -> list[dict[str, Any]]:
-    from argolint.argocd import Unreadable, applications
-    from argolint.snapshot import SnapshotTransport
+    from argolint.server.api import Unreadable, applications
+    from argolint.snapshots.reader import SnapshotTransport
 
     listed = applications(SnapshotTransport([recording(phase)]))
     return [dict(app) for app in listed if not isinstance(app, Unreadable)]

@@ -19,8 +19,8 @@ import pytest
 import yaml
 
 from argolint.fleet import IN_CLUSTER
-from argolint.replay import ReplayServer
-from argolint.reporters.markdown import MARKER
+from argolint.reports.formats.markdown import MARKER
+from argolint.snapshots.replay import ReplayServer
 
 from .conftest import ROOT, Ran, run_argolint
 from .gitops import REPO, GitServer, commit, git

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from argolint.reporters.markdown import MARKER
+from argolint.reports.formats.markdown import MARKER
 from tests.conftest import Ran, run_argolint
 
 TOKEN = "Zq7hunter2Xw"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from argolint.compare import (
+from argolint.comparison.compare import (
     LAST_APPLIED,
     Comparison,
     Rules,
@@ -24,7 +24,7 @@ from argolint.compare import (
     rules_of,
     strategy_of,
 )
-from argolint.ignore import IgnoreRule, KnownTypes
+from argolint.comparison.ignore import IgnoreRule, KnownTypes
 from argolint.model import Object
 from tests.conftest import PHASES, recording
 

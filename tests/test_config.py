@@ -9,9 +9,10 @@ import jsonschema
 import pytest
 import yaml
 
-from argolint import config, strict_yaml
-from argolint.connection import Flags
+from argolint import strict_yaml
+from argolint.config import file as config
 from argolint.errors import UsageError
+from argolint.server.connection import Flags
 from tests.conftest import recording, run_argolint
 
 GOOD = """\

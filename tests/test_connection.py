@@ -16,8 +16,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from argolint.connection import Connection, Flags, connect, connection_options
 from argolint.errors import ArgolintError, AuthError, UsageError
+from argolint.server.connection import Connection, Flags, connect, connection_options
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"

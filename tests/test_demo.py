@@ -18,8 +18,8 @@ import pytest
 
 from argolint.cli.demo import RECORDING
 from argolint.cli.process import exit_code
-from argolint.replay import Faults, ReplayServer
-from argolint.snapshot import SnapshotTransport
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.replay import Faults, ReplayServer
 from tests.small import write_snapshot
 
 Run = Callable[..., tuple[int, str, str]]

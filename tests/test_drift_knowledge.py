@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from argolint_rules.drift.defaults import from_schema, is_custom
-from argolint_rules.drift.grammar import hollow, same_duration, same_quantity
-from argolint_rules.drift.writers import known
+from argolint_rules.drift._defaults import from_schema, is_custom
+from argolint_rules.drift._grammar import hollow, same_duration, same_quantity
+from argolint_rules.drift._writers import known
 
 from argolint import MISSING, Change, Writer
 from argolint.knowledge import load

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from argolint import checkout
-from argolint.checkout import ChangedError, open_checkouts
-from argolint.edit import Arranged, Choice, Site, arrange
+from argolint.checkouts import checkout
+from argolint.checkouts.checkout import ChangedError, open_checkouts
 from argolint.errors import ArgolintError, UsageError
-from argolint.folder import Folder
-from argolint.report import Finding
+from argolint.fixes.placement import Arranged, Choice, Site, arrange
+from argolint.host.folder import Folder
+from argolint.reports.document import Finding
 from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, app, finding, fragment, patch, repository, resource
 from tests.gitops import git
 

@@ -11,28 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from argolint import (
-    App,
-    AppRef,
-    Fact,
-    Finding,
-    Fleet,
-    Location,
-    Related,
-    ResourceId,
-    Rule,
-    Symptom,
-    Want,
-    config,
-    engine,
-    lint,
-    suppress,
-)
-from argolint.engine import Chosen, Plan
+from argolint import App, AppRef, Fact, Finding, Fleet, Location, Related, ResourceId, Rule, Symptom, Want
+from argolint.config import file as config
+from argolint.engine import pipeline as lint
+from argolint.engine import run as engine
+from argolint.engine import suppress
+from argolint.engine.run import Chosen, Plan
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
+from argolint.server.transport import Answer, Query
+from argolint.snapshots.reader import SnapshotTransport
 from argolint.testing import Fixture, FixtureTransport, check
-from argolint.transport import Answer, Query
 from tests.conftest import recording
 
 WEB = {
@@ -71,7 +59,7 @@ def test_a_crashing_rule_is_a_failure_that_names_it_and_the_other_rules_go_on() 
 
 
 def test_one_failure_in_many_applications_is_told_once() -> None:
-    from argolint.reporters import Style, render
+    from argolint.reports.formats import Style, render
 
     report = check(fixture({"name": "a"}, {"name": "b"}, {"name": "c"}), [rule("crashes", check=crash)])
     told = render(report, "text", Style(width=200))

@@ -10,16 +10,18 @@ from typing import Any
 
 import pytest
 
-from argolint import argocd, engine, narrowest_ignore
+from argolint import narrowest_ignore
 from argolint.app import App
-from argolint.compare import LAST_APPLIED
-from argolint.fix import unreplayed, verify
+from argolint.comparison.compare import LAST_APPLIED
+from argolint.engine import run as engine
+from argolint.engine.verify import unreplayed, verify
 from argolint.fleet import Fleet
 from argolint.model import Edit, Finding, Fix, FixTarget, Json, Location, Symptom
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
+from argolint.server import api as argocd
+from argolint.server.transport import Transport
+from argolint.snapshots.reader import SnapshotTransport
 from argolint.testing import FixtureTransport
-from argolint.transport import Transport
 from tests.conftest import recording
 
 
@@ -339,7 +341,7 @@ def test_every_rule_proves_its_fixes_on_recordings(
     transport = SnapshotTransport([recording(phase)])
     fleet, _ = engine.load_fleet(transport)
     plan = engine.Plan(tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values()), workers=1)
-    with caplog.at_level("DEBUG", logger="argolint.engine"):
+    with caplog.at_level("DEBUG", logger="argolint.engine.run"):
         findings = [finding for result in engine.run(transport, fleet, plan) for finding in result.findings]
     patched = [f for f in findings if f.fixes and f.fixes[0].edit.kind == "json-patch"]
     first = Counter((f.rule, f.fixes[0].verified) for f in patched)

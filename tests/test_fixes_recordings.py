@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from argolint import App, Finding, Fix, Fleet, Rule, engine
-from argolint.engine import Chosen, Plan
-from argolint.fingerprint import fingerprint
-from argolint.fix import verify
+from argolint import App, Finding, Fix, Fleet, Rule
+from argolint.checkouts.yaml_text import documents
+from argolint.engine import run as engine
+from argolint.engine.fingerprint import fingerprint
+from argolint.engine.run import Chosen, Plan
+from argolint.engine.verify import verify
 from argolint.model import AppRef
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
-from argolint.yaml_text import documents
+from argolint.snapshots.reader import SnapshotTransport
 from tests.checkouts import repository
 from tests.conftest import PHASES, recording, run_argolint
 from tests.gitops import git

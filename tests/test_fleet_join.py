@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from argolint import App, Fleet, engine
+from argolint import App, Fleet
 from argolint.app import Listed, app_from_list
+from argolint.engine import run as engine
 from argolint.plugins import load_rules
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

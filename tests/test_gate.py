@@ -12,9 +12,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from argolint import report
 from argolint.fleet import IN_CLUSTER
-from argolint.replay import ReplayServer
+from argolint.reports import document as report
+from argolint.snapshots.replay import ReplayServer
 
 from .conftest import Ran, run_argolint
 from .gitops import REPO, REVISION, GitServer, commit, git

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from argolint.cli.gate import command
-from argolint.reporters import FORMATS
+from argolint.reports.formats import FORMATS
 
 from .conftest import ROOT
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint import engine
+from argolint.engine import run as engine
 from argolint.gate import Change, Verdict, judge
 from argolint.model import Finding
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
+from argolint.snapshots.reader import SnapshotTransport
 
 from .conftest import RECORDINGS, recording
 

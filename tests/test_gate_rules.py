@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from argolint import engine
+from argolint.engine import run as engine
 from argolint.gate import Change, Verdict, judge
 from argolint.plugins import load_rules
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from argolint.checkouts.git import Entry, Git, has_repository, safe_name
 from argolint.errors import UsageError
-from argolint.git import Entry, Git, has_repository, safe_name
 from tests.gitops import commit, git
 
 

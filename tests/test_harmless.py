@@ -16,9 +16,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from argolint import report
 from argolint.harmless import Stream, harmless, plain
-from argolint.reporters import FORMATS, Style, render
+from argolint.reports import document as report
+from argolint.reports.formats import FORMATS, Style, render
 
 UNSEEN = [chr(n) for n in range(sys.maxunicode + 1) if unicodedata.category(chr(n)) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
 EVIL = (

@@ -13,8 +13,8 @@ from argolint.app import App, ManagedResource, app_from_list
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.gate.delta import Delta, delta, overlap, settled, unnamed, with_value
 from argolint.gate.head import failed_app, head_app, rendered_app, respecified
-from argolint.gate.manifests import MASKED, rendered, tracked
 from argolint.model import MISSING, ResourceKey
+from argolint.renders.manifests import MASKED, rendered, tracked
 from argolint.rule import Want
 from argolint.values import dig
 
@@ -50,7 +50,7 @@ def live(manifest: Manifest, **spec: Any) -> Manifest:
 
 def application(*resources: tuple[Manifest | None, Manifest | None], spec: Mapping[str, Any] | None = None) -> App:
     """An application whose objects are (desired, live) pairs, compared as the server would."""
-    from argolint import compare
+    from argolint.comparison import compare
 
     raw: Manifest = {
         "metadata": {"name": "web", "namespace": "argocd"},

@@ -20,19 +20,20 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from argolint import engine, helm
 from argolint.app import App
-from argolint.chart_schemas import refers_outside
-from argolint.checkout import open_checkouts
+from argolint.checkouts.checkout import open_checkouts
+from argolint.checkouts.export import ExportError, export
+from argolint.engine import run as engine
+from argolint.engine.verify import verify
 from argolint.errors import ArgolintError, UsageError
-from argolint.exported import ExportError, export
-from argolint.fix import verify
 from argolint.fleet import Fleet
-from argolint.helm import HelmError, Template
-from argolint.local_render import LocalRenders
 from argolint.model import Edit, Finding, Fix, Location, ResourceId
-from argolint.replay import ReplayServer
+from argolint.renders import helm
+from argolint.renders.chart_schemas import refers_outside
+from argolint.renders.helm import HelmError, Template
+from argolint.renders.local import LocalRenders
 from argolint.rule import Want
+from argolint.snapshots.replay import ReplayServer
 from argolint.testing import FixtureTransport
 from tests.conftest import ROOT, Ran, run_argolint
 from tests.gitops import REPO, commit, git

@@ -16,11 +16,11 @@ from pathlib import Path
 import certifi
 import pytest
 
-from argolint.connection import Connection
 from argolint.errors import ConnectError, UsageError
-from argolint.http import HttpTransport
-from argolint.replay import Faults, ReplayServer
-from argolint.snapshot import SnapshotTransport
+from argolint.server.connection import Connection
+from argolint.server.http import HttpTransport
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.replay import Faults, ReplayServer
 from tests.conftest import recording
 from tests.small import OF_WEB, WEB, write_snapshot
 

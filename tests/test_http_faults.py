@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from argolint.connection import Connection
 from argolint.errors import ConnectError
-from argolint.http import HttpTransport, retry_after_s
-from argolint.inflate import SMALL_BYTES, Room, TooLargeError, held_together
-from argolint.transport import Answer
+from argolint.host.inflate import SMALL_BYTES, Room, TooLargeError, held_together
+from argolint.server.connection import Connection
+from argolint.server.http import HttpTransport, retry_after_s
+from argolint.server.transport import Answer
 from tests.raw_server import CLUSTERS, OK, Sender, raw_server, trickle, whole
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJhcmdvY2QifQ.c2lnbmF0dXJl"

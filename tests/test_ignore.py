@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from argolint import glob
-from argolint.compare import Rules, compare
-from argolint.ignore import (
+from argolint.comparison.compare import Rules, compare
+from argolint.comparison.ignore import (
     IgnoreRule,
     application_rules,
     known_types,

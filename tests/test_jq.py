@@ -14,11 +14,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from argolint import jq
-from argolint.jq import builtins, re2
-from argolint.jq.grammar import program
-from argolint.jq.outcome import Outcome
-from argolint.jq.sandbox import Sandbox, shared
+from argolint.comparison import jq
+from argolint.comparison.jq import builtins, re2
+from argolint.comparison.jq.grammar import program
+from argolint.comparison.jq.outcome import Outcome
+from argolint.comparison.jq.sandbox import Sandbox, shared
 
 WEB: dict[str, Any] = {
     "kind": "VirtualMachine",
@@ -194,7 +194,7 @@ def test_the_process_ends_with_the_check_even_in_the_middle_of_a_program() -> No
 
 def test_no_process_is_started_without_a_program() -> None:
     script = (
-        "import sys; from argolint.ignore import IgnoreRule, normalize\n"
+        "import sys; from argolint.comparison.ignore import IgnoreRule, normalize\n"
         "normalize({'kind': 'A'}, [IgnoreRule('', 'A', json_pointers=('/a',))])\n"
         "print('subprocess' in sys.modules, 'jq' in sys.modules)"
     )

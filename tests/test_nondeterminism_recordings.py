@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint import engine, lint, report
-from argolint.config import Config, Loaded
+from argolint.config.file import Config, Loaded
+from argolint.engine import pipeline as lint
+from argolint.engine import run as engine
+from argolint.engine.suppress import Wishes
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
-from argolint.suppress import Wishes
+from argolint.reports import document as report
+from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import recording
 
 RULES = [rule for rule in load_rules().values() if rule.family == "nondeterminism"]

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from argolint.cli.demo import RECORDING
-from argolint.replay import ReplayServer
-from argolint.snapshot import SnapshotTransport
-from argolint.transport import Answer, Query
+from argolint.server.transport import Answer, Query
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.replay import ReplayServer
 from tests.checkouts import REPO, repository
 from tests.conftest import ROOT
 from tests.gitops import git

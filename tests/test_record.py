@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argolint_rules.nondeterminism.shapes import alike, drawn
+from argolint_rules.nondeterminism._shapes import alike, drawn
 from hypothesis import given, settings
 
-from argolint.connection import Connection
 from argolint.errors import NotRecorded, UsageError
-from argolint.http import HttpTransport
-from argolint.mask import KEPT, Masker
-from argolint.record import record
 from argolint.redaction import agrees
 from argolint.redaction.masks import MASK, mask
-from argolint.replay import Faults, ReplayServer
-from argolint.snapshot import SnapshotTransport
+from argolint.server.connection import Connection
+from argolint.server.http import HttpTransport
+from argolint.snapshots.mask import KEPT, Masker
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.recorder import record
+from argolint.snapshots.replay import Faults, ReplayServer
 from tests.conftest import run_argolint
 from tests.redaction_places import PLACES, SECRETS
 from tests.small import ANSWERS, OF_WEB, WEB, Recorded, write_snapshot

@@ -13,12 +13,16 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Rule, engine, lint, report, why
+from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Rule
+from argolint.engine import pipeline as lint
+from argolint.engine import run as engine
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN
 from argolint.redaction.findings import UNTOLD, guarded
-from argolint.replay import ReplayServer
-from argolint.reporters import FORMATS, Style, narrative, render
+from argolint.reports import chain as why
+from argolint.reports import document as report
+from argolint.reports.formats import FORMATS, Style, narrative, render
+from argolint.snapshots.replay import ReplayServer
 from argolint.testing import Fixture, FixtureTransport, check
 from tests.checkouts import finding, patch, repository
 from tests.checkouts import report as saved_report

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from argolint.replay import ReplayServer
-from argolint.snapshot import SnapshotTransport
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.replay import ReplayServer
 from tests.conftest import Ran, run_argolint
 from tests.small import ANSWERS, APPS, OF_WEB, WEB, Recorded, write_snapshot
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from argolint.errors import UsageError
-from argolint.folder import FileError
-from argolint.gate.manifests import manifests_of
+from argolint.host.folder import FileError
 from argolint.model import AppRef
+from argolint.renders.manifests import manifests_of
 from tests.gitops import git
 
 ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"

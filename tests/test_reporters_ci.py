@@ -12,9 +12,9 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 
-from argolint import report as r
-from argolint import reporters
-from argolint.reporters import Style, github, markdown
+from argolint.reports import document as r
+from argolint.reports import formats as reporters
+from argolint.reports.formats import Style, github, markdown
 
 SCHEMAS = Path(__file__).parent / "schemas"
 HOSTILE = (

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from argolint import reporters
-from argolint.folder import FileError
+from argolint.host.folder import FileError
+from argolint.reports import formats as reporters
 from tests.conftest import run_argolint
 from tests.gitops import git
 from tests.small import write_snapshot

@@ -8,11 +8,13 @@ from functools import cache
 import pytest
 import yaml
 
-from argolint import App, Change, Finding, Fleet, Resource, Symptom, argocd, engine
+from argolint import App, Change, Finding, Fleet, Resource, Symptom
 from argolint.app import ManagedResource
+from argolint.engine import run as engine
 from argolint.errors import ArgolintError
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
+from argolint.server import api as argocd
+from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
 
 FAMILY = {rule.id for rule in load_rules().values() if rule.family == "drift"}

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint import Finding, Fleet, ResourceId, engine
+from argolint import Finding, Fleet, ResourceId
+from argolint.engine import run as engine
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
+from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
 
 RULES = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values() if rule.family == "ownership")

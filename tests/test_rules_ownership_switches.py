@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from argolint_rules.nondeterminism.charts import releases
-from argolint_rules.ownership.switches import switches
+from argolint_rules.ownership._switches import switches
+from argolint_rules.systems.charts import releases
 
 from argolint.app import app_from_list
 

@@ -11,12 +11,15 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from argolint_rules.secrets import external_secret, stores, sync_error
-from argolint_rules.secrets.kes import convert
-from argolint_rules.secrets.operator_version import OperatorVersion, operator_version, parse, text
+from argolint_rules.secrets import _external_secret as external_secret
+from argolint_rules.secrets import _stores as stores
+from argolint_rules.secrets import _sync_error as sync_error
+from argolint_rules.secrets._kes import convert
+from argolint_rules.secrets._operator_version import OperatorVersion, operator_version, parse, text
 
-from argolint import Resource, ResourceId, engine, testing
+from argolint import Resource, ResourceId, testing
 from argolint.app import App, app_from_list
+from argolint.engine import run as engine
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.knowledge import load
 from argolint.plugins import load_rules

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint import Finding, engine
+from argolint import Finding
+from argolint.engine import run as engine
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
+from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
 
 FAMILY = {rule.id: rule for rule in load_rules().values() if rule.family == "secrets"}

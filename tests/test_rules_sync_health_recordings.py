@@ -9,9 +9,10 @@ from functools import cache
 import pytest
 import yaml
 
-from argolint import App, Finding, Symptom, engine
+from argolint import App, Finding, Symptom
+from argolint.engine import run as engine
 from argolint.plugins import load_rules
-from argolint.snapshot import SnapshotTransport
+from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
 
 FAMILIES = ("sync", "health")

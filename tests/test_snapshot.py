@@ -21,9 +21,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argolint import archive
 from argolint.errors import NotRecorded, SnapshotError, UsageError
-from argolint.snapshot import SnapshotTransport
+from argolint.snapshots import archive
+from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import recording
 from tests.small import ANSWERS, OF_WEB, WEB, Query, Recorded, write_snapshot
 

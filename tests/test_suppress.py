@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from argolint import config, report, suppress
-from argolint.config import Config, Ignore, Loaded
-from argolint.engine import Outcome
+from argolint.config import file as config
+from argolint.config.file import Config, Ignore, Loaded
+from argolint.engine import suppress
+from argolint.engine.fingerprint import fingerprint
+from argolint.engine.run import Outcome
 from argolint.errors import UsageError
-from argolint.fingerprint import fingerprint
 from argolint.model import AppRef, Finding, Location, Note, Related, ResourceId
+from argolint.reports import document as report
 from tests.conftest import recording, run_argolint
 
 WEB = ResourceId("apps", "Deployment", "shop", "web", "v1", "c")

@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
-from argolint_rules.health import _pods, pdb_blocks
+from argolint_rules.health import pdb_blocks
 from argolint_rules.sync import _cron, _failures, _removed, comparison_error
 from argolint_rules.sync.invalid_spec import classify as classify_spec
+from argolint_rules.systems import pods as _pods
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import validate

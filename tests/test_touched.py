@@ -14,7 +14,7 @@ from argolint.app import App, app_from_list
 from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.gate import Git
-from argolint.gate.touched import Candidate, UnreadableError, applications_of, by_files, candidates, usual_base
+from argolint.gate.candidates import Candidate, UnreadableError, applications_of, by_files, candidates, usual_base
 from argolint.values import same_repository
 
 from .gitops import commit, git

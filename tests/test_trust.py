@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from argolint.replay import ReplayServer
-from argolint.snapshot import SnapshotTransport
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.replay import ReplayServer
 from tests.conftest import run_argolint
 from tests.gitops import commit, git
 from tests.small import write_snapshot

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from argolint.replay import ReplayServer
-from argolint.reporters import FORMATS
+from argolint.reports.formats import FORMATS
+from argolint.snapshots.replay import ReplayServer
 from tests.conftest import Ran, run_argolint
 from tests.gitops import REPO, GitServer, commit, git
 

@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from argolint_rules.drift import grammar
+from argolint_rules.drift import _grammar as grammar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argolint.ignore import without
-from argolint.scheme import quantity
+from argolint.comparison.ignore import without
+from argolint.comparison.scheme import quantity
 from argolint.values import get, index_of, integer, join_pointer, number_at, parse_duration, plain, sh, split_pointer
 
 ODD = ["²", "٣", "1_0", "0x1", " 1", "1 ", "--1", "", "9" * 5000, "1e3", "½", "\N{FULLWIDTH DIGIT ONE}"]

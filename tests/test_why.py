@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from argolint import engine, testing, why
+from argolint import testing
 from argolint.cli.group import cli
+from argolint.engine import run as engine
 from argolint.errors import UsageError
 from argolint.plugins import load_rules
-from argolint.reporters import Style, narrative
+from argolint.reports import chain as why
+from argolint.reports.formats import Style, narrative
 from tests.conftest import recording
 
 RULES = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from argolint.yaml_text import EditError, documents, patch
+from argolint.checkouts.yaml_text import EditError, documents, patch
 
 
 def text(source: str) -> str:

@@ -8,9 +8,11 @@ from typing import Any
 import click
 import msgspec
 
-from argolint import report, reporters, suppress
-from argolint.cli import common
+from argolint.cli import session as common
+from argolint.engine import suppress
 from argolint.errors import UsageError
+from argolint.reports import document as report
+from argolint.reports import formats as reporters
 
 
 @click.command()

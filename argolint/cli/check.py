@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from argolint.cli import common
+from argolint.cli import session as common
 
 
 @click.command()

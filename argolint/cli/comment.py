@@ -19,7 +19,7 @@ import msgspec
 
 from argolint.decoding import json_value
 from argolint.errors import ArgolintError, UsageError
-from argolint.reporters.markdown import MARKER
+from argolint.reports.formats.markdown import MARKER
 
 _PAGE = 100
 _PAGES = 50

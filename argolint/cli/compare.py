@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from argolint import report
-from argolint.report import Finding, Report
+from argolint.reports import document as report
+from argolint.reports.document import Finding, Report
 from argolint.values import plain
 
 

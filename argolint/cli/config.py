@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from argolint.cli import common
+from argolint.cli import session as common
 from argolint.redaction import without_secrets
 
 _FROM = {

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from argolint.cli import common
+from argolint.cli import session as common
 from argolint.errors import UsageError
-from argolint.replay import USERNAME, ReplayServer
-from argolint.snapshot import SnapshotTransport
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.replay import USERNAME, ReplayServer
 
 RECORDING = Path(__file__).resolve().parents[1] / "demo" / "harbourline.tar.gz"
 
@@ -42,8 +42,8 @@ def command(serve: bool, port: int, snapshots: tuple[str, ...], **given: Any) ->
 
 
 def _check(server: ReplayServer, given: dict[str, Any]) -> int:
-    from argolint.connection import Connection
-    from argolint.http import HttpTransport
+    from argolint.server.connection import Connection
+    from argolint.server.http import HttpTransport
 
     run = common.prepare({**common.NO_SELECTION, **given, "fail_on": "never", "allow_incomplete": False})
     transport = HttpTransport(Connection(server.url, server.token()), workers=run.plan.workers)

@@ -9,21 +9,26 @@ from typing import Any
 import click
 import msgspec
 
-from argolint import argocd, checkout, edit, engine, lint, report
-from argolint.checkout import Checkout
-from argolint.cli import common
+from argolint.checkouts import checkout
+from argolint.checkouts.checkout import Checkout
+from argolint.checkouts.yaml_text import EditError, documents
+from argolint.cli import session as common
 from argolint.decoding import json_value
-from argolint.edit import Arranged, Choice, Outcome, Site
+from argolint.engine import pipeline as lint
+from argolint.engine import run as engine
 from argolint.errors import ArgolintError, UsageError
+from argolint.fixes import placement as edit
+from argolint.fixes.placement import Arranged, Choice, Outcome, Site
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.redaction import PRINTED
-from argolint.report import App, Finding, Fix, Report, Resource
-from argolint.reporters import Style, app_name, resource_name
-from argolint.reporters.edits import as_text
-from argolint.transport import Transport
+from argolint.reports import document as report
+from argolint.reports.document import App, Finding, Fix, Report, Resource
+from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats.edits import as_text
+from argolint.server import api as argocd
+from argolint.server.transport import Transport
 from argolint.values import plain
-from argolint.yaml_text import EditError, documents
 
 
 @click.command()

@@ -11,15 +11,17 @@ from typing import Any
 import click
 import msgspec
 
-from argolint import __version__, gate, report, trusted
-from argolint.cli import common
+from argolint import __version__, gate
+from argolint.checkouts.files import read_text
+from argolint.checkouts.git import MAX_TEXT_BYTES
+from argolint.cli import session as common
+from argolint.engine import trusted
 from argolint.errors import UsageError
-from argolint.files import read_text
-from argolint.folder import FileError
 from argolint.gate import Git
-from argolint.gate.touched import UnreadableError, applications_of
-from argolint.git import MAX_TEXT_BYTES
+from argolint.gate.candidates import UnreadableError, applications_of
+from argolint.host.folder import FileError
 from argolint.model import Object
+from argolint.reports import document as report
 
 
 class _Command(click.Command):

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from argolint import lint
-from argolint.cli import common
+from argolint.cli import session as common
+from argolint.engine import pipeline as lint
 from argolint.errors import UsageError
 
 

@@ -35,7 +35,7 @@ def run() -> NoReturn:
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
     if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
-        from argolint.leftovers import clean_up
+        from argolint.host.leftovers import clean_up
 
         clean_up()
         os._exit(code)  # threads that wait for a server would keep the process for minutes
@@ -117,7 +117,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:
-    from argolint.leftovers import clean_up
+    from argolint.host.leftovers import clean_up
 
     clean_up()
     os._exit(128 + number)

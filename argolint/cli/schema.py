@@ -12,7 +12,7 @@ import click
 def command(what: str) -> None:
     """Print the JSON Schema (2020-12) of the JSON report or of .argolint.yaml."""
     if what == "report":
-        from argolint.report import schema
+        from argolint.reports.document import schema
     else:
-        from argolint.config import schema
+        from argolint.config.file import schema
     click.echo(json.dumps(schema(), indent=1))

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from argolint.cli import common
-from argolint.mask import KEPT
-from argolint.record import record
+from argolint.cli import session as common
 from argolint.redaction import without_secrets
+from argolint.snapshots.mask import KEPT
+from argolint.snapshots.recorder import record
 
 
 @click.command()

@@ -8,15 +8,18 @@ from typing import Any
 
 import click
 
-from argolint import argocd, engine, suppress, why
 from argolint.app import App
-from argolint.cli import common
+from argolint.cli import session as common
+from argolint.engine import run as engine
+from argolint.engine import suppress
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.fleet import Fleet
 from argolint.model import Object
 from argolint.redaction import without_secrets
-from argolint.reporters import Style, narrative
-from argolint.transport import Transport
+from argolint.reports import chain as why
+from argolint.reports.formats import Style, narrative
+from argolint.server import api as argocd
+from argolint.server.transport import Transport
 
 
 @click.command()

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from argolint import engine
 from argolint.app import App, app_from_list
-from argolint.engine import Plan
+from argolint.consequences import outlives
+from argolint.engine import run as engine
+from argolint.engine.run import Plan
 from argolint.fleet import Fleet
+from argolint.gate.candidates import Change, UnreadableError, applications_of
 from argolint.gate.delta import Delta, delta
 from argolint.gate.head import head_app, respecified
-from argolint.gate.manifests import Rendered, manifests_of, rendered, tracked
-from argolint.gate.sides import Touched
-from argolint.gate.touched import Change, UnreadableError, applications_of
+from argolint.gate.touched import Touched
 from argolint.model import MISSING, AppRef, Failure, Json, Object
-from argolint.operations import outlives
-from argolint.transport import Transport
+from argolint.renders.manifests import Rendered, manifests_of, rendered, tracked
+from argolint.server.transport import Transport
 from argolint.values import dig, items, mapping, plain
 
 

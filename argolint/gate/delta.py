@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from argolint.diff import differences
-from argolint.gate.manifests import Rendered
+from argolint.comparison.diff import differences
 from argolint.model import MISSING, Json, Object, ResourceKey
 from argolint.redaction import agrees
+from argolint.renders.manifests import Rendered
 from argolint.values import get, index_of, split_pointer
 
 

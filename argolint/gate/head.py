@@ -13,12 +13,12 @@ from typing import Any
 
 from msgspec import structs
 
-from argolint import compare, diff
 from argolint.app import BLINDING, App, Resource
+from argolint.comparison import compare, diff
 from argolint.fleet import Fleet
 from argolint.gate.delta import Delta, Edited, overlap, with_value
-from argolint.gate.manifests import Rendered
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
+from argolint.renders.manifests import Rendered
 from argolint.rule import Want
 from argolint.values import annotations_of, integer, items, labels_of, mapping, split_pointer
 

@@ -9,22 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from argolint import engine
 from argolint.app import App
-from argolint.engine import AppResult, Chosen, Plan
+from argolint.engine import run as engine
+from argolint.engine.fingerprint import fingerprint
+from argolint.engine.run import AppResult, Chosen, Plan
 from argolint.errors import UsageError
-from argolint.fingerprint import fingerprint
 from argolint.fleet import Fleet
-from argolint.gate import touched
+from argolint.gate import candidates as touched
+from argolint.gate.candidates import Change
 from argolint.gate.children import edits_of, with_children
 from argolint.gate.delta import Delta, overlap
 from argolint.gate.head import without_conditions
 from argolint.gate.renders import render
-from argolint.gate.sides import Touched, compared
-from argolint.gate.touched import Change
+from argolint.gate.touched import Touched, compared
 from argolint.gate.verdict import Verdict
 from argolint.model import AppRef, Failure, Finding, Object, Symptom
-from argolint.transport import Transport
+from argolint.server.transport import Transport
 
 _RENDERS_IN_FLIGHT = 4
 """A render costs the repo-server a Helm or Kustomize run; several gates may run at once."""

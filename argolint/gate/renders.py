@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from argolint import argocd
+from argolint.checkouts.export import ExportError
 from argolint.errors import ApiError, ArgolintError, AuthError, UsageError
-from argolint.exported import ExportError
 from argolint.fleet import Fleet
-from argolint.folder import FileError
-from argolint.gate.manifests import Rendered, manifests_of, rendered, tracked
-from argolint.gate.touched import DEFAULT_REVISIONS, Candidate, Change, revision_of
-from argolint.helm import HelmError, NotHereError
+from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, Change, revision_of
+from argolint.host.folder import FileError
 from argolint.model import Failure, Object
-from argolint.secret_pair import masked_pair
-from argolint.transport import Transport
+from argolint.renders.helm import HelmError, NotHereError
+from argolint.renders.manifests import Rendered, manifests_of, rendered, tracked
+from argolint.renders.secret_pair import masked_pair
+from argolint.server import api as argocd
+from argolint.server.transport import Transport
 from argolint.values import dig
 
 

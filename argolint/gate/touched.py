@@ -1,266 +1,142 @@
-"""Which applications a change can touch: by repository and base revision, and with a checkout at hand by changed files."""
+"""One application before and after a change: what is compared, and what is left out of it."""
 
 from __future__ import annotations
 
-import posixpath
-import re
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from argolint.app import App
+from argolint.engine import run as engine
+from argolint.engine.run import Plan
 from argolint.fleet import Fleet
-from argolint.git import Git
-from argolint.manifests import ManifestError, documents, mapping_of, objects
-from argolint.model import Object
-from argolint.values import annotations_of, dig, items, same_repository
-
-if TYPE_CHECKING:
-    from argolint.local_render import LocalRenders
-
-GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
-DEFAULT_REVISIONS = ("", "HEAD")
-"""An Application that names no revision follows the repository's default branch."""
+from argolint.gate.delta import Delta, Masks, delta, only_drawn_anew, settled, unnamed
+from argolint.gate.head import failed_app, head_app, rendered_app
+from argolint.gate.renders import Renders
+from argolint.model import AppRef, Failure, Finding, ResourceKey
+from argolint.renders.manifests import rendered
+from argolint.rule import Want
+from argolint.server.transport import Transport
 
 
 @dataclass(frozen=True)
-class Change:
-    """What is to be judged. `base` empty: the revision that most applications of the repository follow.
+class Touched:
+    """One application that the change touches, before and after, and what differs: `dull`, only values drawn anew."""
 
-    repo        empty: nothing is rendered, and only `applications`, manifests of Applications as they will be, are judged
-    git         a clone, to tell from the changed files what is touched
-    rendered    a folder of manifests per application, in place of the server's render of head
-    local       renders the Helm applications of the clone here, base and head, in place of the server
-    everything  every application of the repository, whatever the changed files say
-    twice       render head once more, past the cache, to see what each render draws anew; its commit is deployed nowhere yet,
-                so nothing adopts what that puts into the cache
-    """
-
-    repo: str
-    head: str
-    base: str = ""
-    git: Git | None = None
-    rendered: Path | None = None
-    everything: bool = False
-    twice: bool = False
-    applications: tuple[Object, ...] = ()
-    local: LocalRenders | None = None
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """An application of the repository: `positions` (1-based) are the sources that get the head revision."""
-
-    app: App
-    positions: tuple[int, ...]
+    what: Literal["added", "removed", "changed", "failed"]
+    before: App | None
+    after: App | None
+    delta: Delta = field(default_factory=Delta)
+    notes: tuple[str, ...] = ()
+    dull: bool = False
 
     @property
-    def sources(self) -> tuple[Object, ...]:
-        return tuple(self.app.sources[p - 1] for p in self.positions)
+    def ref(self) -> AppRef:
+        found = self.before or self.after
+        assert found is not None
+        return found.ref
 
 
-def candidates(fleet: Fleet, repo: str, base: str) -> tuple[tuple[Candidate, ...], tuple[App, ...]]:
-    """Applications whose sources follow `base` in the repository, and those that follow something else there.
+def compared(
+    t: Transport, renders: Sequence[Renders], fleet: Fleet, plan: Plan
+) -> tuple[tuple[Touched, ...], tuple[Failure, ...]]:
+    differing = [r for r in renders if r.differ]
+    with ThreadPoolExecutor(plan.workers, thread_name_prefix="argolint") as pool:
+        loaded = list(pool.map(lambda r: _loaded(t, r, fleet, plan), differing))
+    failures = tuple(f for _, more in loaded for f in more)
+    made = [_touched(r, app, fleet, plan) for r, (app, _) in zip(differing, loaded, strict=True)]
+    return tuple(sorted(filter(None, made), key=lambda j: j.ref)), failures
 
-    When no application names `base` (a commit, say), every one follows it that is not pinned to a commit.
+
+def _loaded(t: Transport, found: Renders, fleet: Fleet, plan: Plan) -> tuple[App, tuple[Failure, ...]]:
+    app = found.candidate.app
+    if found.base is not None:
+        app = replace(app, evidence={**app.evidence, Want("manifests"): found.base.manifests})
+    return engine.load(t, app, fleet, plan, states=True)
+
+
+def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | None:
+    """None where nothing differs after all."""
+    ahead, base = found.head, found.base
+    if ahead is None:
+        return Touched("failed", app, failed_app(app, found.head_error), notes=("It renders at base and not at head.",))
+    if base is None and not found.base_error and app.read and app.desired_known:
+        states = tuple(r.desired for r in app.resources if r.desired is not None)
+        base = replace(rendered(states, app, fleet), hooks=ahead.hooks)
+    if base is None:
+        after = rendered_app(app, ahead, fleet)
+        return Touched("changed", app, after, notes=("It does not render at base, so what changes cannot be told.",))
+    findings = [f for f in engine.inspect(app, fleet, plan.rules).findings if f.family == "nondeterminism"]
+    drawn, pinned = _drawn(findings, app, fleet, found)
+    named = unnamed(ahead, base)
+    head = settled(named, base, drawn)
+    change = delta(base, head)
+    hooks = base.hooks != ahead.hooks
+    same = base.repeated == ahead.repeated and not hooks
+    if same and (not change or only_drawn_anew(change)) and not _starts_to_draw(found, app, fleet):
+        return Touched("changed", app, app, dull=True) if _places(delta(base, named)) else None
+    count = _places(delta(base, named)) - _places(change)
+    notes = (f"{count} values differ between any two renders and are left out.",) if count else ()
+    if hooks:
+        notes = (*notes, "Hooks change; they are run by the next sync and are no part of the comparison.")
+    after = head_app(app, change, head, fleet)
+    evidence = dict(after.evidence)
+    if found.again is not None:
+        evidence[Want("render")] = (ahead.manifests, found.again)
+    elif pinned:
+        evidence[Want("render")] = None  # two renders of base tell nothing about what head has pinned
+    after = replace(after, evidence=evidence)
+    return Touched("changed", app, after, change, notes)
+
+
+def _starts_to_draw(found: Renders, app: App, fleet: Fleet) -> bool:
+    """True when two renders of head differ where two of what runs do not; False where either pair is not at hand."""
+    before = app.evidence.get(Want("render"))
+    if not before or not found.again or found.head is None:
+        return False
+    known, new = (
+        {(key, p) for key, e in delta(*(rendered(m, app, fleet) for m in pair)).changed.items() for p in e.pointers}
+        for pair in (before, (found.head.manifests, found.again))
+    )
+    return bool(new - known)
+
+
+def _places(change: Delta) -> int:
+    return sum(len(edit.pointers) for edit in change.changed.values())
+
+
+def _drawn(findings: Iterable[Finding], app: App, fleet: Fleet, renders: Renders) -> tuple[Masks, bool]:
+    """Where findings on base and fresh renders, if there are, say that a value is drawn anew each time.
+
+    A finding whose object the change removes says nothing about head: there the value may well be pinned (the second result).
     """
-    ours = [(app, _positions(app, repo)) for app in fleet.apps]
-    ours = [(app, positions) for app, positions in ours if positions]
-    named = {revision_of(app.sources[p - 1]) for app, positions in ours for p in positions}
-    following, others = [], []
-    for app, positions in ours:
-        mine = tuple(p for p in positions if _follows(revision_of(app.sources[p - 1]), base, named))
-        if mine:
-            following.append(Candidate(app, mine))
+    head = renders.head
+    assert head is not None
+    found: dict[ResourceKey, set[str]] = {}
+    pinned: set[tuple[ResourceKey, str]] = set()
+    for finding in findings:
+        places = set(_pointers(finding, app))
+        if finding.at.resource is not None and finding.at.resource.key in head.objects:
+            for key, pointer in places:
+                found.setdefault(key, set()).add(pointer)
         else:
-            others.append(app)
-    return tuple(following), tuple(others)
+            pinned |= places
+    pairs = [app.evidence.get(Want("render")), (head.manifests, renders.again) if renders.again else None]
+    for pair in filter(None, pairs):
+        one, two = (rendered(manifests, app, fleet) for manifests in pair)
+        for key, edit in delta(one, two).changed.items():
+            found.setdefault(key, set()).update(p for p in edit.pointers if (key, p) not in pinned)
+    return {key: frozenset(pointers) for key, pointers in found.items()}, bool(pinned)
 
 
-def usual_base(fleet: Fleet, repo: str) -> str:
-    """The revision that most sources of the repository follow; empty when none names one."""
-    revisions = [revision_of(app.sources[p - 1]) for app in fleet.apps for p in _positions(app, repo)]
-    counts = Counter(r for r in revisions if r not in DEFAULT_REVISIONS and not _commit(r))
-    return min(counts, key=lambda r: (-counts[r], r)) if counts else ""
-
-
-def _positions(app: App, repo: str) -> tuple[int, ...]:
-    return tuple(
-        number
-        for number, source in enumerate(app.sources, 1)
-        if not source.get("chart") and same_repository(repo, str(source.get("repoURL") or ""))
-    )
-
-
-def revision_of(source: Object) -> str:
-    """What a source follows; a branch by its short name."""
-    return str(source.get("targetRevision") or "").removeprefix("refs/heads/")
-
-
-def _follows(revision: str, base: str, named: Iterable[str]) -> bool:
-    if revision in DEFAULT_REVISIONS:
-        return True
-    if base in named:
-        return revision == base
-    return not _commit(revision)
-
-
-def _commit(revision: str) -> bool:
-    return bool(re.fullmatch(r"[0-9a-f]{40}", revision))
-
-
-def by_files(candidate: Candidate, changed: Sequence[str], git: Git, revision: str) -> bool:
-    """True when a changed file can change what this application renders."""
-    paths = annotations_of(candidate.app.raw).get(GENERATE_PATHS)
-    if paths:
-        return any(_below(file, root) for root in _generate_roots(candidate, paths) for file in changed)
-    roots = {root for source in candidate.sources for root in _roots(candidate.app, source, git, revision)}
-    return any(_below(file, root) for root in _with_targets(roots, git.links(revision)) for file in changed)
-
-
-def _with_targets(roots: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """The roots and where links lead that lie below them or that they lead through: files are read there too."""
-    found = set[str]()
-    waiting = list(roots)
-    ordered = sorted(links)
-    while waiting:
-        root = waiting.pop()
-        if root in found:
-            continue
-        found.add(root)
-        below = ordered[bisect_left(ordered, f"{root}/") : bisect_left(ordered, f"{root}0")] if root else []
-        waiting += [_normal(posixpath.join(posixpath.dirname(link), links[link])) for link in below]
-        parts = root.split("/")
-        for count in range(1, len(parts) + 1):
-            link = "/".join(parts[:count])
-            if link in links:
-                waiting.append(_normal(posixpath.join(posixpath.dirname(link), links[link], *parts[count:])))
-    return found
-
-
-def _generate_roots(candidate: Candidate, paths: str) -> Iterator[str]:
-    """manifest-generate-paths: `;` between them, `/` from the repository's root, else from each source's path."""
-    for part in filter(None, (p.strip() for p in paths.split(";"))):
-        if part.startswith("/"):
-            yield _normal(part)
-            continue
-        for source in candidate.sources:
-            yield _normal(posixpath.join(str(source.get("path") or ""), part))
-
-
-def _roots(app: App, source: Object, git: Git, revision: str) -> Iterator[str]:
-    """Folders and files that a source reads: its path, its values, what its kustomizations and charts name."""
-    if source.get("ref"):
-        yield from _referenced(app, str(source["ref"]))
-    path = source.get("path")
-    if path is None:
-        return
-    root = _normal(str(path))
-    yield root
-    for file in (
-        *items(source, "helm", "valueFiles"),
-        *(p.get("path") for p in items(source, "helm", "fileParameters")),
-    ):
-        if isinstance(file, str) and not file.startswith("$") and "://" not in file:
-            yield _normal(file if file.startswith("/") else posixpath.join(root, file))
-    yield from _linked(root, git.named(revision, _NAMING_FILES), set())
-
-
-def _referenced(app: App, ref: str) -> Iterator[str]:
-    """The files that other sources read as `$ref/...`."""
-    for other in app.sources:
-        files = (*items(other, "helm", "valueFiles"), *(p.get("path") for p in items(other, "helm", "fileParameters")))
-        for file in files:
-            if isinstance(file, str) and file.startswith(f"${ref}/"):
-                yield _normal(file.removeprefix(f"${ref}/"))
-
-
-_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-_NAMING_FILES = frozenset((*_KUSTOMIZATIONS, "Chart.yaml"))
-
-
-_KUSTOMIZE_LISTS = (
-    *("resources", "bases", "components", "crds", "configurations", "generators", "transformers", "validators"),
-    *("patchesStrategicMerge",),
-)
-
-
-def _linked(root: str, texts: Mapping[str, str], seen: set[str]) -> Iterator[str]:
-    """What lies outside a folder and is read all the same: Kustomize bases and files, local chart dependencies."""
-    if root in seen:
-        return
-    seen.add(root)
-    for name in _KUSTOMIZATIONS:
-        text = texts.get(posixpath.join(root, name))
-        for entry in _kustomize_entries(_mapping(text)):
-            target = _normal(posixpath.join(root, entry))
-            yield target
-            yield from _linked(target, texts, seen)
-    for dependency in items(_mapping(texts.get(posixpath.join(root, "Chart.yaml"))), "dependencies"):
-        repository = str(dig(dependency, "repository") or "")
-        if repository.startswith("file://"):
-            target = _normal(posixpath.join(root, repository.removeprefix("file://")))
-            yield target
-            yield from _linked(target, texts, seen)
-
-
-def _mapping(text: str | None) -> Mapping[str, Any]:
-    try:
-        return mapping_of(text)
-    except ManifestError:
-        return {}
-
-
-def _kustomize_entries(data: Mapping[str, Any]) -> Iterator[str]:
-    names: list[Any] = [name for key in _KUSTOMIZE_LISTS for name in items(data, key)]
-    names += [
-        dig(patch, "path") for key in ("patches", "patchesJson6902", "replacements") for patch in items(data, key)
-    ]
-    for generator in (*items(data, "configMapGenerator"), *items(data, "secretGenerator")):
-        names += [str(f).rpartition("=")[2] for f in (*items(generator, "files"), *items(generator, "envs"))]
-    for chart in items(data, "helmCharts"):
-        names += [dig(chart, "valuesFile"), *items(chart, "additionalValuesFiles")]
-    return (name for name in names if isinstance(name, str) and "://" not in name and "\n" not in name)
-
-
-def _normal(path: str) -> str:
-    """Relative to the repository's root; empty for the root itself and for whatever tries to leave it."""
-    found = posixpath.normpath(path.lstrip("/") or ".")
-    return "" if found in (".", "..") or found.startswith("../") else found
-
-
-def _below(file: str, root: str) -> bool:
-    """A glob (`manifest-generate-paths` allows them) or a folder or the file itself."""
-    if any(c in root for c in "*?["):
-        from fnmatch import fnmatchcase
-
-        return fnmatchcase(file, root) or fnmatchcase(file, f"{root}/*")
-    return not root or file == root or file.startswith(root + "/")
-
-
-class UnreadableError(ValueError):
-    """A text that names Applications, is no template, and is no YAML for us: another reader may well read it."""
-
-
-def applications_of(text: str) -> tuple[Object, ...]:
-    """Application manifests in a YAML text; a template holds none: what renders it will say so. Raises UnreadableError."""
-    if "Application" not in text and "\\" not in text:  # "\x41pplication" is the same word
-        return ()
-    try:
-        found = documents(text)
-    except ManifestError:
-        if "argoproj.io/" in text and "{{" not in text:
-            raise UnreadableError from None
-        return ()
-    return tuple(manifest for manifest in objects(found) if _is_application(manifest))
-
-
-def _is_application(manifest: Object) -> bool:
-    return (
-        manifest.get("kind") == "Application"
-        and str(manifest.get("apiVersion") or "").startswith("argoproj.io/")
-        and bool(dig(manifest, "metadata", "name"))
-    )
+def _pointers(finding: Finding, app: App) -> Iterator[tuple[ResourceKey, str]]:
+    """Every place in this application that a finding is about."""
+    if finding.at.resource is not None and finding.at.pointer:
+        yield finding.at.resource.key, finding.at.pointer
+    for related in finding.related:
+        if related.app == app.ref and related.resource is not None and related.pointer:
+            yield related.resource.key, related.pointer
+    for claim in finding.explains:
+        if claim.kind == "change" and claim.resource is not None and claim.detail:
+            yield claim.resource, claim.detail

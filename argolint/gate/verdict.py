@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from argolint import report, suppress
-from argolint.diff import differences
-from argolint.engine import Outcome
-from argolint.fingerprint import fingerprint
+from argolint.comparison.diff import differences
+from argolint.engine import suppress
+from argolint.engine.fingerprint import fingerprint
+from argolint.engine.run import Outcome
+from argolint.engine.suppress import Wishes
 from argolint.fleet import Fleet
+from argolint.gate.candidates import Change
 from argolint.gate.delta import Edited
-from argolint.gate.sides import Touched
-from argolint.gate.touched import Change
+from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
 from argolint.redaction import show, without_secrets
-from argolint.suppress import Wishes
+from argolint.reports import document as report
 
 
 @dataclass(frozen=True)

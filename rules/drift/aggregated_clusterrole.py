@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 from argolint.values import items
 
-from .edits import remove
-from .fields import finding, matching, writer
+from ._edits import remove
+from ._fields import finding, matching, writer
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -38,11 +38,11 @@ from argolint import (
 from argolint.applied import by_argocd, git_moved
 from argolint.values import annotations_of, dig
 
-from .ca_bundles import injected
-from .edits import remove
-from .fields import finding, matching, pointers, value, writer
-from .ignored import ignores
-from .writers import is_sort
+from ._ca_bundles import injected
+from ._edits import remove
+from ._fields import finding, matching, pointers, value, writer
+from ._ignored import ignores
+from ._writers import is_sort
 
 _SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Finding, Fleet, Json, Rule, narrowest_ignore
 
-from .ca_bundles import in_configmap, injected, placeholder
-from .edits import drop
-from .fields import finding, listing, matching, pointers, writer
+from ._ca_bundles import in_configmap, injected, placeholder
+from ._edits import drop
+from ._fields import finding, listing, matching, pointers, writer
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 
-from .edits import drop
-from .fields import finding, matching, pointers, value
-from .grammar import hollow
+from ._edits import drop
+from ._fields import finding, matching, pointers, value
+from ._grammar import hollow
 
 _KINDS = ("Application", "ApplicationSet", "AppProject")
 

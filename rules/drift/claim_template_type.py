@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
 from argolint.values import split_pointer
 
-from .edits import server_side_diff, write_live
-from .fields import finding, listing, matching
-from .grammar import only_hollow
+from ._edits import server_side_diff, write_live
+from ._fields import finding, listing, matching
+from ._grammar import only_hollow
 
 _FILLED = (("apiVersion",), ("kind",), ("spec", "volumeMode"))
 

@@ -23,9 +23,9 @@ from argolint.applied import git_moved
 from argolint.knowledge import load
 from argolint.values import annotations_of
 
-from .edits import write_live
-from .fields import finding, listing, matching, pointers, value
-from .writers import is_sort
+from ._edits import write_live
+from ._fields import finding, listing, matching, pointers, value
+from ._writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, Want
 from argolint.applied import rewritten_on_arrival
 
-from .defaults import from_schema, is_custom, is_default, schema_of, wanted_crds
-from .edits import server_side_diff, write_live
-from .fields import finding, listing, matching, value
+from ._defaults import from_schema, is_custom, is_default, schema_of, wanted_crds
+from ._edits import server_side_diff, write_live
+from ._fields import finding, listing, matching, value
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:

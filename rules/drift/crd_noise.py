@@ -16,10 +16,10 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 
-from .defaults import is_default
-from .edits import drop, write_live
-from .fields import finding, listing, matching, pointers
-from .grammar import only_hollow
+from ._defaults import is_default
+from ._edits import drop, write_live
+from ._fields import finding, listing, matching, pointers
+from ._grammar import only_hollow
 
 _DROPPED = ("/status", "/spec/preserveUnknownFields", "/spec/version", "/spec/additionalPrinterColumns")
 

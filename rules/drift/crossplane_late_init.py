@@ -18,9 +18,9 @@ from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, 
 from argolint.applied import by_argocd
 from argolint.values import dig
 
-from .edits import place, write_live
-from .fields import finding, listing, matching, pointers, writer
-from .writers import is_sort
+from ._edits import place, write_live
+from ._fields import finding, listing, matching, pointers, writer
+from ._writers import is_sort
 
 _ALL_BUT_LATE = ("Create", "Delete", "Observe", "Update")
 

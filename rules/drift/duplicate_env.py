@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from argolint import App, Finding, Fleet, Json, Location, Object, Resource, Rule, Symptom
 from argolint.values import containers, get, items
 
-from .edits import remove
-from .refused import Refusal, refusals
+from ._edits import remove
+from ._refused import Refusal, refusals
 
 _LISTS = {
     "env": ("name",),

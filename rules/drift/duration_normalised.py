@@ -16,13 +16,13 @@ Sources: docs/faq.md of Argo CD; https://pkg.go.dev/time#Duration.String.
 from collections.abc import Iterator
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.comparison.scheme import duration
 from argolint.knowledge import load
-from argolint.scheme import duration
 from argolint.values import get
 
-from .edits import place
-from .grammar import same_duration
-from .spelling import respelled
+from ._edits import place
+from ._grammar import same_duration
+from ._spelling import respelled
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

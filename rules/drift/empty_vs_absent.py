@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 from argolint.applied import git_moved, new_in_git, rewritten_on_arrival
 
-from .defaults import is_custom
-from .edits import drop, write_live
-from .fields import finding, listing, matching, pointers, value
-from .grammar import only_hollow
-from .writers import is_sort
+from ._defaults import is_custom
+from ._edits import drop, write_live
+from ._fields import finding, listing, matching, pointers, value
+from ._grammar import only_hollow
+from ._writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 from argolint.values import dig
 
-from .edits import place
-from .fields import finding
+from ._edits import place
+from ._fields import finding
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -17,12 +17,12 @@ from collections.abc import Iterator, Mapping
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule
 from argolint.applied import by_argocd
-from argolint.compare import apply, has_sync_option, syncs_server_side
+from argolint.comparison.compare import apply, has_sync_option, syncs_server_side
 from argolint.values import get
 
-from .edits import remove
-from .fields import listing, told, value, writer
-from .ignored import entries, has_entries, hidden_changes, selected, server_entries
+from ._edits import remove
+from ._fields import listing, told, value, writer
+from ._ignored import entries, has_entries, hidden_changes, selected, server_entries
 
 _OPTION = "RespectIgnoreDifferences=true"
 

@@ -20,12 +20,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule, jq
-from argolint.ignore import IgnoreRule, matches, server_rules
-from argolint.managed_fields import managers
+from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
+from argolint.comparison import jq
+from argolint.comparison.ignore import IgnoreRule, matches, server_rules
+from argolint.comparison.managed_fields import managers
 from argolint.values import get, index_of, items, join_pointer, owner_references, split_pointer
 
-from .ignored import entries, has_entries, paths, selected, taken_out
+from ._ignored import entries, has_entries, paths, selected, taken_out
 
 Cause = Literal["group", "kind", "name", "pointer", "index", "jq", "manager", "repeated"]
 

@@ -19,12 +19,12 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Writer
 from argolint.applied import by_argocd
-from argolint.ignore import IgnoreRule
-from argolint.managed_fields import managers
+from argolint.comparison.ignore import IgnoreRule
+from argolint.comparison.managed_fields import managers
 
-from .fields import told
-from .ignored import entries, has_entries, hidden_changes, paths, selected, taken_out
-from .writers import is_sort
+from ._fields import told
+from ._ignored import entries, has_entries, hidden_changes, paths, selected, taken_out
+from ._writers import is_sort
 
 Hidden = tuple[Resource, Change]
 

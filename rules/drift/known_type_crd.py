@@ -20,12 +20,12 @@ from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
 from argolint.applied import git_moved
 from argolint.values import dig, get, join_pointer, split_pointer
 
-from .defaults import is_custom
-from .edits import write_live
-from .fields import finding, listing, matching, value
-from .grammar import only_hollow
-from .known_types import dotted, known_type_fields
-from .spelling import same_amount
+from ._defaults import is_custom
+from ._edits import write_live
+from ._fields import finding, listing, matching, value
+from ._grammar import only_hollow
+from ._known_types import dotted, known_type_fields
+from ._spelling import same_amount
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

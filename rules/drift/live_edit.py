@@ -18,13 +18,13 @@ from dataclasses import replace
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
 from argolint.applied import adopts, confirmed, not_stored
-from argolint.managed_fields import managers
+from argolint.comparison.managed_fields import managers
 from argolint.values import sh
 
-from .edits import write_live
-from .fields import finding, value
-from .grammar import hollow
-from .writers import is_sort, known
+from ._edits import write_live
+from ._fields import finding, value
+from ._grammar import hollow
+from ._writers import is_sort, known
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, S
 from argolint.applied import not_yet_applied, settled
 from argolint.values import sh
 
-from .fields import told
+from ._fields import told
 
 Wait = tuple[Resource, tuple[Symptom, ...], tuple[str, ...]]
 """An object, what it waits with, and the evidence."""

@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 from argolint.values import dig, get
 
-from .defaults import is_default
-from .edits import place, write_live
-from .fields import finding, listing, matching, pointers
-from .grammar import hollow
-from .writers import known
+from ._defaults import is_default
+from ._edits import place, write_live
+from ._fields import finding, listing, matching, pointers
+from ._grammar import hollow
+from ._writers import known
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 
-from .edits import place
-from .refused import refusals
+from ._edits import place
+from ._refused import refusals
 
 _MESSAGE = re.compile(
     r"(?:(?<![\w.\[\]=\"/:,-])(?P<path>\.[\w.\[\]=\"/:,-]*?))?:? ?element \d+: .{0,300}omits key field \"(?P<key>\w+)\"",

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Rule
 
-from .spelling import respelled, same_amount
+from ._spelling import respelled, same_amount
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Resource, Rule
 
-from .edits import write_live
-from .fields import finding, listing, matching
+from ._edits import write_live
+from ._fields import finding, listing, matching
 
 _PLACE = re.compile(r"/subjects/\d+/apiGroup|/roleRef/apiGroup")
 

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 from argolint.applied import by_argocd
 
-from .edits import drop
-from .fields import finding, listing, matching
-from .grammar import hollow
-from .writers import is_sort
+from ._edits import drop
+from ._fields import finding, listing, matching
+from ._grammar import hollow
+from ._writers import is_sort
 
 _LISTS = ("/imagePullSecrets", "/secrets")
 

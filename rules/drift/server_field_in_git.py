@@ -18,12 +18,12 @@ from collections.abc import Iterator
 from functools import cache
 
 from argolint import MISSING, App, Finding, Fleet, Location, Resource, Rule, Symptom
+from argolint.consequences import consequences
 from argolint.knowledge import load
-from argolint.operations import consequences
 from argolint.values import get, join_pointer
 
-from .edits import remove
-from .fields import SERVER_SET, told
+from ._edits import remove
+from ._fields import SERVER_SET, told
 
 _REFUSED = ("resourceversion", "metadata.uid", "precondition failed", "the object has been modified")
 

@@ -20,8 +20,8 @@ from argolint import App, Change, Finding, Fleet, Location, Resource, Rule, Symp
 from argolint.applied import by_argocd, not_stored
 from argolint.values import dig
 
-from .edits import write_live
-from .fields import finding, listing, pointers, tracks, value, writer
+from ._edits import write_live
+from ._fields import finding, listing, pointers, tracks, value, writer
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Resource, Rule
 
-from .defaults import is_default
-from .edits import server_side_diff, write_live
-from .fields import finding, listing, matching
+from ._defaults import is_default
+from ._edits import server_side_diff, write_live
+from ._fields import finding, listing, matching
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

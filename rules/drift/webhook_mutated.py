@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from argolint import App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 from argolint.applied import rewritten_on_arrival
 
-from .ca_bundles import injected
-from .edits import write_live
-from .fields import finding, listing, matching, of_server, pointers, value, writer
-from .writers import is_sort, known
+from ._ca_bundles import injected
+from ._edits import write_live
+from ._fields import finding, listing, matching, of_server, pointers, value, writer
+from ._writers import is_sort, known
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from argolint import App, Finding, Fleet, Location, Node, Related, Resource, Rule, Symptom, Want
 from argolint.values import age_text, dig, get, items
 
-from ._age import Patience, overdue
-from ._pods import Trouble, below, fixes, pod_spec, pointer_of, troubles, wanted_events
+from ..systems.age import Patience, overdue
+from ..systems.pods import Trouble, below, fixes, pod_spec, pointer_of, troubles, wanted_events
 
 _NO_CHECK = ""  # an operator's own object, which Argo CD has no health check for
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Related, Resource, Rule, Symptom, Want
 from argolint.values import annotations_of, dig, get, integer, items, sh
 
-from ._age import Patience
+from ..systems.age import Patience
 from ._waiting import age, late, told, wanted
 
 _WAVE = "argocd.argoproj.io/sync-wave"

@@ -22,8 +22,9 @@ from collections.abc import Iterator, Mapping
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
 from argolint.values import containers, dig, join_pointer, labels_of, mapping
 
-from . import charts, evidence
-from .shapes import classify
+from ..systems import charts
+from . import _evidence as evidence
+from ._shapes import classify
 
 _TEMPLATE = "/spec/template/metadata/annotations"
 _WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout")

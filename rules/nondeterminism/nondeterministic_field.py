@@ -29,7 +29,8 @@ from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Rule
 
-from . import evidence, roots
+from . import _evidence as evidence
+from . import _roots as roots
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

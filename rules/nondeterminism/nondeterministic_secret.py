@@ -31,10 +31,13 @@ from collections.abc import Iterator, Sequence
 from argolint import App, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule, Want
 from argolint.values import annotations_of, dig, join_pointer, mapping
 
-from . import charts, evidence, pins, roots
-from .charts import Item, Release
-from .shapes import generated
-from .sign import Sign
+from ..systems import charts
+from ..systems.charts import Item, Release
+from . import _evidence as evidence
+from . import _pins as pins
+from . import _roots as roots
+from ._shapes import generated
+from ._sign import Sign
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -23,20 +23,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
-from argolint.compare import TRACKING_ID
-from argolint.operations import consequences
+from argolint.comparison.compare import TRACKING_ID
+from argolint.consequences import consequences
 from argolint.values import annotations_of, labels_of
 
-from .handover import sync, untrack
-from .tracking import (
-    REFUSED,
-    SharedWarning,
-    is_tracking,
-    owner_of,
-    shared_warnings,
-    tracking_of,
-    warned_resources,
-)
+from ._handover import sync, untrack
+from ._tracking import REFUSED, SharedWarning, is_tracking, owner_of, shared_warnings, tracking_of, warned_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

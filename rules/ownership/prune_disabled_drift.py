@@ -20,13 +20,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
-from argolint.compare import SYNC_OPTIONS
-from argolint.operations import prune_option
+from argolint.comparison.compare import SYNC_OPTIONS
+from argolint.consequences import prune_option
 from argolint.values import annotations_of, sh
 
-from .handover import kubectl_name
-from .references import users
-from .tracking import copied_tracking
+from ._handover import kubectl_name
+from ._references import users
+from ._tracking import copied_tracking
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

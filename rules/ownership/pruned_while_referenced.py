@@ -40,9 +40,9 @@ from argolint import (
 )
 from argolint.values import dig
 
-from .handover import guard, prunes, unguard
-from .references import User, holders, made_secrets, makers, users
-from .tracking import copied_tracking
+from ._handover import guard, prunes, unguard
+from ._references import User, holders, made_secrets, makers, users
+from ._tracking import copied_tracking
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))
 _INGRESS = ("networking.k8s.io", "Ingress")

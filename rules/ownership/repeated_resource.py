@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
-from argolint.diff import differences
+from argolint.comparison.diff import differences
 from argolint.redaction import show
 
 _MESSAGE = re.compile(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times among application resources\.?")

@@ -46,10 +46,10 @@ from argolint import (
 )
 from argolint.redaction import HIDDEN, show
 
-from ..nondeterminism.charts import releases  # noqa: TID252 - the package is called rules in the tree, argolint_rules installed
-from .shared_fixes import fixed_names, fixes
-from .sharing import Party, Shared, believed, content_differences, enumerated, party, party_of, ref_of
-from .tracking import own_names, owner_of, shared_warnings, tracking_of, warned_resources
+from ..systems.charts import releases
+from ._shared_fixes import fixed_names, fixes
+from ._sharing import Party, Shared, believed, content_differences, enumerated, party, party_of, ref_of
+from ._tracking import own_names, owner_of, shared_warnings, tracking_of, warned_resources
 
 _READ = 8
 """How many claimants of one object are read for its content; the list tells the rest."""

@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
-from argolint.operations import outlives
+from argolint.consequences import outlives
 
-from .handover import prunes, take_over
-from .sharing import cascades, claims
-from .tracking import tracking_of
+from ._handover import prunes, take_over
+from ._sharing import cascades, claims
+from ._tracking import tracking_of
 
 
 def reads(app: App, fleet: Fleet) -> bool:

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, managed_fields
-from argolint.compare import SYNC_OPTIONS
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
+from argolint.comparison import managed_fields
+from argolint.comparison.compare import SYNC_OPTIONS
 
-from .handover import kubectl_name
-from .tracking import copied_tracking, tracking_of
+from ._handover import kubectl_name
+from ._tracking import copied_tracking, tracking_of
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

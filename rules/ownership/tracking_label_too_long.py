@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
-from argolint.operations import consequences
+from argolint.consequences import consequences
 
-from .tracking import LABEL_LIMIT, instance_of
+from ._tracking import LABEL_LIMIT, instance_of
 
 _REFUSED = "must be no more than 63 "
 

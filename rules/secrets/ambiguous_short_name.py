@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Object, ResourceKey, Rule
 from argolint.knowledge import load
 
-from . import external_secret as es
+from . import _external_secret as es
 
 
 def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule
 from argolint.values import dig, items, sh
 
-from . import external_secret as es
-from .sync_error import clean
+from . import _external_secret as es
+from ._sync_error import clean
 
 TAKEN = "already exists in namespace"
 ENDING = "because it is being terminated"

@@ -25,8 +25,8 @@ from argolint.applied import git_moved
 from argolint.knowledge import load
 from argolint.values import annotations_of, index_of, items, join_pointer, split_pointer
 
-from . import external_secret as es
-from .operator_version import parse, version_of
+from . import _external_secret as es
+from ._operator_version import parse, version_of
 
 COMPARE = "argocd.argoproj.io/compare-options"
 

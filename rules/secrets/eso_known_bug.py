@@ -20,14 +20,15 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom, Want, operations
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom, Want
+from argolint import consequences as operations
 from argolint.knowledge import load
 from argolint.values import dig, mapping, parse_duration, parse_time
 
-from . import external_secret as es
-from . import stores
-from .operator_version import OperatorVersion, version_of
-from .sync_error import clean, warnings
+from . import _external_secret as es
+from . import _stores as stores
+from ._operator_version import OperatorVersion, version_of
+from ._sync_error import clean, warnings
 
 VAULTS = re.compile(r"key not found in 1Password Vaults: .{1,300}? in: map\[(?P<vaults>[^\[\]]+)\]")
 VAULT = re.compile(r"(?<!\S)(\S[^:]{0,200}):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 
-from . import external_secret as es
+from . import _external_secret as es
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

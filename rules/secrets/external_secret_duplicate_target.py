@@ -26,7 +26,7 @@ from msgspec import to_builtins
 from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule
 from argolint.values import items
 
-from . import external_secret as es
+from . import _external_secret as es
 
 OLD = "KES"
 

@@ -25,8 +25,8 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, ResourceId, Rule,
 from argolint.knowledge import load
 from argolint.values import dig
 
-from . import external_secret as es
-from .operator_version import version_of
+from . import _external_secret as es
+from ._operator_version import version_of
 
 
 def _cluster_generator(app: App, name: str) -> ResourceId:

@@ -23,9 +23,9 @@ from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule, Want
 
-from . import external_secret as es
-from . import stores
-from .refresh_cost import a_month, calls_per_refresh, cost_of, load_of_store, price
+from . import _external_secret as es
+from . import _stores as stores
+from ._refresh_cost import a_month, calls_per_refresh, cost_of, load_of_store, price
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from datetime import timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
 from argolint.values import age_text, items, sh
 
-from . import external_secret as es
-from . import stores
+from . import _external_secret as es
+from . import _stores as stores
 
 
 @dataclass(frozen=True)

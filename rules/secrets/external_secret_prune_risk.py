@@ -20,10 +20,11 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom, operations
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint import consequences as operations
 from argolint.values import annotations_of, join_pointer, labels_of
 
-from . import external_secret as es
+from . import _external_secret as es
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from datetime import timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
 from argolint.values import dig, items, mapping, parse_time, sh
 
-from . import external_secret as es
+from . import _external_secret as es
 
 LOST = re.compile(r"secret does not exist at provider using .{0,300}?key=(?P<key>[^)]+)\)?$")
 SETTLED = timedelta(minutes=2)

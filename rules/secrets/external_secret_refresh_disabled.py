@@ -21,8 +21,8 @@ from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 
-from . import external_secret as es
-from .operator_version import version_of
+from . import _external_secret as es
+from ._operator_version import version_of
 
 
 def _once(app: App) -> Iterator[es.Declared]:

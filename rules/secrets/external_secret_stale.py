@@ -21,11 +21,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, managed_fields
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint.comparison import managed_fields
 from argolint.values import age_text, dig, parse_time
 
-from . import external_secret as es
-from .operator_version import version_of
+from . import _external_secret as es
+from ._operator_version import version_of
 
 ANSWERED = timedelta(minutes=2)
 """An operator that runs answers an edit of the interval within this time."""

@@ -42,12 +42,12 @@ from difflib import get_close_matches
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
 from argolint.values import dig, get, items, mapping, parse_time, sh
 
-from . import external_secret as es
-from . import stores
-from .advice import PLURAL, advice
-from .operator_version import OperatorVersion, version_of, wants_crd
-from .refresh_cost import load_of_store
-from .sync_error import Diagnosis, diagnose, predict, raced
+from ..systems.advice import PLURAL, advice
+from . import _external_secret as es
+from . import _stores as stores
+from ._operator_version import OperatorVersion, version_of, wants_crd
+from ._refresh_cost import load_of_store
+from ._sync_error import Diagnosis, diagnose, predict, raced
 
 CAUSES = (
     "store-not-found",

@@ -39,7 +39,7 @@ from argolint import (
 )
 from argolint.values import join_pointer, mapping, owner_references
 
-from . import external_secret as es
+from . import _external_secret as es
 
 ADDING = ("Merge", "CreateOrMerge")
 """Policies that leave the other keys of the Secret alone."""

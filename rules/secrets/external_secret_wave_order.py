@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceId, Rule, Want
 from argolint.values import annotations_of, dig, items
 
-from . import external_secret as es
+from . import _external_secret as es
 
 BLOCKING = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "Pod")
 WAVE = "argocd.argoproj.io/sync-wave"

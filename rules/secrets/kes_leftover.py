@@ -29,8 +29,8 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.knowledge import dump
 from argolint.values import age_text, containers, dig, items, mapping, parse_time, sh
 
-from . import external_secret as es
-from .kes import convert
+from . import _external_secret as es
+from ._kes import convert
 
 CRD = "externalsecrets.kubernetes-client.io"
 IMAGE = "kubernetes-external-secrets"

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, Rule, Symptom
 from argolint.values import sh
 
-from ..ownership.handover import prunes  # noqa: TID252 - the package is installed under another name than its folder
-from . import external_secret as es
+from ..ownership._handover import prunes
+from . import _external_secret as es
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -23,10 +23,10 @@ from datetime import timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
 from argolint.values import dig, items, sh
 
-from . import external_secret as es
-from . import stores
-from .advice import PLURAL, advice
-from .sync_error import Diagnosis, classify, clean, formerly, warnings
+from ..systems.advice import PLURAL, advice
+from . import _external_secret as es
+from . import _stores as stores
+from ._sync_error import Diagnosis, classify, clean, formerly, warnings
 
 PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets"}
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")

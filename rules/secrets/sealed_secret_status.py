@@ -25,8 +25,8 @@ from datetime import timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, Rule
 from argolint.values import age_text, annotations_of, condition, dig, sh
 
-from . import external_secret as es
-from .sync_error import clean
+from . import _external_secret as es
+from ._sync_error import clean
 
 RESTART = "kubectl -n kube-system rollout restart deployment sealed-secrets-controller"
 DETACHED = ("sealedsecrets.bitnami.com/skip-set-owner-references", "sealedsecrets.bitnami.com/patch")

@@ -47,10 +47,10 @@ from argolint import (
 )
 from argolint.values import mapping, sh
 
-from . import external_secret as es
-from . import stores
-from .advice import PLURAL, advice
-from .sync_error import classify, clean, warnings
+from ..systems.advice import PLURAL, advice
+from . import _external_secret as es
+from . import _stores as stores
+from ._sync_error import classify, clean, warnings
 
 CAUSE_OF = {
     "store-credential": "credential",

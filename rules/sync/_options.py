@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argolint import App, Json, Object
-from argolint.compare import SYNC_OPTIONS
+from argolint.comparison.compare import SYNC_OPTIONS
 from argolint.values import annotations_of, dig, items, join_pointer, split_pointer
 
 

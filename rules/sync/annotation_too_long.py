@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
-from argolint.operations import consequences
+from argolint.consequences import consequences
 from argolint.redaction import excerpt
 
 from ._failures import Failed, answered_by

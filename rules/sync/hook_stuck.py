@@ -38,12 +38,14 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.operations import consequences
+from argolint.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import age_text, items, sh
 
-from ..health import _age as age  # noqa: TID252 - as below
-from ..health import _pods as pods  # noqa: TID252 - the package is installed under another name than its folder
+from ..systems import (
+    age,
+    pods,
+)
 
 _OF_THEIR_OWN = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
 

@@ -35,8 +35,8 @@ from argolint import (
     Symptom,
 )
 from argolint.applied import not_yet_applied
+from argolint.consequences import consequences
 from argolint.knowledge import load
-from argolint.operations import consequences
 from argolint.redaction import excerpt
 from argolint.values import join_pointer, sh, split_pointer
 

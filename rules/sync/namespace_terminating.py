@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule, Symptom
-from argolint.operations import consequences
+from argolint.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
 

@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
-from argolint.operations import consequences
+from argolint.consequences import consequences
 from argolint.redaction import excerpt
 
 from ._failures import Failed

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
+from argolint.consequences import consequences
 from argolint.knowledge import load
-from argolint.operations import consequences
 from argolint.redaction import excerpt
 from argolint.values import get, index_of, join_pointer, sh, split_pointer
 

@@ -41,10 +41,10 @@ from argolint import (
     Symptom,
     Want,
     Writer,
-    managed_fields,
     narrowest_ignore,
 )
-from argolint.diff import differences
+from argolint.comparison import managed_fields
+from argolint.comparison.diff import differences
 from argolint.redaction import of_secret, show
 from argolint.values import dig, get, index_of, items, mapping, maps, split_pointer, text_at
 

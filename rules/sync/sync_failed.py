@@ -20,8 +20,8 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Symptom
+from argolint.consequences import consequences, failed_by_health
 from argolint.model import EditKind
-from argolint.operations import consequences, failed_by_health
 from argolint.redaction import excerpt
 from argolint.values import sh
 

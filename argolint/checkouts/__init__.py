@@ -1,0 +1,1 @@
+"""Git: repositories, trees and the YAML in them."""

@@ -1,0 +1,482 @@
+"""Options and steps that several commands share: which source, which applications, which rules, which outputs."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from argolint import __version__
+from argolint.app import App
+from argolint.checkouts.checkout import open_checkouts
+from argolint.config import file as config
+from argolint.engine import pipeline as lint
+from argolint.engine import suppress, trusted
+from argolint.engine.run import Chosen, Plan
+from argolint.engine.trusted import Trusted
+from argolint.errors import UsageError
+from argolint.fleet import Fleet
+from argolint.host.leftovers import temporary_folder
+from argolint.model import SEVERITIES, AppRef
+from argolint.renders import helm
+from argolint.renders.local import LocalRenders
+from argolint.reports import document as report
+from argolint.reports import formats as reporters
+from argolint.reports.document import Report
+from argolint.rule import Rule
+from argolint.server import api as argocd
+from argolint.server.connection import connection_options
+from argolint.server.transport import Transport
+from argolint.snapshots.narrow import label_selector
+from argolint.values import integer, labels_of, parse_time, same_repository
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    """One decorator of several, in reading order."""
+
+    def apply(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+source_options = options(
+    connection_options,
+    click.option(
+        "--snapshot",
+        "snapshots",
+        multiple=True,
+        metavar="PATH",
+        help="Read a snapshot (directory, .tar.gz or .zip) in place of a server; repeated, later ones fill in what earlier ones lack.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(1, 3600),
+        metavar="SECONDS",
+        envvar="ARGOLINT_TIMEOUT",
+        help="How long one answer of the server may take [default: 180].",
+    ),
+    click.option(
+        "--max-answer",
+        type=click.IntRange(1, 65536),
+        metavar="MB",
+        envvar="ARGOLINT_MAX_ANSWER",
+        help="How large one answer may be, inflated, and all that are held at once [default: 1024].",
+    ),
+)
+
+selection_options = options(
+    click.option(
+        "-p", "--project", "projects", multiple=True, help="Only applications of this project (repeatable, glob)."
+    ),
+    click.option("-l", "--selector", metavar="LABELS", help="Only applications with these labels (a=b,c!=d,e,!f)."),
+    click.option("-N", "--app-namespace", help="Only applications of this namespace."),
+    click.option("-c", "--cluster", help="Only applications of this destination (name or URL)."),
+    click.option("-r", "--repo", help="Only applications of this repository URL."),
+)
+
+rule_options = options(
+    click.option(
+        "--config-file",
+        metavar="FILE",
+        envvar="ARGOLINT_CONFIG_FILE",
+        help="argolint's own configuration [default: .argolint.yaml].",
+    ),
+    click.option(
+        "--trusted-config",
+        metavar="REV",
+        envvar="ARGOLINT_TRUSTED_CONFIG",
+        help="Read configuration and baseline from this Git revision instead of the work tree [gate: the base].",
+    ),
+    click.option("--baseline", metavar="FILE", envvar="ARGOLINT_BASELINE", help="Findings accepted before: hide them."),
+    click.option(
+        "--select",
+        multiple=True,
+        envvar="ARGOLINT_SELECT",
+        metavar="WHAT",
+        help="Only these rules: ids, families or severities (comma list).",
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        envvar="ARGOLINT_IGNORE",
+        metavar="WHAT",
+        help="Not these rules: ids, families or severities (comma list).",
+    ),
+)
+
+workers_option = click.option(
+    "-j",
+    "--workers",
+    type=click.IntRange(1, 64),
+    help="Requests in flight [default: 8; 1 with --snapshot, where threads only slow it down].",
+)
+
+run_options = options(
+    click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine."),
+    click.option(
+        "--manifests", is_flag=True, help="Ask the server for rendered manifests (cached; costs the repo-server)."
+    ),
+    click.option(
+        "--render-twice",
+        is_flag=True,
+        help="Let the server render each chart twice, one at a time, and compare. This replaces the server's cache: "
+        "an application with self-heal may deploy what comes out.",
+    ),
+    click.option(
+        "--helm-render",
+        is_flag=True,
+        help="Render Helm applications here, twice, with the helm on PATH and from --checkout: proves what each render "
+        "draws anew, and the Helm values that end it, at no cost for the server.",
+    ),
+    click.option(
+        "--checkout",
+        "checkouts",
+        multiple=True,
+        metavar="[URL=]DIR",
+        help="With --helm-render: a clone of an application's repository (repeatable); URL when its remote is another one.",
+    ),
+    workers_option,
+    click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
+)
+
+fail_options = options(
+    click.option(
+        "--fail-on",
+        type=click.Choice([*reversed(SEVERITIES), "never"]),
+        envvar="ARGOLINT_FAIL_ON",
+        default=None,
+        help="Exit 1 when a finding is at least this severe [default: error].",
+    ),
+    click.option("--allow-incomplete", is_flag=True, help="Do not exit 3 when something could not be looked at."),
+)
+
+
+def chosen_rules(rules: Mapping[str, Rule], select: Iterable[str], ignore: Iterable[str]) -> tuple[Rule, ...]:
+    """The rules left by --select and --ignore. UsageError names a word that is no rule, family or severity."""
+    wanted, unwanted = _words(select), _words(ignore)
+    families = {r.family for r in rules.values()}
+    for word in (*wanted, *unwanted):
+        if word not in rules and word not in families and word not in SEVERITIES:
+            import difflib
+
+            close = difflib.get_close_matches(word, [*rules, *families, *SEVERITIES], 1)
+            raise UsageError(
+                f"{word!r} is no rule, family or severity" + (f"; did you mean {close[0]!r}?" if close else ""),
+                "`argolint rules` lists them",
+            )
+
+    def named(rule: Rule, words: Sequence[str]) -> bool:
+        return any(word in (rule.id, rule.family, rule.severity) for word in words)
+
+    return tuple(r for r in rules.values() if (not wanted or named(r, wanted)) and not named(r, unwanted))
+
+
+def _words(groups: Iterable[str]) -> tuple[str, ...]:
+    return tuple(word for group in groups for word in group.replace(",", " ").split())
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which applications to lint; the whole fleet is read all the same, since ownership is a matter of the whole."""
+
+    names: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    selector: str | None = None
+    app_namespace: str | None = None
+    cluster: str | None = None
+    repo: str | None = None
+
+    def takes(self, app: App, fleet: Fleet) -> bool:
+        return (
+            (not self.names or self.names_ref(app.ref))
+            and (not self.projects or any(fnmatchcase(app.ref.project, p) for p in self.projects))
+            and (not self.app_namespace or app.ref.namespace == self.app_namespace)
+            and (not self.cluster or self._on_cluster(app, fleet))
+            and (not self.repo or any(same_repository(self.repo, str(s.get("repoURL") or "")) for s in app.sources))
+            and (not self.selector or label_selector(self.selector)(labels_of(app.raw)))
+        )
+
+    def names_ref(self, ref: AppRef) -> bool:
+        """True when one of the names, `NAME` or `NAMESPACE/NAME` with globs, is this application's."""
+        parts = (name.rpartition("/") for name in self.names)
+        return any(
+            fnmatchcase(ref.name, bare) and (not slash or fnmatchcase(ref.namespace, ns)) for ns, slash, bare in parts
+        )
+
+    def _on_cluster(self, app: App, fleet: Fleet) -> bool:
+        named = (fleet.clusters.get(app.cluster) or {}).get("name")
+        return self.cluster in (app.cluster, named, *(app.spec.get("destination") or {}).values())
+
+
+def parse_shard(text: str | None) -> tuple[int, int]:
+    """`2/3` as (2, 3); UsageError for anything else."""
+    if text is None:
+        return (1, 1)
+    index, slash, count = text.partition("/")
+    number, of = integer(index), integer(count)
+    if not slash or number is None or of is None or not 1 <= number <= of:
+        raise UsageError(f"--shard {text!r} is not I/N with 1 <= I <= N", "for example --shard 1/3")
+    return number, of
+
+
+class Clock:
+    """Seconds since it was made, for the report's stats."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return round(time.monotonic() - self._start, 3)
+
+
+look_options = options(
+    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True),
+    click.option("-q", "--quiet", is_flag=True, help="Only the summary line; no progress."),
+    click.option("-v", "--verbose", is_flag=True, help="Evidence, every fix, related objects."),
+)
+
+output_options = options(
+    click.option(
+        "-o",
+        "--output",
+        "outputs",
+        multiple=True,
+        envvar="ARGOLINT_OUTPUT",
+        metavar="FORMAT[=FILE]",
+        help="Report format, to a file if named; repeatable [default: text].",
+    ),
+    look_options,
+)
+
+
+NO_SELECTION: Mapping[str, Any] = {
+    "projects": (),
+    "selector": None,
+    "app_namespace": None,
+    "cluster": None,
+    "repo": None,
+    "workers": 1,
+    "deep": False,
+    "manifests": False,
+    "render_twice": False,
+    "helm_render": False,
+    "checkouts": (),
+    "shard": None,
+}
+NO_FAILING: Mapping[str, Any] = {"fail_on": None, "allow_incomplete": False}
+
+
+def open_transport(given: Mapping[str, Any]) -> Transport:
+    """The snapshot or the server that options, environment, the user's settings and login file name, in this order."""
+    if given["snapshots"]:
+        from argolint.snapshots.reader import SnapshotTransport
+
+        return SnapshotTransport([Path(p) for p in given["snapshots"]])
+    from argolint.server.connection import connect
+    from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES, HttpTransport
+
+    return HttpTransport(
+        connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)),
+        workers=workers(given),
+        answer_s=given["timeout"] or ANSWER_S,
+        max_bytes=given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+    )
+
+
+def workers(given: Mapping[str, Any]) -> int:
+    """How many applications are read at a time: beside a server's answers much can be done, beside a disk's nothing."""
+    return int(given["workers"] or (1 if given.get("snapshots") else 8))
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything a check needs, from the options, the environment and the configuration; checked before any request."""
+
+    plan: Plan
+    wishes: suppress.Wishes
+    outputs: tuple[reporters.Output, ...]
+    style: reporters.Style
+    fail_on: str
+    allow_incomplete: bool
+    selection: Selection
+
+
+def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
+    """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong."""
+    from argolint.plugins import load_rules, providers
+
+    counts = trusted.read(given) if counts is None else counts
+    loaded = counts.loaded
+    known = load_rules()
+    config.check_rules(loaded, known, providers())
+    wanted = loaded.config
+    rules = chosen_rules(known, given["select"] or wanted.select, given["ignore"] or wanted.deselect)
+    chosen = []
+    for rule in rules:
+        own = wanted.rules.get(rule.id, config.RuleSettings())
+        chosen.append(Chosen(rule, config.rule_options(rule, own.options, str(loaded.file)), own.severity))
+    selection = Selection(
+        tuple(names), given["projects"], given["selector"], given["app_namespace"], given["cluster"], given["repo"]
+    )
+    wishes = suppress.Wishes(
+        loaded,
+        counts.baseline,
+        frozenset(r.id for r in rules),
+        frozenset(known),
+        whole=selection == Selection() and len(rules) == len(known),
+        severities={c.rule.id: c.severity for c in chosen if c.severity},
+    )
+    plan = Plan(
+        tuple(chosen),
+        selection.takes,
+        workers=workers(given),
+        deep=given["deep"],
+        renders=given["render_twice"],
+        manifests=given["manifests"],
+        shard=parse_shard(given["shard"]),
+        local=local_renders(given),
+    )
+    return Run(
+        plan,
+        wishes,
+        reporters.parse_outputs(given["outputs"] or wanted.output, None if given["outputs"] else loaded.file),
+        reporters.Style.from_options(given),
+        given["fail_on"] or wanted.fail_on or "error",
+        given["allow_incomplete"],
+        selection,
+    )
+
+
+def local_renders(given: Mapping[str, Any]) -> LocalRenders | None:
+    """What --helm-render asks for. Its folder lives as long as the command."""
+    if not given["helm_render"]:
+        if given["checkouts"]:
+            raise UsageError("--checkout belongs to --helm-render", "add --helm-render, or leave it out")
+        return None
+    if not given["checkouts"]:
+        raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
+    binary = helm.find()
+    checkouts = open_checkouts(given["checkouts"], "--checkout")
+    return LocalRenders(binary, checkouts, click.get_current_context().with_resource(temporary_folder()))
+
+
+def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
+    """Read and examine, from `t` or from where the options point; the stats say what it cost."""
+    clock = Clock()
+    # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
+    gc.freeze()
+    gc.set_threshold(200_000, 20, 20)
+    t = t or open_transport(given)
+    if run.plan.renders and not t.offline:
+        _warn_of_renders(t)
+    part = lint.collect(t, run.plan, progress(given))
+    return msgspec.structs.replace(part, stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds))
+
+
+def _warn_of_renders(t: Transport) -> None:
+    """Say aloud what fresh renders do. UsageError when the server would answer them from its cache."""
+    if not argocd.renders_afresh(t):
+        raise UsageError(
+            f"{t.server} does not know noCache, so it would answer both renders from its cache and all would look alike",
+            "leave --render-twice out: Argo CD 2.14 and older cannot render past the cache",
+        )
+    click.echo(
+        "warning: --render-twice renders each chart anew on the server, one at a time, and replaces its manifest cache; "
+        "where a chart draws random values the application turns OutOfSync, and self-heal may deploy them",
+        err=True,
+    )
+
+
+def progress(given: Mapping[str, Any]) -> Callable[[int, int], None]:
+    """A counter on a terminal's standard error; silent where it is piped, or with -q."""
+    if given["quiet"] or not sys.stderr.isatty():
+        return lambda done, total: None
+
+    def tell(done: int, total: int) -> None:
+        end = "\r\033[K" if done == total else ""
+        sys.stderr.write(f"\rlooking at applications: {done}/{total}{end}")
+        sys.stderr.flush()
+
+    return tell
+
+
+def conclude(part: lint.Part, run: Run) -> Report:
+    """The report of a run or of merged shards."""
+    if run.wishes.baseline is not None and run.wishes.baseline.server != part.server:
+        raise UsageError(
+            f"{run.wishes.baseline.file} is a baseline of {run.wishes.baseline.server}, and this is {part.server}",
+            "write one for this server: `argolint baseline -o FILE`",
+        )
+    wishes = replace(run.wishes, now=parse_time(part.started_at))
+    outcome = lint.conclude(part, run.plan.rules, wishes)
+    return report.build(
+        outcome,
+        server=part.server,
+        version=part.version,
+        started_at=part.started_at,
+        stats=part.stats,
+        tool_version=__version__,
+        remarks=part.remarks,
+    )
+
+
+def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
+    """Run a check and write its outputs; returns the exit code."""
+    run = prepare(given, names)
+    part = collect(run, given)
+    if run.plan.shard != (1, 1):
+        return write_shard(part, run)
+    missing = sorted(
+        n for n in names if not set("*?[") & set(n) and not any(Selection((n,)).names_ref(r.ref) for r in part.results)
+    )
+    if missing:
+        raise UsageError(
+            f"there is no application {missing[0]!r} on {part.server}, or the account may not see it",
+            "`argocd app list` shows what it may see",
+        )
+    if not part.results and run.selection != Selection(tuple(names)):
+        raise UsageError(
+            f"no application of {part.server} fits this selection, or the account may not see it",
+            "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
+        )
+    return publish(conclude(part, run), run)
+
+
+def write_shard(part: lint.Part, run: Run) -> int:
+    """A shard is data for `merge`: it goes where `-o json` says."""
+    if len(run.outputs) != 1 or run.outputs[0].format != "json":
+        raise UsageError("--shard writes a shard for `argolint merge`, not a report", "add -o json=FILE")
+    reporters.put(run.outputs[0].file, lint.to_json(part).decode())
+    return 3 if part.failures and not run.allow_incomplete else 0
+
+
+def publish(made: Report, run: Run) -> int:
+    """Write the report where it is wanted, and decide the exit code."""
+    reporters.write(made, run.outputs, run.style)
+    return exit_code(made, run.fail_on, allow_incomplete=run.allow_incomplete)
+
+
+def exit_code(made: Report, fail_on: str, *, allow_incomplete: bool) -> int:
+    """0 clean, 1 findings at or above `fail_on`, 3 incomplete; 3 before 1."""
+    if not made.complete and not allow_incomplete:
+        return 3
+    if fail_on == "never":
+        return 0
+    bad = SEVERITIES[SEVERITIES.index(fail_on) :]
+    return int(any(f.severity in bad and f.suppressed is None for f in made.findings))

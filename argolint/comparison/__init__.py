@@ -1,0 +1,1 @@
+"""Argo CD's comparison in memory: what it calls different, and what a sync would leave."""

@@ -1,0 +1,299 @@
+"""Argo CD's comparison of a live and a desired object, in memory: for states that no server has seen yet.
+
+Follows gitops-engine pkg/diff/diff.go (Diff, ThreeWayDiff, StructuredMergeDiff, ServerSideDiff), util/argo/diff/diff.go
+(preDiffNormalize) and, for the built-in kinds, apimachinery pkg/util/strategicpatch/patch.go. For states that a server has
+answered, its own normalised and predicted states are better: this module is for verifying fixes and for the gate.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from argolint.comparison.diff import differences
+from argolint.comparison.ignore import (
+    ROLLOUT,
+    IgnoreRule,
+    KnownTypes,
+    application_rules,
+    known_types,
+    normalize,
+    server_rules,
+    trusted,
+)
+from argolint.comparison.scheme import builtin, canonical, defaulted, group_of, merge_key
+from argolint.comparison.server_side import server_side_apply, with_owner
+from argolint.comparison.three_way import Place, completed, numbered, three_way
+from argolint.model import MISSING, Json, Object
+from argolint.values import annotations_of, items, json_in, labels_of, mapping
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+TRACKING_ID = "argocd.argoproj.io/tracking-id"
+SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
+
+
+class Strategy(StrEnum):
+    """How Argo CD predicts the outcome of a sync (docs/user-guide/diff-strategies.md)."""
+
+    THREE_WAY = "three-way"
+    """Default; two-way where live holds no last-applied configuration."""
+    STRUCTURED = "structured-merge"
+    SERVER_SIDE = "server-side"
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking:
+    """How the server marks its objects: settings.trackingMethod (empty is `label`) and settings.appLabelKey."""
+
+    method: str = "annotation"
+    label_key: str = "app.kubernetes.io/instance"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Everything of an application and its server that changes how one object is compared."""
+
+    ignore: tuple[IgnoreRule, ...] = ()
+    known_types: tuple[KnownTypes, ...] = (ROLLOUT,)
+    tracking: Tracking = Tracking()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What Argo CD would show: `normalized` live against `predicted` live; None where that side does not exist."""
+
+    normalized: Object | None
+    predicted: Object | None
+    modified: bool
+
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        """The pointers of every difference, sorted; empty for an object that exists on one side only.
+
+        An explicit null and an absent field are one: older Go types print `creationTimestamp: null` into templates.
+        """
+        if not self.modified or self.normalized is None or self.predicted is None:
+            return ()
+        found = differences(self.predicted, self.normalized)
+        return tuple(sorted(pointer for pointer, *sides in found if not all(s is None or s is MISSING for s in sides)))
+
+
+def rules_of(application: Object, settings: Object) -> Rules:
+    """What the Application's spec and the server's settings (as /api/v1/settings answers them) say about comparing."""
+    return Rules(
+        application_rules(application) + server_rules(settings),
+        known_types(settings),
+        Tracking(str(settings.get("trackingMethod") or ""), str(settings.get("appLabelKey") or Tracking().label_key)),
+    )
+
+
+def strategy_of(application: Object, desired: Object | None, *, server_side: bool = False) -> Strategy:
+    """The strategy for this object: annotations of the resource and the Application, syncOptions, the controller's flag.
+
+    `server_side` is the controller's `controller.diff.server.side`, which no API tells. Sources: controller/state.go
+    CompareAppState, gitops-engine pkg/diff/diff.go Diff.
+    """
+    compare_options = _options(annotations_of(application).get(COMPARE_OPTIONS))
+    if "ServerSideDiff=true" in compare_options or (server_side and "ServerSideDiff=false" not in compare_options):
+        return Strategy.SERVER_SIDE
+    if syncs_server_side(application, desired):
+        return Strategy.STRUCTURED
+    return Strategy.THREE_WAY
+
+
+def syncs_server_side(application: Object, desired: Object | None) -> bool:
+    """True when a sync sends this object as a server-side apply."""
+    refused = "ServerSideApply=false" in _options(annotations_of(desired).get(SYNC_OPTIONS))
+    return has_sync_option(application, desired, "ServerSideApply=true") and not refused
+
+
+def has_sync_option(application: Object, desired: Object | None, option: str) -> bool:
+    """True when the Application's syncOptions or the resource's own annotation set the option."""
+    given = items(application, "spec", "syncPolicy", "syncOptions")
+    return option in given or option in _options(annotations_of(desired).get(SYNC_OPTIONS))
+
+
+def _options(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(","))
+
+
+def compare(
+    live: Object | None, desired: Object | None, rules: Rules = Rules(), strategy: Strategy = Strategy.THREE_WAY
+) -> Comparison:
+    """Argo CD's verdict on one pair; neither object is changed. Raises ValueError when both are None."""
+    if live is None and desired is None:
+        raise ValueError("nothing to compare: neither live nor desired exists")
+    live, desired = _readable(live), _readable(desired)
+    if live is None or desired is None:
+        sides = [None if side is None else _normalized(canonical(side), rules) for side in (live, desired)]
+        return Comparison(sides[0], sides[1], modified=live is None)
+    live, desired = trusted(_tracked(live, desired, rules.tracking), desired, rules.ignore)
+    live, desired = canonical(live), canonical(desired)
+    if strategy is Strategy.SERVER_SIDE:
+        predicted = server_side_apply(live, desired, complete=True)
+        sides = [defaulted(_unmanaged(_normalized(side, rules))) for side in (live, canonical(predicted))]
+        return Comparison(sides[0], sides[1], modified=sides[0] != sides[1])
+    live, desired = _normalized(live, rules), _normalized(desired, rules)
+    if strategy is Strategy.STRUCTURED:
+        predicted = _without_last_applied(server_side_apply(live, desired))
+        live = _without_last_applied(live)
+    else:
+        original = last_applied(live)
+        original = desired if original is None else _normalized(original, rules)
+        predicted = three_way(original, desired, live)
+    normalized, predicted = defaulted(live), defaulted(predicted)
+    return Comparison(normalized, predicted, modified=normalized != predicted)
+
+
+def hidden(
+    rule: IgnoreRule, live: Object, desired: Object, rules: Rules, strategy: Strategy = Strategy.THREE_WAY
+) -> tuple[str, ...]:
+    """The differences that this one rule, and no other of `rules`, keeps Argo CD from showing: sorted pointers."""
+    others = replace(rules, ignore=tuple(other for other in rules.ignore if other != rule))
+    shown = set(compare(live, desired, rules, strategy).pointers)
+    return tuple(pointer for pointer in compare(live, desired, others, strategy).pointers if pointer not in shown)
+
+
+def apply(
+    live: Object | None,
+    desired: Object | None,
+    rules: Rules = Rules(),
+    *,
+    server_side: bool = False,
+    respect_ignored: bool = False,
+) -> Object | None:
+    """What a sync leaves live: None after a prune. Neither object is changed.
+
+    `server_side` is the sync option ServerSideApply, `respect_ignored` is RespectIgnoreDifferences: live's values of
+    ignored fields then travel in what is applied (controller/sync.go, normalizeTargetResources). Defaults that only the
+    API server knows are taken over from live.
+    """
+    live, desired = _readable(live), _readable(desired)
+    if desired is None or live is None:
+        return None if desired is None else _recorded(defaulted(canonical(desired)), desired, server_side)
+    target = _respecting(live, desired, rules) if respect_ignored else desired
+    if server_side:
+        return with_owner(server_side_apply(live, canonical(target), complete=True), target)
+    original = last_applied(live) or target
+    result = completed(three_way(original, canonical(target), live), live, original)
+    return _recorded(defaulted(canonical(result)), target, server_side)
+
+
+def last_applied(live: Object) -> Object | None:
+    """The decoded last-applied configuration, or None when live holds none that can be read."""
+    found = json_in(annotations_of(live).get(LAST_APPLIED))
+    return _readable(found) if isinstance(found, dict) else None
+
+
+def _readable(obj: Object | None) -> Object | None:
+    """The object without metadata of a shape that no API server accepts: a template can render anything."""
+    if obj is None:
+        return None
+    metadata = dict(given) if isinstance(given := obj.get("metadata"), Mapping) else {}
+    for field in ("annotations", "labels"):
+        found = metadata.get(field)
+        texts = {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else None
+        if found is not None and texts != found:
+            metadata[field] = texts
+    return obj if metadata == given else {**obj, "metadata": metadata}
+
+
+def _recorded(live: Object, desired: Object, server_side: bool) -> Object:
+    if server_side:
+        return with_owner(live, desired)
+    metadata = live.get("metadata") or {}
+    text = json.dumps(desired, separators=(",", ":"))
+    return {**live, "metadata": {**metadata, "annotations": {**annotations_of(live), LAST_APPLIED: text}}}
+
+
+def _respecting(live: Object, desired: Object, rules: Rules) -> Object:
+    """Desired with live's values of the ignored fields; status never travels."""
+    kept_live, kept_desired = trusted(live, desired, rules.ignore)
+    kept_live, kept_desired = normalize(kept_live, rules.ignore), normalize(kept_desired, rules.ignore)
+    had = {key: value for key, value in live.items() if key != "status"}
+    result: Object = _restored(kept_desired, kept_live, had, ("", "") if builtin(desired) else None)
+    return result
+
+
+def _restored(desired: Json, kept: Json, live: Json, at: Place) -> Json:
+    """Desired with everything that live holds and `kept`, live without its ignored fields, does not.
+
+    Lists without a merge key come from live whole, as in a JSON merge patch.
+    """
+    if kept == live:
+        return desired
+    if isinstance(live, dict) and isinstance(kept, dict):
+        base = desired if isinstance(desired, dict) else {}
+        changes = {
+            key: _restored(base.get(key), kept[key], value, (at[1], key) if at else None) if key in kept else value
+            for key, value in live.items()
+            if key not in kept or kept[key] != value
+        }
+        return {**base, **changes}
+    key = merge_key(*at) if at else None
+    if key and isinstance(live, list) and isinstance(kept, list) and isinstance(desired, list):
+        have, left = (numbered(side, key) for side in (live, kept))
+        return [
+            _restored(item, left[name], have[name], at) if name in left and name in have else item
+            for name, item in numbered(desired, key).items()
+        ]
+    return live
+
+
+def _normalized(obj: Object, rules: Rules) -> Object:
+    """gitops-engine's Normalize: creationTimestamp, Secret's stringData, empty Role rules, then the ignore rules."""
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict) and "creationTimestamp" in metadata:
+        obj = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "creationTimestamp"}}
+    if group_of(obj) == "" and obj.get("kind") == "Secret":
+        obj = _encoded(obj)
+    elif group_of(obj) == "rbac.authorization.k8s.io" and obj.get("rules") == []:
+        obj = {**obj, "rules": None}
+    return normalize(obj, rules.ignore, rules.known_types)
+
+
+def _encoded(secret: Object) -> Object:
+    """The Secret with stringData folded into data and null values printed as empty."""
+    data, plain = (found if isinstance(found := secret.get(f), Mapping) else {} for f in ("data", "stringData"))
+    text = {
+        key: base64.b64encode(value.encode()).decode() if isinstance(value, str) else value
+        for key, value in plain.items()
+    }
+    given = {**data, **text}
+    data = {key: "" if value is None else value for key, value in given.items()}
+    rest = {key: value for key, value in secret.items() if key != "stringData"}
+    return {**rest, "data": data} if "data" in secret or text else rest
+
+
+def _tracked(live: Object, desired: Object, tracking: Tracking) -> Object:
+    """Live as if it had always been tracked by annotation (util/argo/resource_tracking.go, Normalize).
+
+    An object that still carries the instance label gets desired's tracking id where it has none, and loses the label
+    where desired has none.
+    """
+    label = labels_of(live).get(tracking.label_key)
+    if tracking.method in ("", "label") or not label or live.get("kind") == "CustomResourceDefinition":
+        return live
+    metadata = dict(mapping(live, "metadata"))
+    if not annotations_of(live).get(TRACKING_ID):
+        metadata["annotations"] = {**annotations_of(live), TRACKING_ID: annotations_of(desired).get(TRACKING_ID, "")}
+    if not labels_of(desired).get(tracking.label_key):
+        metadata["labels"] = {key: value for key, value in labels_of(live).items() if key != tracking.label_key}
+    return {**live, "metadata": metadata}
+
+
+def _unmanaged(obj: Object) -> Object:
+    drop = ("managedFields", "resourceVersion")
+    metadata = {key: value for key, value in mapping(obj, "metadata").items() if key not in drop}
+    return _without_last_applied({**obj, "metadata": metadata})
+
+
+def _without_last_applied(obj: Object) -> Object:
+    if LAST_APPLIED not in annotations_of(obj):
+        return obj
+    kept = {key: value for key, value in annotations_of(obj).items() if key != LAST_APPLIED}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": kept}}

@@ -1,0 +1,104 @@
+"""Desired and live states to Changes. The only importer of deepdiff.
+
+Argo CD's own normalised and predicted states are compared, so a Change is a difference that Argo CD itself sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from argolint.comparison import managed_fields
+from argolint.model import MISSING, Change, Json, Object, Writer
+from argolint.redaction import is_hidden, of_secret
+from argolint.values import join_pointer
+
+Pair = tuple[str, Json, Json]
+"""pointer, desired, live; a side that lacks the field is MISSING."""
+
+
+def changes(desired: Object, live: Object, raw_live: Object | None = None) -> tuple[Change, ...]:
+    """Every difference of the two states, sorted by pointer; `raw_live` (with managedFields) names the writers."""
+    source = raw_live or live
+    return tuple(
+        change(pointer, want, have, desired, live, managed_fields.writer(source, pointer))
+        for pointer, want, have in sorted(differences(desired, live), key=lambda pair: pair[0])
+    )
+
+
+def change(
+    pointer: str, want: Json, have: Json, desired: Object | None, live: Object | None, writer: Writer | None = None
+) -> Change:
+    """One difference of two states, with what may be printed of it."""
+    masked = of_secret(live, pointer)
+    secret = masked or is_hidden(have, live, pointer) or is_hidden(want, desired, pointer)
+    return Change(pointer, want, have, writer, secret or is_hidden(want, live, pointer), masked)
+
+
+def differences(desired: Json, live: Json, pointer: str = "") -> Iterator[Pair]:
+    """The deepest pairs that differ. Equal subtrees are dropped on the way; pointers of lists are the live side's
+    indexes, those of items that only desired holds are desired's."""
+    if desired == live and type(desired) is type(live):
+        return
+    if isinstance(desired, dict) and isinstance(live, dict):
+        for key in desired.keys() | live.keys():
+            yield from differences(desired.get(key, MISSING), live.get(key, MISSING), pointer + join_pointer(key))
+    elif isinstance(desired, list) and isinstance(live, list):
+        if len(desired) == len(live):
+            for index, (want, have) in enumerate(zip(desired, live, strict=True)):
+                yield from differences(want, have, f"{pointer}/{index}")
+        else:
+            yield from _unequal_lists(desired, live, pointer)
+    elif desired is not live and not _same_number(desired, live):
+        yield pointer, desired, live
+
+
+def _same_number(desired: Json, live: Json) -> bool:
+    """JSON knows one kind of number: 1 and 1.0 are equal, true is no number."""
+    numbers = (int, float)
+    return (
+        isinstance(desired, numbers)
+        and isinstance(live, numbers)
+        and not isinstance(desired, bool)
+        and not isinstance(live, bool)
+        and desired == live
+    )
+
+
+_ITEM_KEYS = ("name", "key", "mountPath", "containerPort", "port", "ip", "type", "secretKey")
+
+
+def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterator[Pair]:
+    """Items are paired by the first key that names each one on both sides, else by deepdiff's alignment."""
+    key = next((k for k in _ITEM_KEYS if _unique(desired, k) and _unique(live, k)), None)
+    if key is not None:
+        have_at = {item[key]: index for index, item in enumerate(live)}
+        want_names = {item[key] for item in desired}
+        for index, want in enumerate(desired):
+            place = have_at.get(want[key])
+            if place is None:
+                yield f"{pointer}/{index}", want, MISSING
+            else:
+                yield from differences(want, live[place], f"{pointer}/{place}")
+        for index, have in enumerate(live):
+            if have[key] not in want_names:
+                yield f"{pointer}/{index}", MISSING, have
+        return
+    from deepdiff import DeepDiff  # costs 145 ms to import and is seldom needed
+
+    tree = DeepDiff(live, desired, view="tree", verbose_level=2, threshold_to_diff_deeper=0)
+    for group in tree.values():
+        for level in group:
+            tokens = level.path(output_format="list", force="fake")
+            side = [
+                MISSING
+                if type(value).__name__ in ("NotPresent", "ListItemRemovedOrAdded") or repr(value) == "not present"
+                else value
+                for value in (level.t2, level.t1)
+            ]
+            yield pointer + join_pointer(*tokens), side[0], side[1]
+
+
+def _unique(found: list[Any], key: str) -> bool:
+    names = [item.get(key) if isinstance(item, dict) else None for item in found]
+    return all(isinstance(name, str | int) for name in names) and len(set(names)) == len(names)

@@ -1,0 +1,285 @@
+"""ignoreDifferences: which fields of which objects Argo CD leaves out of its comparison.
+
+Sources: util/argo/normalizers/diff_normalizer.go and knowntypes_normalizer.go, util/argo/managedfields/managed_fields.go,
+util/glob/glob.go. Two entries' effects do not mix: pointers and jq paths remove fields from each side alone, trusted field
+managers remove only what both sides hold with different values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from argolint import glob
+from argolint.comparison import jq
+from argolint.comparison.scheme import as_known_type, group_of
+from argolint.manifests import ManifestError, mapping_of
+from argolint.model import Json, Object
+from argolint.values import index_of, integer, items, join_pointer, json_in, mapping, maps, text_at
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRule:
+    """One ignoreDifferences entry. No `group` is the core group; an empty name or namespace matches every one."""
+
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    json_pointers: tuple[str, ...] = ()
+    jq_paths: tuple[str, ...] = ()
+    managers: tuple[str, ...] = ()
+    """managedFieldsManagers: writers whose fields are theirs."""
+    origin: str = ""
+    """Where it stands: a pointer into the Application, or the key of the server's resourceOverrides."""
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """What Argo CD cannot parse of it: one sentence each. Argo CD then compares nothing of the whole application."""
+        return tuple(f"{path}: {problem}" for path in self.jq_paths if (problem := jq.refusal(path)))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTypes:
+    """knownTypeFields of one group and kind: fields of a custom resource that print like a built-in type."""
+
+    group: str
+    kind: str
+    fields: tuple[tuple[str, str], ...]
+    """(dotted field path, type such as `core/v1/PodSpec`)"""
+
+
+ROLLOUT = KnownTypes("argoproj.io", "Rollout", (("spec.template.spec", "core/v1/PodSpec"),))
+"""The one that Argo CD brings along (knowntypes_normalizer.go, ensureDefaultCRDsConfigured)."""
+
+
+def application_rules(application: Object) -> tuple[IgnoreRule, ...]:
+    """The entries of an Application's spec.ignoreDifferences, in order; malformed ones are left out."""
+    entries = items(application, "spec", "ignoreDifferences")
+    return tuple(
+        _rule(entry, str(entry.get("group") or ""), str(entry.get("kind") or ""), f"/spec/ignoreDifferences/{index}")
+        for index, entry in enumerate(entries)
+        if isinstance(entry, dict)
+    )
+
+
+def server_rules(settings: Object) -> tuple[IgnoreRule, ...]:
+    """The ignore rules that every application gets: `ignoreDifferences` (YAML text) of settings.resourceOverrides."""
+    return tuple(_server_rules(mapping(settings, "resourceOverrides")))
+
+
+def _server_rules(overrides: Mapping[str, Json]) -> Iterator[IgnoreRule]:
+    for key, override in sorted(overrides.items()):
+        entry = _parsed(text_at(override, "ignoreDifferences"))
+        rule = _rule(entry, *_group_kind(key), key) if isinstance(entry, dict) else IgnoreRule()
+        if rule.json_pointers or rule.jq_paths or rule.managers:
+            yield rule
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> Json:
+    try:
+        return mapping_of(text)
+    except ManifestError:  # Argo CD refuses such settings as a whole; nothing is ignored by them
+        return None
+
+
+def known_types(settings: Object) -> tuple[KnownTypes, ...]:
+    """The server's knownTypeFields, and Argo CD's own for Rollout unless the server names others."""
+    named = tuple(
+        KnownTypes(
+            *_group_kind(key),
+            tuple((text_at(f, "field"), text_at(f, "type")) for f in maps(override, "knownTypeFields")),
+        )
+        for key, override in sorted(mapping(settings, "resourceOverrides").items())
+        if maps(override, "knownTypeFields")
+    )
+    return named if any((k.group, k.kind) == (ROLLOUT.group, ROLLOUT.kind) for k in named) else (*named, ROLLOUT)
+
+
+def _group_kind(key: str) -> tuple[str, str]:
+    group, _, kind = key.rpartition("/")
+    return group, kind
+
+
+def _rule(entry: Object, group: str, kind: str, origin: str) -> IgnoreRule:
+    def texts(field: str) -> tuple[str, ...]:
+        return tuple(text for text in items(entry, field) if isinstance(text, str))
+
+    return IgnoreRule(
+        group,
+        kind,
+        str(entry.get("name") or ""),
+        str(entry.get("namespace") or ""),
+        texts("jsonPointers"),
+        texts("jqPathExpressions"),
+        texts("managedFieldsManagers"),
+        origin,
+    )
+
+
+def matches(rule: IgnoreRule, group: str, kind: str, namespace: str, name: str) -> bool:
+    """True when the entry speaks of this object: group and kind are globs, name and namespace exact."""
+    return (
+        glob.matches(rule.group, group)
+        and glob.matches(rule.kind, kind)
+        and rule.name in ("", name)
+        and rule.namespace in ("", namespace)
+    )
+
+
+def matches_object(rule: IgnoreRule, obj: Object) -> bool:
+    """`matches` for a decoded object."""
+    where = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
+    return matches(rule, group_of(obj), str(obj.get("kind")), *where)
+
+
+def normalize(obj: Object, rules: Iterable[IgnoreRule], types: Iterable[KnownTypes] = ()) -> Object:
+    """The object without the fields that these rules ignore, known type fields printed as their type prints them."""
+    whose = obj
+    jq_paths: list[str] = []
+    """Those that wait: the jq paths of several rules go together."""
+    for rule in rules:
+        if (rule.json_pointers or rule.jq_paths) and matches_object(rule, whose):
+            if rule.json_pointers:
+                obj, jq_paths = jq.deleted(obj, jq_paths), []
+            for pointer in rule.json_pointers:
+                obj = without(obj, pointer)
+            jq_paths += rule.jq_paths
+    obj = jq.deleted(obj, jq_paths)
+    for known in types:
+        if (known.group, known.kind) == (group_of(obj), obj.get("kind")):
+            for field, kind in known.fields:
+                obj = _retyped(obj, field.split("."), kind)
+    return obj
+
+
+def without(node: Json, pointer: str) -> Json:
+    """The node without what the pointer names; a path that does not exist changes nothing.
+
+    Like evanphx/json-patch, what stands before the first slash is not looked at.
+    """
+    return _without(node, [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]])
+
+
+def _without(node: Json, tokens: list[str]) -> Json:
+    if not tokens:
+        return node
+    token = tokens[0]
+    if isinstance(node, dict) and token in node:
+        if len(tokens) == 1:
+            return {key: value for key, value in node.items() if key != token}
+        return {**node, token: _without(node[token], tokens[1:])}
+    index = _counted(token, len(node)) if isinstance(node, list) else None
+    if isinstance(node, list) and index is not None:
+        item = [] if len(tokens) == 1 else [_without(node[index], tokens[1:])]
+        return [*node[:index], *item, *node[index + 1 :]]
+    return node
+
+
+def _counted(token: str, length: int) -> int | None:
+    """The index that evanphx/json-patch reads (strconv.Atoi): `+1` and `01` are 1, and -1 is the last one."""
+    index = integer(token)
+    if index is None or not -length <= index < length:
+        return None
+    return index + length if index < 0 else index
+
+
+def _retyped(node: Json, path: list[str], kind: str) -> Json:
+    if isinstance(node, list):
+        return [_retyped(item, path, kind) for item in node]
+    if not path:
+        return as_known_type(node, kind)
+    if isinstance(node, dict) and path[0] in node:
+        return {**node, path[0]: _retyped(node[path[0]], path[1:], kind)}
+    return node
+
+
+def trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple[Object, Object]:
+    """Both objects without the fields that a trusted manager owns and that the two hold with different values."""
+    managers = {m for rule in rules if rule.managers and matches_object(rule, desired) for m in rule.managers}
+    left, right = live, desired
+    for entry in maps(live, "metadata", "managedFields") if managers else ():
+        if text_at(entry, "manager") in managers:
+            for here, there in _disputed(mapping(entry, "fieldsV1"), live, desired):
+                left, right = without(left, here), without(right, there)
+    return left, right
+
+
+def _disputed(fields: Object, live: Json, desired: Json, at: tuple[str, str] = ("", "")) -> Iterator[tuple[str, str]]:
+    """The pointers, into live and into desired, of the owned leaves that both hold with different values."""
+    for step, below in fields.items():
+        here, there = (None, None) if step == "." else (locate(live, step), locate(desired, step))
+        if here is None or there is None:
+            continue
+        pointers = (at[0] + join_pointer(here), at[1] + join_pointer(there))
+        if below and isinstance(below, dict):
+            yield from _disputed(below, live[here], desired[there], pointers)
+        elif live[here] != desired[there]:
+            yield pointers
+
+
+def locate(node: Json, step: str) -> Any:
+    """The key or index that a FieldsV1 step (`f:name`, `k:{"name":"web"}`, `v:"x"`, `i:0`) names in node, or None."""
+    kind, _, text = step.partition(":")
+    if kind == "f":
+        return text if isinstance(node, dict) and text in node else None
+    if not isinstance(node, list):
+        return None
+    if kind == "i":
+        index = index_of(text)
+        return index if index is not None and index < len(node) else None
+    wanted = json_in(text)
+    for index, item in enumerate(node):
+        if kind == "v" and item == wanted:
+            return index
+        if (
+            kind == "k"
+            and isinstance(item, dict)
+            and isinstance(wanted, dict)
+            and all(_key(item, k) == v for k, v in wanted.items())
+        ):
+            return index
+    return None
+
+
+def _key(item: Object, field: str) -> Json:
+    """A merge key's value; `protocol` is the one that the schema defaults (TCP)."""
+    return item.get(field, "TCP" if field == "protocol" else None)
+
+
+def removed(rule: IgnoreRule, obj: Object) -> tuple[str, ...]:
+    """The pointers into `obj` of what the rule's pointers and jq paths take out of it, topmost only; sorted."""
+    return tuple(sorted(_missing(obj, normalize(obj, (rule,)))))
+
+
+def _missing(before: Json, after: Json, at: str = "") -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, value in before.items():
+            if key not in after:
+                yield at + join_pointer(key)
+            else:
+                yield from _missing(value, after[key], at + join_pointer(key))
+    elif isinstance(before, list) and isinstance(after, list):
+        remaining = iter(after)
+        candidate = next(remaining, None)
+        for index, item in enumerate(before):
+            if candidate is not None and not list(_changed(item, candidate)):
+                yield from _missing(item, candidate, f"{at}/{index}")
+                candidate = next(remaining, None)
+            else:
+                yield f"{at}/{index}"
+
+
+def _changed(before: Json, after: Json) -> Iterator[None]:
+    """Something of `after` that `before` does not hold: then the one is not what is left of the other."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, value in after.items():
+            yield from _changed(before.get(key), value)
+    elif isinstance(before, list) and isinstance(after, list):
+        if len(after) > len(before):
+            yield None
+    elif before != after:
+        yield None

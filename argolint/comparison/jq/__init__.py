@@ -1,0 +1,50 @@
+"""jqPathExpressions of ignoreDifferences: what Argo CD accepts, and what is left of an object after them.
+
+`grammar` decides what Argo CD's gojq would compile and writes it anew for C jq, `sandbox` runs that in a process of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from argolint.comparison.jq.grammar import program
+from argolint.comparison.jq.outcome import Outcome
+from argolint.model import Object
+
+if TYPE_CHECKING:
+    from argolint.comparison.jq.sandbox import Result
+
+
+def refusal(path: str) -> str:
+    """Why Argo CD cannot parse the path, so that it compares nothing of the application; empty when it can."""
+    return program(path).refusal
+
+
+def deleted(obj: Object, paths: Sequence[str]) -> Object:
+    """The object without what the paths name, one after the other. A path that Argo CD skips changes nothing; nor does one that
+    was ended for its time or memory, or that argolint does not run."""
+    programs = [text for path in paths if (text := program(path).text)]
+    return _run(programs, obj).object if programs else obj
+
+
+def skipped(obj: Object, path: str) -> str:
+    """Why a path that Argo CD parses has no effect on the object: a clause about the path. Empty when it runs.
+
+    Nothing that the program itself says is in it: that may be any value of the object.
+    """
+    made = program(path)
+    if made.refusal:
+        return ""
+    if made.unsupported:
+        return f"argolint does not run it, since {made.unsupported}"
+    outcome = _run([made.text], obj).outcomes[0]
+    if outcome is Outcome.FAILED and made.bad_regexes:
+        return f"{outcome.why}: Go's regular expressions (RE2) cannot be written {made.bad_regexes[0]!r}"
+    return outcome.why
+
+
+def _run(programs: Sequence[str], obj: Object) -> Result:
+    from argolint.comparison.jq import sandbox  # most runs never need it
+
+    return sandbox.shared().run(programs, obj)

@@ -1,0 +1,1 @@
+"""argolint's own configuration."""

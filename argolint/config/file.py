@@ -1,0 +1,238 @@
+"""`.argolint.yaml`: what the user wants of argolint. Strict: a typo is an error that names file, line, key and nearest match."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from argolint import strict_yaml
+from argolint.checkouts.files import read_text
+from argolint.decoding import converted
+from argolint.errors import UsageError
+from argolint.host.folder import FileError
+from argolint.rule import Rule
+
+DEFAULT_FILE = Path(".argolint.yaml")
+
+
+class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Findings not to be told, and why. All given fields must match; globs where it says so.
+
+    rule      a rule id, or a glob of ids
+    cause     exact
+    app       glob of `name` or `namespace/name`
+    resource  glob of `Kind/name` or `Kind/namespace/name`
+    pointer   exact, or the pointer of something above
+    reason    why, for the one who reads it next year
+    expires   the first day on which it no longer counts
+    """
+
+    rule: str
+    reason: str
+    cause: str | None = None
+    app: str | None = None
+    resource: str | None = None
+    pointer: str | None = None
+    expires: dt.date | None = None
+
+
+class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One rule: another severity, and its own options (`argolint explain RULE` lists them)."""
+
+    severity: Literal["info", "warning", "error"] | None = None
+    options: dict[str, Any] = {}
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The whole file; every key is optional. Nothing in it says where a token goes: it lies in a checkout.
+
+    select, deselect   rules by id, family or severity
+    rules              settings of single rules by id
+    ignore             findings not to be told, each with a reason
+    fail-on, output    as the options of the command line
+    baseline           file of accepted findings
+    require-plugins    packages that must bring rules, or the run does not start
+    """
+
+    select: tuple[str, ...] = ()
+    deselect: tuple[str, ...] = ()
+    rules: dict[str, RuleSettings] = {}
+    ignore: tuple[Ignore, ...] = ()
+    fail_on: Literal["error", "warning", "info", "never"] | None = None
+    output: tuple[str, ...] = ()
+    baseline: str | None = None
+    require_plugins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A configuration and where it came from; `ignore_lines` are the lines of its ignore entries."""
+
+    config: Config
+    file: Path | None = None
+    ignore_lines: tuple[int, ...] = ()
+
+
+def load(file: Path | None) -> Loaded:
+    """The named file, else `.argolint.yaml` here if there is one, else the defaults."""
+    if file is None and not DEFAULT_FILE.exists():
+        return Loaded(Config())
+    path = file or DEFAULT_FILE
+    try:
+        text = read_text(path, strict_yaml.MAX_BYTES)
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        raise UsageError(f"cannot read the configuration {path}: {reason}", "name another with --config-file") from None
+    return parse(text, path)
+
+
+def parse(text: str, path: Path) -> Loaded:
+    """The configuration in `text`; UsageError names file, line, key and the nearest match."""
+    document = strict_yaml.parse(text, str(path))
+    try:
+        config = converted({} if document.data is None else document.data, Config)
+    except msgspec.ValidationError as error:
+        raise _explained(str(error), document, path) from None
+    lines = tuple(document.line(("ignore", index)) for index in range(len(config.ignore)))
+    for entry, line in zip(config.ignore, lines, strict=True):
+        if not entry.reason.strip():
+            raise UsageError(
+                f"{path}:{line}: ignore entry for {entry.rule} has an empty reason", "say why, for the next reader"
+            )
+    return Loaded(config, path, lines)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of the file."""
+    made = msgspec.json.schema(Config)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": ".argolint.yaml", **made}
+
+
+def check_rules(loaded: Loaded, rules: Mapping[str, Rule], plugins: Sequence[str]) -> None:
+    """UsageError for a rule that does not exist, or a required plugin that is not installed."""
+    missing = sorted(set(loaded.config.require_plugins) - set(plugins))
+    if missing:
+        raise UsageError(f"{loaded.file}: required plugin {missing[0]} is not installed", f"pip install {missing[0]}")
+    for name in loaded.config.rules:
+        if name not in rules:
+            raise UsageError(
+                f"{loaded.file}: rules: there is no rule {name!r}{_nearest(name, rules)}", "`argolint rules` lists them"
+            )
+    for entry, line in zip(loaded.config.ignore, loaded.ignore_lines, strict=True):
+        if not set("*?[") & set(entry.rule) and entry.rule not in rules:
+            raise UsageError(
+                f"{loaded.file}:{line}: ignore: there is no rule {entry.rule!r}{_nearest(entry.rule, rules)}",
+                "`argolint rules` lists them",
+            )
+
+
+def rule_options(rule: Rule, given: Mapping[str, Any], where: str) -> Any:
+    """The rule's options with the given ones; UsageError for an unknown name or a wrong type."""
+    names = [f.name for f in dataclasses.fields(rule.options)]
+    for name in given:
+        if name.replace("-", "_") not in names:
+            told = f"its options: {', '.join(names)}" if names else "it has none"
+            raise UsageError(f"{where}: rule {rule.id} has no option {name!r}{_nearest(name, names)}", told)
+    try:
+        return converted({k.replace("-", "_"): v for k, v in given.items()}, rule.options)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"{where}: rule {rule.id}: {error}", f"`argolint explain {rule.id}` lists its options"
+        ) from None
+
+
+_AT = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
+_STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]|\[\.\.\.\]")
+_UNKNOWN = re.compile(r"unknown field `(.+?)`")
+
+
+def _explained(text: str, document: strict_yaml.Document, path: Path) -> UsageError:
+    """msgspec's error with the line it is about and, for an unknown key, the nearest known one."""
+    found = _AT.search(text)
+    steps = _steps(found.group(1)) if found else ()
+    message = _AT.sub("", text)
+    unknown = _UNKNOWN.search(message)
+    if unknown:
+        name = unknown.group(1)
+        if not steps and name in _connection_keys():
+            return UsageError(
+                f"{path}:{document.line((name,))}: a configuration cannot hold {name!r}: a change to the checkout could then "
+                "choose where your token goes",
+                f"remove it; {_INSTEAD.get(name, f'pass --{name} or set ARGOCD_OPTS')}",
+            )
+        steps = _concrete(document.data, steps, lambda held: isinstance(held, dict) and name in held)
+        known = _known_keys(steps)
+        return UsageError(
+            f"{path}:{document.line((*steps, name))}: unknown key {name!r}{_nearest(name, known)}",
+            f"known keys here: {', '.join(known)}",
+        )
+    field = str(steps[-1]) if steps else ""
+
+    def value(held: Any) -> Any:
+        return held.get(field) if isinstance(held, dict) and field != "..." else held
+
+    quoted = [
+        lambda held: value(held) is not None and repr(value(held)) in message,
+        lambda held: value(held) is not None,
+    ]
+    steps = _concrete(document.data, steps, *quoted)
+    key = ".".join(str(s) for s in steps) or "the file"
+    hint = "`argolint schema config` prints the schema"
+    if "enum value" in message and steps:
+        choices = _CHOICES["fail-on" if steps[-1] == "fail-on" else "severity"]
+        hint = f"one of {', '.join(choices)}"
+    return UsageError(f"{path}:{document.line(steps)}: {key}: {message}", hint)
+
+
+_INSTEAD = {
+    "server": "pass --server, set ARGOCD_SERVER, or write it to ~/.config/argolint/config.yaml, which is yours alone",
+    "argocd-context": "pass --argocd-context, or write it to ~/.config/argolint/config.yaml, which is yours alone",
+    "auth-token": "set ARGOCD_AUTH_TOKEN, and revoke this token: whoever can read the file has it",
+}
+
+
+def _connection_keys() -> frozenset[str]:
+    """Options of the command line that say where to connect and how: no configuration holds them."""
+    from argolint.server.connection import Flags
+
+    return frozenset(field.name.replace("_", "-") for field in dataclasses.fields(Flags))
+
+
+_CHOICES = {"fail-on": ("error", "warning", "info", "never"), "severity": ("error", "warning", "info")}
+
+
+def _concrete(data: Any, steps: strict_yaml.Path, *fits: Callable[[Any], bool]) -> strict_yaml.Path:
+    """msgspec writes `...` for a map's key: the first key whose value fits, by the first test that one fits."""
+    if "..." not in steps:
+        return steps
+    at = steps.index("...")
+    node = data
+    for step in steps[:at]:
+        node = node[step]
+    found = next((key for fit in fits for key, held in node.items() if fit(held)), "...")
+    return (*steps[:at], found, *steps[at + 1 :])
+
+
+def _steps(text: str) -> strict_yaml.Path:
+    steps: list[str | int] = []
+    for name, index in _STEP.findall(text):
+        steps.append(name if name else int(index) if index else "...")
+    return tuple(steps)
+
+
+def _known_keys(steps: strict_yaml.Path) -> list[str]:
+    kind: Any = Ignore if steps[:1] == ("ignore",) else RuleSettings if steps[:1] == ("rules",) else Config
+    return sorted(f.encode_name for f in msgspec.structs.fields(kind))
+
+
+def _nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,105 @@
+"""What a sync that failed or does not end leaves behind, and what pruning and deleting an Application leave alone.
+
+A later wave's objects stay missing and changed fields stay old: consequences, which the finding that explains the operation
+answers as well, so that one fault is told once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from argolint.app import App, Operation, Resource
+from argolint.applied import not_yet_applied
+from argolint.comparison.compare import SYNC_OPTIONS
+from argolint.fleet import Fleet
+from argolint.model import Finding, Object, Symptom
+from argolint.values import annotations_of, items
+
+
+def consequences(app: App) -> Iterator[Symptom]:
+    """The operation itself, SyncError, and everything that waits to be applied: missing objects and fields only Git moved."""
+    yield Symptom.operation()
+    yield Symptom.condition("SyncError")
+    for resource in app.resources:
+        if resource.missing:
+            yield Symptom.missing(resource.id)
+            yield Symptom.health(resource.id)
+    for resource in app.changed:
+        for change in resource.changes:
+            if not_yet_applied(app, resource, change):
+                yield Symptom.change(resource.id, change.pointer)
+
+
+def with_consequences(finding: Finding, app: App) -> Finding:
+    """The finding; when it explains the health of an object that holds the operation up, with the consequences.
+
+    That is the object that the running operation waits for, and one whose health alone has failed the last one.
+    """
+    operation = app.operation
+    if operation is None or (operation.awaited is None and not failed_by_health(app)):
+        return finding
+    explained = {claim.resource for claim in finding.explains if claim.kind == "health" and claim.resource}
+    if not any(r.key in explained and _holds_up(operation, r) for r in app.resources):
+        return finding
+    more = tuple(claim for claim in consequences(app) if claim not in finding.explains)
+    return replace(finding, explains=finding.explains + more)
+
+
+def failed_by_health(app: App) -> bool:
+    """True when the last operation failed only since objects that it had applied turned Degraded, and one still is."""
+    operation = app.operation
+    if operation is None or not operation.failed or not operation.turned_degraded:
+        return False
+    refused = any(r.get("status") == "SyncFailed" for r in operation.results)
+    return not (refused or operation.hook_failed) and any(
+        r.health.status == "Degraded" and _holds_up(operation, r) for r in app.resources
+    )
+
+
+def _holds_up(operation: Operation, resource: Resource) -> bool:
+    if operation.awaited is not None:
+        return operation.awaited.is_(resource.id)
+    return any(_names(result, resource) for result in operation.turned_degraded)
+
+
+def _names(result: Object, resource: Resource) -> bool:
+    """A result names a cluster-scoped object with the destination's namespace."""
+    same = all(
+        (result.get(k) or "") == v
+        for k, v in (("group", resource.group), ("kind", resource.kind), ("name", resource.name))
+    )
+    return same and resource.namespace in ("", result.get("namespace") or "")
+
+
+def prune_option(app: App, live: Object | None, fleet: Fleet) -> str:
+    """What `Prune=` says of a live object that left the manifests: `false`, `confirm`, or empty when pruning is free.
+
+    gitops-engine/pkg/sync/sync_context.go (isPruningDisabled, objRequiresPruneConfirmation).
+    """
+    value = _option("Prune", app, live, fleet)
+    return value if value == "false" or (value == "confirm" and fleet.at_least(2, 14)) else ""
+
+
+def outlives(app: App, live: Object, fleet: Fleet) -> bool:
+    """Whether an object stays when its Application is deleted with all that it owns: CRDs, `Delete=false`, Helm's `keep`.
+
+    controller/appcontroller.go (shouldBeDeleted).
+    """
+    kept = annotations_of(live).get("helm.sh/resource-policy") or ""
+    return (
+        live.get("kind") == "CustomResourceDefinition"
+        or _option("Delete", app, live, fleet) == "false"
+        or "keep" in (word.strip() for word in kept.split(","))
+    )
+
+
+def _option(name: str, app: App, live: Object | None, fleet: Fleet) -> str:
+    """The value of a sync option: the object's own, else, since 3.4, the Application's; the first counts."""
+    own = (annotations_of(live).get(SYNC_OPTIONS) or "").split(",")
+    general = items(app.spec, "syncPolicy", "syncOptions") if fleet.at_least(3, 4) else ()
+    for option in (*own, *general):
+        key, said, value = str(option).strip().partition("=")
+        if said and key == name:
+            return value
+    return ""

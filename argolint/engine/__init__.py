@@ -1,0 +1,1 @@
+"""From a transport and rules to an outcome."""

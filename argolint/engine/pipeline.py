@@ -1,0 +1,128 @@
+"""The whole check in three steps, the same for a plain run (one shard) and for many: collect, merge, conclude.
+
+A shard's results with their facts are plain data: `--shard I/N` writes them, `argolint merge` reads them and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+
+from argolint.decoding import decoder
+from argolint.engine import run as engine
+from argolint.engine import suppress
+from argolint.engine.run import AppResult, Chosen, Outcome, Plan
+from argolint.engine.suppress import Wishes
+from argolint.errors import UsageError
+from argolint.fleet import Fleet
+from argolint.model import Fact, Failure
+from argolint.redaction import Redactor
+from argolint.redaction.masks import slow_mask
+from argolint.reports import document as report
+from argolint.server.transport import Transport
+
+SHARD_VERSION = "1.0"
+
+
+class Part(msgspec.Struct, frozen=True):
+    """The results of one shard, before they are joined. `rules` are the ids that were run."""
+
+    shard_version: str
+    shard: tuple[int, int]
+    server: str
+    version: str
+    started_at: str
+    rules: tuple[str, ...]
+    results: tuple[AppResult, ...]
+    failures: tuple[Failure, ...]
+    stats: report.Stats = report.Stats()
+    remarks: tuple[str, ...] = ()
+
+
+def collect(
+    t: Transport, plan: Plan, progress: engine.Progress = lambda done, total: None, fleet: Fleet | None = None
+) -> Part:
+    """Read the fleet (unless given) and examine this shard's applications."""
+    failures: tuple[Failure, ...] = ()
+    if fleet is None:
+        fleet, failures = engine.load_fleet(t)
+    results = sorted(engine.run(t, fleet, plan, progress), key=lambda r: r.ref)
+    return Part(
+        SHARD_VERSION,
+        plan.shard,
+        fleet.server,
+        fleet.version,
+        t.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        tuple(c.rule.id for c in plan.rules),
+        tuple(results),
+        failures,
+        remarks=fleet.remarks,
+    )
+
+
+def merge(parts: Sequence[tuple[str, Part]]) -> Part:
+    """Shards as one part; UsageError when they are not the shards of one run. Names are for messages."""
+    first_name, first = parts[0]
+    for name, part in parts[1:]:
+        for field in ("server", "rules"):
+            if getattr(part, field) != getattr(first, field):
+                raise UsageError(f"{name} and {first_name} differ in their {field}", "merge the shards of one run only")
+        if part.shard[1] != first.shard[1]:
+            raise UsageError(
+                f"{name} is one of {part.shard[1]} shards, {first_name} one of {first.shard[1]}",
+                "merge the shards of one run only",
+            )
+    indexes = sorted(p.shard[0] for _, p in parts)
+    expected = list(range(1, first.shard[1] + 1))
+    if indexes != expected:
+        missing, twice = sorted(set(expected) - set(indexes)), sorted({i for i in indexes if indexes.count(i) > 1})
+        told = f"shard {missing[0]} of {first.shard[1]} is missing" if missing else f"shard {twice[0]} is given twice"
+        raise UsageError(told, "give each shard's file once")
+    return msgspec.structs.replace(
+        first,
+        shard=(1, 1),
+        started_at=min(p.started_at for _, p in parts),
+        results=tuple(sorted((r for _, p in parts for r in p.results), key=lambda r: r.ref)),
+        remarks=tuple(dict.fromkeys(r for _, p in parts for r in p.remarks)),
+        failures=tuple(dict.fromkeys(f for _, p in parts for f in p.failures)),
+        stats=report.Stats(
+            sum(p.stats.requests for _, p in parts),
+            sum(p.stats.bytes for _, p in parts),
+            round(sum(p.stats.seconds for _, p in parts), 3),
+        ),
+    )
+
+
+def conclude(part: Part, rules: Sequence[Chosen], wishes: Wishes) -> Outcome:
+    """Join the results, and suppress what the user does not want to hear of."""
+    outcome = engine.join(part.results, rules)
+    return suppress.apply(replace(outcome, failures=(*part.failures, *outcome.failures)), wishes)
+
+
+def to_json(part: Part) -> bytes:
+    """A shard's file. Facts may hold whole manifests: their secrets are hidden so that those of all shards can still be compared."""
+    redactor = Redactor(lambda value: slow_mask(value, part.server))
+
+    def safe(fact: Fact) -> Fact:
+        data = msgspec.to_builtins(fact.data)
+        return replace(fact, data={own: redactor.value(value) for own, value in data.items()})
+
+    results = [replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) for r in part.results]
+    return msgspec.json.encode(msgspec.structs.replace(part, results=tuple(results))) + b"\n"
+
+
+def from_json(text: bytes, where: str) -> Part:
+    """A shard's file; UsageError when it is none."""
+    try:
+        part = decoder(Part)(text)
+    except msgspec.MsgspecError as error:
+        raise UsageError(
+            f"{where} is no shard: {error}", "write one with `argolint check --shard I/N -o json=FILE`"
+        ) from None
+    if part.shard_version.partition(".")[0] != SHARD_VERSION.partition(".")[0]:
+        raise UsageError(
+            f"{where} has shard_version {part.shard_version}, this argolint reads 1.x", "use one version for all shards"
+        )
+    return part

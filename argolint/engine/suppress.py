@@ -1,0 +1,282 @@
+"""Findings that the user does not want to hear of, and why: annotations, configuration entries, a baseline.
+
+One function applies all three. A suppressed finding stays in the report with where and why; a suppression that has no
+reason, matches nothing or has expired is a finding of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import msgspec
+
+from argolint.checkouts.files import read_text
+from argolint.config.file import Ignore, Loaded
+from argolint.decoding import converted
+from argolint.engine.fingerprint import fingerprint
+from argolint.engine.notes import PREFIX
+from argolint.engine.run import Outcome, finding_order
+from argolint.errors import UsageError
+from argolint.host.folder import FileError
+from argolint.model import AppRef, Finding, Location, Note, Severity, Source
+from argolint.reports.document import Report
+from argolint.rule import Rule
+from argolint.values import join_pointer, plain
+
+UNUSED = Rule(
+    id="suppression-unused",
+    family="suppression",
+    severity="warning",
+    causes=("annotation", "configuration", "baseline", "expired"),
+    doc="""A suppression that suppresses nothing
+
+What it finds: an `argolint.dev/ignore.<rule>` annotation, an `ignore` entry of the configuration, or an entry of the baseline
+that no finding matches any more, or that has expired.
+
+Why it hurts: the fault is gone, but the next one like it will be hidden by what was left behind.
+
+How to fix: remove it. For a baseline, `argolint baseline -o FILE --prune` drops what is gone.
+""",
+)
+INVALID = Rule(
+    id="suppression-invalid",
+    family="suppression",
+    severity="error",
+    causes=("no-reason", "unknown-rule"),
+    doc="""A suppression that cannot count
+
+What it finds: an `argolint.dev/ignore.<rule>` annotation without a reason, or for a rule that does not exist. It is not
+applied.
+
+Why it hurts: nobody will know next year whether it may go, and a typo hides nothing.
+
+How to fix: write the reason as the annotation's value, and the rule's id as `argolint rules` lists it.
+""",
+)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Everything that suppresses: the configuration, the baseline, and what the run knows of itself.
+
+    `whole` says that every rule looked at every application, so that what matched nothing is truly unused.
+    """
+
+    loaded: Loaded
+    baseline: Baseline | None = None
+    rules: frozenset[str] = frozenset()
+    known_rules: frozenset[str] = frozenset()
+    now: datetime | None = None
+    whole: bool = True
+    severities: Mapping[str, Severity] = field(default_factory=dict)
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """One accepted finding; only the fingerprint counts, the rest is for people."""
+
+    fingerprint: str
+    rule: str
+    app: str
+    resource: str = ""
+    pointer: str = ""
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """Findings accepted on a day, of one server."""
+
+    baseline_version: str
+    server: str
+    written_at: str
+    findings: tuple[Accepted, ...]
+    file: str = ""
+
+
+BASELINE_VERSION = "1.0"
+MAX_BASELINE_BYTES = 100_000_000
+"""Some hundred thousand findings."""
+
+
+def apply(outcome: Outcome, wishes: Wishes) -> Outcome:
+    """The same findings, suppressed where somebody said so, and findings about suppressions that are wrong."""
+    used: set[object] = set()
+    findings = [_one(f, outcome.notes, wishes, used) for f in outcome.findings]
+    more = [
+        replace(f, rule=rule.id, family=rule.family, severity=wishes.severities.get(rule.id, rule.severity))
+        for rule, f in _complaints(outcome, wishes, used)
+        if rule.id in wishes.rules
+    ]
+    return replace(outcome, findings=tuple(sorted((*findings, *more), key=finding_order)))
+
+
+def _one(finding: Finding, all_notes: Sequence[Note], wishes: Wishes, used: set[object]) -> Finding:
+    if wishes.baseline is not None:
+        mark = fingerprint(finding)
+        if any(a.fingerprint == mark for a in wishes.baseline.findings):
+            used.add(mark)
+            by = {
+                "by": "baseline",
+                "where": wishes.baseline.file,
+                "reason": f"accepted on {wishes.baseline.written_at[:10]}",
+            }
+            finding = replace(finding, suppressed=by)
+    for index, entry in enumerate(wishes.loaded.config.ignore):
+        if not _expired(entry, wishes) and _fits(entry, finding):
+            used.add(index)
+            where = f"{wishes.loaded.file}:{wishes.loaded.ignore_lines[index]}"
+            finding = replace(finding, suppressed={"by": "configuration", "where": where, "reason": entry.reason})
+    for note in all_notes:
+        if note.rule == finding.rule and note.reason.strip() and _noted(note, finding):
+            used.add(note)
+            where = f"{note.resource.kind}/{note.resource.name}" if note.resource else f"Application/{note.app.name}"
+            finding = replace(finding, suppressed={"by": "annotation", "where": where, "reason": plain(note.reason)})
+    return finding
+
+
+def _expired(entry: Ignore, wishes: Wishes) -> bool:
+    return entry.expires is not None and wishes.now is not None and wishes.now.date() >= entry.expires
+
+
+def _noted(note: Note, finding: Finding) -> bool:
+    places = {(finding.at.app, finding.at.resource.key if finding.at.resource else None)}
+    places |= {(r.app, r.resource.key if r.resource else None) for r in finding.related if finding.key}
+    return any(app == note.app and (note.resource is None or note.resource.key == key) for app, key in places)
+
+
+def _fits(entry: Ignore, finding: Finding) -> bool:
+    at = finding.at
+    kind, namespace, name = (at.resource.kind, at.resource.namespace, at.resource.name) if at.resource else ("", "", "")
+    return (
+        fnmatchcase(finding.rule, entry.rule)
+        and entry.cause in (None, finding.cause)
+        and (entry.app is None or any(fnmatchcase(text, entry.app) for text in (at.app.name, str(at.app))))
+        and (
+            entry.resource is None
+            or any(fnmatchcase(text, entry.resource) for text in (f"{kind}/{name}", f"{kind}/{namespace}/{name}"))
+        )
+        and (entry.pointer is None or at.pointer == entry.pointer or at.pointer.startswith(entry.pointer + "/"))
+    )
+
+
+def _complaints(outcome: Outcome, wishes: Wishes, used: set[object]) -> Iterator[tuple[Rule, Finding]]:
+    failed = {f.app for f in outcome.failures}
+    for note in outcome.notes:
+        at = Location(note.app, note.resource, join_pointer("metadata", "annotations", PREFIX + note.rule))
+        if note.rule not in wishes.known_rules:
+            yield (
+                INVALID,
+                Finding(
+                    f"annotation {PREFIX}{plain(note.rule)} names no rule, so it suppresses nothing", at, "unknown-rule"
+                ),
+            )
+        elif not note.reason.strip():
+            yield (
+                INVALID,
+                Finding(f"annotation {PREFIX}{note.rule} gives no reason, so it is not applied", at, "no-reason"),
+            )
+        elif note not in used and note.rule in wishes.rules and note.app not in failed:
+            yield UNUSED, Finding(f"annotation {PREFIX}{note.rule} matches no finding", at, "annotation")
+    config = Location(AppRef("argolint", "configuration"))
+    for index, entry in enumerate(wishes.loaded.config.ignore):
+        source = Source(file=str(wishes.loaded.file), line=wishes.loaded.ignore_lines[index])
+        what = f"ignore entry for {entry.rule} in {wishes.loaded.file}:{wishes.loaded.ignore_lines[index]}"
+        at = replace(config, pointer=f"/ignore/{index}")
+        if _expired(entry, wishes):
+            yield (
+                UNUSED,
+                Finding(
+                    f"{what} expired on {entry.expires}, so its findings are told again", at, "expired", source=source
+                ),
+            )
+        elif index not in used and wishes.whole and not outcome.failures:
+            yield UNUSED, Finding(f"{what} matches no finding", at, "configuration", source=source)
+    if wishes.baseline is not None and wishes.whole and not outcome.failures:
+        gone = stale(wishes.baseline, used)
+        if gone:
+            yield (
+                UNUSED,
+                Finding(
+                    f"{len(gone)} of {len(wishes.baseline.findings)} entries of {wishes.baseline.file} match no finding",
+                    replace(config, pointer="/baseline"),
+                    "baseline",
+                    evidence=tuple(" ".join(filter(None, (a.rule, a.app, a.resource, a.pointer))) for a in gone),
+                ),
+            )
+
+
+def stale(baseline: Baseline, present: Iterable[object]) -> tuple[Accepted, ...]:
+    """Entries whose fingerprint is not among `present`."""
+    there = set(present)
+    return tuple(a for a in baseline.findings if a.fingerprint not in there)
+
+
+def baseline_of(report: Report) -> Baseline:
+    """Today's findings as accepted ones; suppressed findings and complaints about suppressions are left out."""
+    rows = [
+        Accepted(
+            f.fingerprint,
+            f.rule,
+            f"{f.app.namespace}/{f.app.name}",
+            f"{f.resource.kind}/{f.resource.namespace}/{f.resource.name}" if f.resource else "",
+            f.pointer,
+        )
+        for f in report.findings
+        if f.suppressed is None and f.family != "suppression"
+    ]
+    return Baseline(BASELINE_VERSION, report.servers[0].url if report.servers else "", report.started_at, tuple(rows))
+
+
+def baseline_text(baseline: Baseline) -> str:
+    """The file: one entry a line, so that a diff shows what was accepted."""
+    rows = ",\n".join("  " + json.dumps(msgspec.to_builtins(a), ensure_ascii=False) for a in baseline.findings)
+    head = {k: getattr(baseline, k) for k in ("baseline_version", "server", "written_at")}
+    return json.dumps(head, ensure_ascii=False)[:-1] + f', "findings": [\n{rows}\n]}}\n'
+
+
+def read_baseline(file: Path, server: str = "") -> Baseline:
+    """A baseline file; UsageError when it is none, of a newer schema, or of another server than `server`."""
+    try:
+        text = read_text(file, MAX_BASELINE_BYTES)
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        raise UsageError(
+            f"cannot read the baseline {file}: {reason}", "write one with `argolint baseline -o FILE`"
+        ) from None
+    return parse_baseline(text, file, server)
+
+
+def parse_baseline(text: str, file: Path, server: str = "") -> Baseline:
+    """The baseline in `text`; UsageError as in `read_baseline`."""
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"{file}:{error.lineno}: {error.msg}", "write it anew with `argolint baseline -o FILE`"
+        ) from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, lists in lists without end
+        raise UsageError(f"{file} is no argolint baseline", "write one with `argolint baseline -o FILE`") from None
+    version = data.get("baseline_version") if isinstance(data, Mapping) else None
+    if not isinstance(version, str):
+        raise UsageError(
+            f"{file} is no argolint baseline: it has no baseline_version", "write one with `argolint baseline -o FILE`"
+        )
+    if version.partition(".")[0] != BASELINE_VERSION.partition(".")[0]:
+        raise UsageError(
+            f"{file} has baseline_version {version}, this argolint reads 1.x", "upgrade argolint, or write it anew"
+        )
+    try:
+        found = msgspec.structs.replace(converted(data, Baseline), file=str(file))
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"{file} is a damaged baseline: {error}", "write it anew with `argolint baseline -o FILE`"
+        ) from None
+    if server and found.server != server:
+        raise UsageError(
+            f"{file} is a baseline of {found.server}, and this is {server}",
+            "write one for this server: `argolint baseline -o FILE`",
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Fixes placed in Git."""

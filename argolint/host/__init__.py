@@ -1,0 +1,1 @@
+"""This machine: its files and programs, within limits."""

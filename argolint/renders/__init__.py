@@ -1,0 +1,1 @@
+"""Manifests as Argo CD would render them, made here or read from a folder."""

@@ -1,0 +1,1 @@
+"""The report: the versioned document and its formats."""

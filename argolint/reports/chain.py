@@ -1,0 +1,375 @@
+"""Why one application, object or field is as it is: the chain from Git to the cluster, and the rule that explains each link.
+
+Pure: the states and evidence are on the App, the findings come from the engine. `explain` builds the chain, `narrate` tells
+it; the chain's structs are its JSON form.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from argolint.app import App, Resource
+from argolint.comparison import managed_fields
+from argolint.errors import UsageError
+from argolint.fleet import Fleet
+from argolint.model import AppRef, Change, Finding, Json, Object, ResourceId, Symptom, Writer
+from argolint.redaction import HIDDEN, excerpt, show, without_secrets
+from argolint.reports import document as report
+from argolint.values import get, split_pointer
+
+SCHEMA_VERSION = "1.0"
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """One source of the desired state. `revision` is the resolved one, `target` what the Application follows."""
+
+    repo: str
+    path: str = ""
+    chart: str = ""
+    target: str = ""
+    revision: str = ""
+    author: str = ""
+    date: str = ""
+    message: str = ""
+
+
+class Wrote(msgspec.Struct, frozen=True):
+    """A manager of a field, from metadata.managedFields."""
+
+    manager: str
+    operation: str = ""
+    subresource: str = ""
+    time: str = ""
+
+
+class FieldState(msgspec.Struct, frozen=True):
+    """Both sides of one field as text (JSON, cut and masked); null when that side is not known. `equal`: no difference."""
+
+    pointer: str
+    desired: str | None
+    live: str | None
+    equal: bool
+    writers: tuple[Wrote, ...] = ()
+
+
+class Involved(msgspec.Struct, frozen=True):
+    """Another application or object that has to do with it."""
+
+    role: str
+    app: report.App
+    resource: report.Resource | None = None
+
+
+class Link(msgspec.Struct, frozen=True):
+    """One thing to be explained. `kind`: change, missing, extra, health, operation, condition, sync, or field (no difference).
+
+    `because` are the findings that explain it, `also` those that comment on the same place.
+    """
+
+    kind: str
+    fact: str
+    resource: report.Resource | None = None
+    fields: tuple[FieldState, ...] = ()
+    because: tuple[report.Finding, ...] = ()
+    also: tuple[report.Finding, ...] = ()
+    involved: tuple[Involved, ...] = ()
+
+
+class Why(msgspec.Struct, frozen=True):
+    """The whole answer. `also`: the application's own other findings; those on the whole fleet are a check's to tell."""
+
+    schema_version: str
+    app: report.App
+    sync: str
+    health: str
+    automation: str
+    cluster: str
+    last_sync: str
+    desired_from: tuple[Origin, ...]
+    chain: tuple[Link, ...]
+    also: tuple[report.Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user wants explained: nothing narrower, an object, or a field of it."""
+
+    resource: str = ""
+    pointer: str = ""
+
+    def takes(self, id_: ResourceId) -> bool:
+        """True when `resource` (Kind/name or Kind/namespace/name, kind perhaps with .group, globs) names this object."""
+        kind, *rest = self.resource.lower().split("/")
+        kind, _, group = kind.partition(".")
+        name = rest[-1] if rest else "*"
+        namespace = rest[0] if len(rest) > 1 else "*"
+        return (
+            fnmatchcase(id_.kind.lower(), kind or "*")
+            and (not group or fnmatchcase(id_.group.lower(), group))
+            and fnmatchcase(id_.namespace.lower(), namespace)
+            and fnmatchcase(id_.name.lower(), name)
+        )
+
+
+def chosen(app: App, asked: Asked) -> tuple[Resource, ...]:
+    """The objects asked for, all of them when none is named. UsageError when none fits, or when a pointer is no pointer."""
+    if asked.pointer and not asked.pointer.startswith("/"):
+        raise UsageError(
+            f"{asked.pointer!r} is no JSON pointer", "write it as /spec/replicas, with ~1 for a slash in a key"
+        )
+    if not asked.resource:
+        return tuple(app.resources)
+    found = tuple(r for r in app.resources if asked.takes(r.id))
+    if not found:
+        names = [_plain_name(r.id) for r in app.resources]
+        close = difflib.get_close_matches(asked.resource, names, 1) or [
+            n for n in names if asked.resource.lower() in n.lower()
+        ]
+        raise UsageError(
+            f"application {app.ref} has no object {asked.resource!r}"
+            + (f"; did you mean {close[0]!r}?" if close else ""),
+            f"it has {len(names)}: {', '.join(names[:5])}{', …' if len(names) > 5 else ''}",
+        )
+    return found
+
+
+def sharing(app: App, fleet: Fleet) -> frozenset[AppRef]:
+    """The other applications that claim an object of this one: fleet-wide rules need their facts too."""
+    return frozenset(ref for r in app.resources for ref in fleet.owners(r.key) if ref != app.ref)
+
+
+def explain(app: App, findings: Sequence[Finding], asked: Asked, revisions: Mapping[str, Object] | None = None) -> Why:
+    """The chain for what is asked. `findings` are those of the whole run; `revisions` tell author, date and message by revision."""
+    resources = chosen(app, asked)
+    mine = [f for f in findings if app.ref in {f.at.app, *(r.app for r in f.related)}]
+    links = [link for resource in resources for link in _object(app, resource, asked, mine)]
+    if not asked.resource:
+        links = [*_application(app, mine), *links]
+    told = {f.fingerprint for link in links for f in (*link.because, *link.also)}
+    own = [] if asked.resource else [report.finding(f) for f in mine if not f.key]
+    return Why(
+        SCHEMA_VERSION,
+        report.app(app.ref),
+        app.sync_status,
+        app.health.status,
+        _automation(app),
+        without_secrets(app.cluster),
+        _last_sync(app),
+        tuple(_origins(app, revisions or {})),
+        tuple(links),
+        tuple(f for f in own if f.fingerprint not in told),
+    )
+
+
+def _plain_name(id_: ResourceId) -> str:
+    return "/".join(filter(None, (id_.kind, id_.namespace, id_.name)))
+
+
+def _automation(app: App) -> str:
+    if not app.automated:
+        return "synced by hand"
+    extra = [word for word, on in (("self-heal", app.self_heal), ("pruning", app.prune)) if on]
+    return "synced automatically" + (f" with {' and '.join(extra)}" if extra else "")
+
+
+def _last_sync(app: App) -> str:
+    operation = app.operation
+    if operation is None:
+        return "never synced"
+    at = operation.finished_at or operation.started_at
+    when = f" {at:%Y-%m-%d %H:%M:%SZ}" if at else ""
+    heals = (
+        f", self-heal number {operation.self_heal_attempts} at this revision" if operation.self_heal_attempts else ""
+    )
+    return f"{operation.phase}{when}{heals}: {excerpt(operation.message, 160) or 'no message'}"
+
+
+def _origins(app: App, revisions: Mapping[str, Object]) -> Iterator[Origin]:
+    for index, source in enumerate(app.sources):
+        revision = app.revisions[index] if index < len(app.revisions) else ""
+        told = revisions.get(revision) or {}
+        yield Origin(
+            excerpt(str(source.get("repoURL") or "")),
+            without_secrets(str(source.get("path") or "")),
+            without_secrets(str(source.get("chart") or "")),
+            without_secrets(str(source.get("targetRevision") or "HEAD")),
+            revision,
+            excerpt(str(told.get("author") or "")),
+            str(told.get("date") or ""),
+            excerpt(str(told.get("message") or "").partition("\n")[0], 100),
+        )
+
+
+def _application(app: App, findings: Sequence[Finding]) -> Iterator[Link]:
+    """Conditions, the operation, and what status says with no object to show for it."""
+    for condition in app.conditions:
+        yield _link("condition", f"{condition.type}: {excerpt(condition.message)}", condition.symptom, findings)
+    operation = app.operation
+    if operation is not None and (operation.failed or operation.phase in ("Running", "Terminating")):
+        fact = f"the last operation is {operation.phase}: {excerpt(operation.message)}"
+        yield _link("operation", fact, Symptom.operation(), findings)
+    for kind, symptom in (("sync", Symptom.sync()), ("health", Symptom.health())):
+        status = app.sync_status if kind == "sync" else app.health.status
+        link = _link(kind, f"{kind} status is {status}", symptom, findings)
+        if link.because:
+            yield link
+
+
+def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Finding]) -> Iterator[Link]:
+    """What is wrong with one object; for a field that is asked for, its two sides even when they are equal."""
+    yield from _differences(app, resource, asked, findings)
+    if asked.pointer:
+        return
+    about = report.resource(resource.id)
+    if resource.missing:
+        yield _link(
+            "missing",
+            f"{resource.id} is in Git and not in the cluster",
+            Symptom.missing(resource.id),
+            findings,
+            resource,
+        )
+    if resource.extra:
+        symptom = Symptom("extra", resource.key)
+        yield _link("extra", f"{resource.id} is in the cluster and not in Git", symptom, findings, resource)
+    if resource.health.status not in ("", "Healthy") and not resource.missing:
+        told = f": {excerpt(resource.health.message)}" if resource.health.message else ""
+        fact = f"{resource.id} is {resource.health.status}{told}"
+        yield _link("health", fact, Symptom.health(resource.id), findings, resource)
+    if asked.resource:
+        said = [f for f in findings if f.at.app == app.ref and f.at.resource == resource.id and not f.explains]
+        new = [f for f in said if not any(_comments(f, resource, (change,)) for change in resource.changes)]
+        if new:
+            fact = f"what else is known of {resource.id}"
+            yield Link("comment", fact, about, (), (), tuple(map(report.finding, new)), _involved(app.ref, new))
+
+
+def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[Finding]) -> Iterator[Link]:
+    """Changed fields, those of one explanation together."""
+    changes = [c for c in resource.changes if not asked.pointer or _related(c.pointer, asked.pointer)]
+    groups: dict[tuple[int, ...], list[Change]] = {}
+    for change in changes:
+        symptom = Symptom.change(resource.id, change.pointer)
+        claimed = tuple(i for i, f in enumerate(findings) if any(claim.covers(symptom) for claim in f.explains))
+        groups.setdefault(claimed, []).append(change)
+    for claimed, group in groups.items():
+        because = [findings[i] for i in claimed]
+        also = [f for f in findings if f not in because and f.at.app == app.ref and _comments(f, resource, group)]
+        yield Link(
+            "change",
+            f"{resource.id} differs in {len(group)} field{'s' if len(group) > 1 else ''}",
+            report.resource(resource.id),
+            tuple(_changed(resource, c) for c in group),
+            tuple(map(report.finding, because)),
+            tuple(map(report.finding, also)),
+            _involved(app.ref, [*because, *also]),
+        )
+    if asked.pointer and not changes:
+        state = _asked_field(resource, asked.pointer)
+        also = [
+            f
+            for f in findings
+            if f.at.resource and f.at.resource.key == resource.key and _related(f.at.pointer, asked.pointer)
+        ]
+        fact = (
+            f"{resource.id} shows no difference there"
+            if resource.desired_known
+            else f"what Git wants of {resource.id} is not known"
+        )
+        yield Link(
+            "field",
+            fact,
+            report.resource(resource.id),
+            (state,),
+            (),
+            tuple(map(report.finding, also)),
+            _involved(app.ref, also),
+        )
+
+
+def _related(one: str, other: str) -> bool:
+    """True when one pointer is the other, or above or below it."""
+    a, b = split_pointer(one), split_pointer(other)
+    short = min(len(a), len(b))
+    return bool(one) and a[:short] == b[:short]
+
+
+def _comments(finding: Finding, resource: Resource, group: Sequence[Change]) -> bool:
+    if finding.explains or finding.at.resource is None or finding.at.resource.key != resource.key:
+        return False
+    return any(_related(finding.at.pointer, change.pointer) for change in group)
+
+
+def _changed(resource: Resource, change: Change) -> FieldState:
+    sides = (change.desired, resource.predicted), (change.live, resource.normalized)
+    desired, live = (
+        HIDDEN if change.masked else show(value, change.pointer, 80, obj or {}, secret=change.secret)
+        for value, obj in sides
+    )
+    return FieldState(change.pointer, desired, live, False, _writers(resource, change.pointer))
+
+
+def _asked_field(resource: Resource, pointer: str) -> FieldState:
+    return FieldState(
+        pointer,
+        _shown(resource.desired, pointer, get(resource.desired or {}, pointer)) if resource.desired_known else None,
+        _shown(resource.live, pointer, get(resource.live or {}, pointer)) if resource.live_known else None,
+        True,
+        _writers(resource, pointer),
+    )
+
+
+def _shown(obj: Object | None, pointer: str, value: Json) -> str:
+    return show(value, pointer, limit=80, within=obj or {})
+
+
+def _writers(resource: Resource, pointer: str) -> tuple[Wrote, ...]:
+    return tuple(_wrote(w) for w in managed_fields.writers(resource.live, pointer)[:3]) if resource.live else ()
+
+
+def _wrote(writer: Writer) -> Wrote:
+    return Wrote(
+        writer.manager,
+        writer.operation,
+        writer.subresource,
+        f"{writer.time:%Y-%m-%dT%H:%M:%SZ}" if writer.time else "",
+    )
+
+
+def _link(
+    kind: str, fact: str, symptom: Symptom, findings: Sequence[Finding], resource: Resource | None = None
+) -> Link:
+    because = [f for f in findings if any(claim.covers(symptom) for claim in f.explains)]
+    about = report.resource(resource.id) if resource else None
+    app = next((f.at.app for f in because), None)
+    involved = _involved(app, because) if app else ()
+    return Link(kind, fact, about, (), tuple(map(report.finding, because)), (), involved)
+
+
+def _involved(app: AppRef, findings: Sequence[Finding]) -> tuple[Involved, ...]:
+    """Other applications, and objects that are a cause, an owner or a claimant; symptoms are links of their own."""
+    found: dict[tuple[AppRef, ResourceId | None], Involved] = {}
+    for finding in findings:
+        subject = (finding.at.app, finding.at.resource)
+        if finding.at.app != app:
+            found.setdefault(subject, _as_involved("owner", *subject))
+        for related in finding.related:
+            place = (related.app, related.resource)
+            itself = related.app == app and related.resource == finding.at.resource
+            if not itself and (related.app != app or related.role in ("cause", "owner", "claimant")):
+                found.setdefault(place, _as_involved(related.role, *place))
+    return tuple(found.values())
+
+
+def _as_involved(role: str, app: AppRef, resource: ResourceId | None) -> Involved:
+    return Involved(role, report.app(app), report.resource(resource) if resource else None)
+
+
+def to_json(why: Why) -> bytes:
+    """The document, indented, with a final newline."""
+    return msgspec.json.format(msgspec.json.encode(why), indent=1) + b"\n"

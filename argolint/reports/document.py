@@ -1,0 +1,346 @@
+"""The report: one versioned JSON document, decoupled from the model on purpose.
+
+Programs hold on to these names (additions bump the minor version, removals the major one); the model may change freely.
+The JSON Schema is made from these types (`argolint schema report`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from argolint import model
+from argolint.decoding import converted, json_value
+from argolint.engine.fingerprint import fingerprint
+from argolint.engine.run import Outcome
+from argolint.errors import UsageError
+from argolint.redaction import PRINTED, without_secrets
+from argolint.redaction.findings import guarded, guarded_failure
+
+SCHEMA_VERSION = "1.0"
+DOCS = "https://argolint.dev/rules/"
+
+
+class App(msgspec.Struct, frozen=True):
+    server: str
+    namespace: str
+    name: str
+    project: str
+
+
+class Resource(msgspec.Struct, frozen=True):
+    group: str
+    version: str
+    kind: str
+    namespace: str
+    name: str
+    cluster: str
+
+
+class Related(msgspec.Struct, frozen=True):
+    app: App
+    role: Literal["owner", "claimant", "cause", "symptom", "dependent", "other"]
+    resource: Resource | None = None
+    pointer: str = ""
+
+
+class Edit(msgspec.Struct, frozen=True):
+    kind: Literal["json-patch", "yaml", "command", "text"]
+    content: Any
+
+
+class Fix(msgspec.Struct, frozen=True):
+    title: str
+    target: Literal["helm-values", "manifest", "application", "live", "operator", "argocd-settings"]
+    where: str
+    edit: Edit
+    verified: bool | None = None
+    unverified: str = ""
+    caveat: str = ""
+    safe: bool = False
+    resource: Resource | None = None
+
+
+class Source(msgspec.Struct, frozen=True):
+    repo: str
+    revision: str
+    path: str
+    chart: str = ""
+    file: str | None = None
+    line: int | None = None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    rule: str
+    family: str
+    severity: Literal["info", "warning", "error"]
+    confidence: Literal["possible", "likely", "proven"]
+    app: App
+    message: str
+    docs: str
+    fingerprint: str
+    cause: str | None = None
+    resource: Resource | None = None
+    pointer: str = ""
+    evidence: tuple[str, ...] = ()
+    related: tuple[Related, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    source: Source | None = None
+    suppressed: dict[str, str] | None = None
+
+
+class Failure(msgspec.Struct, frozen=True):
+    stage: str
+    error: str
+    hint: str = ""
+    app: App | None = None
+    rule: str | None = None
+
+
+class Tool(msgspec.Struct, frozen=True):
+    name: str
+    version: str
+
+
+class Server(msgspec.Struct, frozen=True):
+    url: str
+    version: str
+    apps: int
+
+
+class Counts(msgspec.Struct, frozen=True):
+    error: int = 0
+    warning: int = 0
+    info: int = 0
+
+
+class Summary(msgspec.Struct, frozen=True):
+    apps: int
+    resources: int
+    findings: Counts
+    suppressed: int
+    failures: int
+
+
+class Stats(msgspec.Struct, frozen=True):
+    requests: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+
+class GateField(msgspec.Struct, frozen=True):
+    """One value that the change alters: JSON text of both sides, cut and masked; null where a side lacks the field."""
+
+    pointer: str
+    base: str | None = None
+    head: str | None = None
+
+
+class GateChange(msgspec.Struct, frozen=True):
+    """What the change does to one object. `fields` is empty for an object that comes or goes whole."""
+
+    resource: Resource
+    what: Literal["added", "removed", "changed"]
+    fields: tuple[GateField, ...] = ()
+
+
+class GateApp(msgspec.Struct, frozen=True):
+    """One application that the change touches. `notes`: what could not be compared, and why, one sentence each."""
+
+    app: App
+    what: Literal["added", "removed", "changed", "failed"]
+    changes: tuple[GateChange, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """What a change brings: `new` counts the report's findings, `fixed` those that base has and head lacks (`gone`).
+
+    `unlisted` says which applications were left out, and why, one sentence each.
+    """
+
+    base: str
+    head: str
+    new: int
+    fixed: int
+    unchanged: int
+    apps: tuple[GateApp, ...] = ()
+    repo: str = ""
+    gone: tuple[Finding, ...] = ()
+    unlisted: tuple[str, ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True):
+    schema_version: str
+    tool: Tool
+    started_at: str
+    complete: bool
+    servers: tuple[Server, ...]
+    summary: Summary
+    findings: tuple[Finding, ...]
+    failures: tuple[Failure, ...] = ()
+    stats: Stats = Stats()
+    remarks: tuple[str, ...] = ()
+    gate: Gate | msgspec.UnsetType = msgspec.UNSET
+
+
+def build(
+    outcome: Outcome,
+    *,
+    server: str,
+    version: str,
+    started_at: str,
+    stats: Stats,
+    tool_version: str,
+    remarks: tuple[str, ...] = (),
+) -> Report:
+    """The report of a run. Findings of one fingerprint are one finding: the first in order."""
+    findings = tuple({f.fingerprint: f for f in reversed([finding(f) for f in outcome.findings])}.values())[::-1]
+    return Report(
+        SCHEMA_VERSION,
+        Tool("argolint", tool_version),
+        started_at,
+        not outcome.failures,
+        (Server(without_secrets(server), version, len(outcome.apps)),),
+        summarise(findings, len(outcome.failures), apps=len(outcome.apps), resources=outcome.resources),
+        findings,
+        tuple(_failure(f) for f in outcome.failures),
+        stats,
+        tuple(map(without_secrets, remarks)),
+    )
+
+
+def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int) -> Summary:
+    """Counts of what is not suppressed."""
+    counts = Counter(f.severity for f in findings if f.suppressed is None)
+    return Summary(
+        apps,
+        resources,
+        Counts(counts["error"], counts["warning"], counts["info"]),
+        sum(f.suppressed is not None for f in findings),
+        failures,
+    )
+
+
+def to_json(report: Report) -> bytes:
+    """The document, indented, with a final newline."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n"
+
+
+def plain_data(value: Any) -> Any:
+    """Findings and the like as maps and lists."""
+    return msgspec.to_builtins(value)
+
+
+def read(file: Path) -> Report:
+    """A saved report; UsageError when the file cannot be read, or as `from_json`."""
+    try:
+        return from_json(file.read_bytes(), str(file))
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {file}: {error.strerror}", "write it with `argolint check -o json=FILE`"
+        ) from None
+
+
+def from_json(text: bytes, where: str) -> Report:
+    """A saved report; UsageError says what in `where` is not one, or that it is of a newer major version."""
+    try:
+        head = json_value(text)
+    except msgspec.DecodeError as error:
+        raise UsageError(
+            f"{where} is no JSON: {error}", "pass a report written with `argolint check -o json=FILE`"
+        ) from None
+    version = head.get("schema_version") if isinstance(head, Mapping) else None
+    if not isinstance(version, str):
+        raise UsageError(
+            f"{where} is no argolint report: it has no schema_version",
+            "pass a report written with `argolint check -o json=FILE`",
+        )
+    if version.split(".")[0] != SCHEMA_VERSION.split(".", maxsplit=1)[0]:
+        raise UsageError(
+            f"{where} has schema_version {version}, this argolint reads 1.x",
+            "upgrade argolint, or write the report anew",
+        )
+    try:
+        return converted(_redacted(head), Report)  # an older argolint may have written it
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"{where} is a damaged report: {error}", "write it anew with `argolint check -o json=FILE`"
+        ) from None
+
+
+def _redacted(node: Any) -> Any:
+    """Every text of a saved report without secrets."""
+    if isinstance(node, str):
+        return without_secrets(node)
+    if isinstance(node, dict):
+        whole = PRINTED.value(node) if "op" in node else node  # an operation of a patch: its path names its value
+        return {key: _redacted(child) for key, child in whole.items()}
+    return [_redacted(child) for child in node] if isinstance(node, list) else node
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of the document."""
+    made = msgspec.json.schema(Report)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "argolint report", **made}
+
+
+def app(ref: model.AppRef) -> App:
+    """An application's identity."""
+    return App(ref.server, ref.namespace, ref.name, ref.project)
+
+
+def _resource(found: model.ResourceId | None) -> Resource | None:
+    return resource(found) if found else None
+
+
+def resource(found: model.ResourceId) -> Resource:
+    """An object's identity."""
+    return Resource(found.group, found.version, found.kind, found.namespace, found.name, found.cluster)
+
+
+def finding(f: model.Finding) -> Finding:
+    """One finding as the report holds it, without secrets whoever made it."""
+    f = guarded(f)
+    return Finding(
+        rule=f.rule,
+        family=f.family,
+        severity=f.severity or "warning",
+        confidence=f.confidence,
+        app=app(f.at.app),
+        message=" ".join(f.message.splitlines()),  # a value from Git may hold line breaks; a message is one line
+        docs=DOCS + f.rule,
+        fingerprint=fingerprint(f),
+        cause=f.cause,
+        resource=_resource(f.at.resource),
+        pointer=f.at.pointer,
+        evidence=f.evidence,
+        related=tuple(Related(app(r.app), r.role, _resource(r.resource), r.pointer) for r in f.related),
+        fixes=tuple(
+            Fix(
+                x.title,
+                x.target,
+                x.where,
+                Edit(x.edit.kind, x.edit.content),
+                x.verified,
+                x.unverified,
+                x.caveat,
+                x.safe,
+                _resource(x.resource),
+            )
+            for x in f.fixes
+        ),
+        source=Source(f.source.repo, f.source.revision, f.source.path, f.source.chart, f.source.file, f.source.line)
+        if f.source
+        else None,
+        suppressed=dict(f.suppressed) if f.suppressed is not None else None,
+    )
+
+
+def _failure(f: model.Failure) -> Failure:
+    f = guarded_failure(f)
+    return Failure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule)

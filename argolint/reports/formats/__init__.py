@@ -1,0 +1,191 @@
+"""Report formats: one `render(report, style) -> str` per module, and their names."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from argolint.checkouts import files
+from argolint.checkouts.files import own_path
+from argolint.checkouts.git import safe_name
+from argolint.errors import ArgolintError, UsageError
+from argolint.harmless import harmless
+from argolint.reports.document import App, Edit, Finding, Report, Resource
+from argolint.values import plain
+
+T = TypeVar("T")
+
+FORMATS: Mapping[str, str] = {
+    "text": "for people, in a terminal",
+    "json": "one versioned document, for programs",
+    "markdown": "one comment on a pull request",
+    "sarif": "SARIF 2.1.0, for code scanning",
+    "junit": "JUnit XML, for test reports",
+    "gitlab": "GitLab code quality",
+    "github": "annotations of a GitHub workflow",
+}
+
+_COMMANDS = frozenset({"github"})
+"""Formats whose lines are commands for a CI's runner."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a report for people may look."""
+
+    width: int = 100
+    color: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any]) -> Style:
+        """Colour as --color says, else on a terminal unless NO_COLOR is set (no-color.org)."""
+        wish = given["color"]
+        on = wish == "always" or (wish == "auto" and sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
+        return cls(shutil.get_terminal_size((100, 24)).columns, on, given["quiet"], given["verbose"])
+
+
+@dataclass(frozen=True)
+class Output:
+    """A format and where it goes; no file means standard output."""
+
+    format: str
+    file: Path | None = None
+
+
+def parse_outputs(texts: Sequence[str], configuration: Path | None = None) -> tuple[Output, ...]:
+    """`text`, `json=report.json`; UsageError for an unknown format, a folder that is not there, two outputs in one place.
+
+    Those of a `configuration` stay below the working directory: whoever wrote it may not choose any file of the user's.
+    """
+    found: list[Output] = []
+    for text in texts or ("text",):
+        name, named, file = text.partition("=")
+        if name not in FORMATS:
+            raise UsageError(f"-o {text}: there is no format {name!r}", f"formats: {', '.join(FORMATS)}")
+        if named and not file:
+            raise UsageError(f"-o {text} names no file", f"-o {name}=FILE, or -o {name} for standard output")
+        output = Output(name, Path(file) if file else None)
+        if configuration is not None and output.file is not None and not _is_below(output.file):
+            raise UsageError(
+                f"{configuration}: output {text}: a configuration may name files below the working directory only",
+                "name such a file, or pass -o on the command line",
+            )
+        if output.file is not None and not output.file.absolute().parent.is_dir():
+            raise UsageError(f"-o {text}: the folder {output.file.parent} does not exist", "make it first")
+        if output.file is not None and output.file.is_dir():
+            raise UsageError(f"-o {text}: {output.file} is a directory", "name a file in it")
+        if output.file is not None:
+            own_path(output.file)  # refuses a link before anything is asked
+        if any(_is_same_place(output.file, other.file) for other in found):
+            raise UsageError(f"-o {text}: two reports cannot go to one place", "name a file: -o FORMAT=FILE")
+        found.append(output)
+    return tuple(found)
+
+
+def _is_same_place(one: Path | None, other: Path | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there yet
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_below(file: Path) -> bool:
+    """True for a plain name or path below the working directory that leads through no link."""
+    return safe_name(file.as_posix()) and not any(part.is_symlink() for part in (file, *file.parents))
+
+
+def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
+    """Write every output that can be written, files first, and then raise what the first other one raised."""
+    failed: ArgolintError | None = None
+    for output in sorted(outputs, key=lambda o: o.file is None):
+        text = render(report, output.format, style if output.file is None else Style(verbose=True))
+        try:
+            put(output.file, text, commands=output.format in _COMMANDS)
+        except ArgolintError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+
+
+def put(file: Path | None, text: str, *, commands: bool = False) -> None:
+    """Text to standard output, or to a file that is replaced whole or not at all (`files.write`).
+
+    `commands` are meant for GitHub's runner.
+    """
+    if file is None:
+        encoded = text.encode(sys.stdout.encoding or "utf-8", "replace").decode(sys.stdout.encoding or "utf-8")
+        write = getattr(sys.stdout, "write_commands", sys.stdout.write) if commands else sys.stdout.write
+        write(encoded)
+        sys.stdout.flush()
+        return
+    files.write(file, text.encode("utf-8", "replace"))
+
+
+def render(report: Report, name: str, style: Style) -> str:
+    """One report in one format."""
+    module = importlib.import_module(f"argolint.reports.formats.{name.replace('-', '_')}")
+    given = report if name == "json" else shown(report)
+    return harmless(str(module.render(given, style)), commands=name in _COMMANDS, colors=style.color)
+
+
+def shown(node: T, clean: Callable[[str], str] = plain) -> T:
+    """A report, or a part of one, in which every text is on one line and acts on nothing; what is to be pasted keeps its lines.
+
+    Formats for people get this and need no care of their own. The JSON report keeps texts as they are: programs read it.
+    """
+    found: Any = node
+    if isinstance(node, str):
+        return cast(T, clean(node))
+    if isinstance(node, msgspec.Struct):
+        within = plain_lines if isinstance(node, Edit) else clean
+        values = {name: getattr(node, name) for name in node.__struct_fields__}
+        cleaned = {name: shown(value, within) for name, value in values.items()}
+        changed = {name: value for name, value in cleaned.items() if value is not values[name]}
+        found = msgspec.structs.replace(node, **changed) if changed else node
+    elif isinstance(node, tuple | list):
+        parts = [shown(part, clean) for part in node]
+        found = node if all(a is b for a, b in zip(parts, node, strict=True)) else type(node)(parts)
+    elif isinstance(node, dict):
+        found = {shown(key, clean): shown(value, clean) for key, value in node.items()}
+    return cast(T, found)
+
+
+def app_name(app: App) -> str:
+    """`namespace/name`, as every command takes it."""
+    return plain(f"{app.namespace}/{app.name}")
+
+
+def resource_name(resource: Resource) -> str:
+    """`Kind namespace/name`, or `Kind name` for what has no namespace."""
+    name = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
+    return plain(f"{resource.kind} {name}")
+
+
+def plain_lines(text: str) -> str:
+    """Each line of a text as `plain` has it."""
+    return "\n".join(map(plain, text.rstrip().split("\n"))) if "\n" in text else plain(text)
+
+
+def place(finding: Finding) -> tuple[str, int]:
+    """File and line for formats that demand them: the manifest, else the folder it is made from, else the application.
+
+    Code scanning refuses a report of which one result has no file, so an application from a chart stands for itself.
+    """
+    source = finding.source
+    if source and source.file:
+        return source.file, source.line or 1
+    if source and source.path.strip("./"):
+        return source.path.removeprefix("./").strip("/"), 1
+    return f"applications/{app_name(finding.app)}", 1

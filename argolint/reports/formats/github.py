@@ -1,0 +1,71 @@
+"""Annotations: the workflow commands that GitHub turns into marks on a run and, where file and line are known, on the diff.
+
+https://docs.github.com/actions/reference/workflow-commands-for-github-actions; escaping as in actions/toolkit, command.ts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint.reports.document import Finding, Report
+from argolint.reports.formats import Style, app_name, resource_name
+
+_COMMAND = {"error": "error", "warning": "warning", "info": "notice"}
+SHOWN = 10
+"""GitHub shows this many annotations of each kind for a step and drops the others silently."""
+
+
+def render(report: Report, style: Style) -> str:
+    """One line an annotation; the last one tells how many of them GitHub will not show."""
+    return "".join(f"{line}\n" for line in _lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    findings = [f for f in report.findings if f.suppressed is None]
+    for severity, command in _COMMAND.items():
+        mine = [f for f in findings if f.severity == severity]
+        room = SHOWN if len(mine) <= SHOWN else SHOWN - 1
+        for finding in mine[:room]:
+            yield _command(command, _message(finding), _title(finding), *_place(finding))
+        if mine[room:]:
+            yield _command(
+                command,
+                f"{len(mine) - room} more of this severity are left out here: GitHub shows {SHOWN} a step. "
+                "The other reports hold all of them.",
+                f"argolint: {len(mine) - room} more",
+            )
+    for remark in report.remarks:
+        yield _command("notice", remark, "argolint")
+    for failure in report.failures:
+        about = f"{app_name(failure.app)}: " if failure.app else ""
+        yield _command("warning", f"{about}{failure.error}", f"argolint could not look at everything ({failure.stage})")
+
+
+def _title(finding: Finding) -> str:
+    return f"{finding.rule} in {app_name(finding.app)}"
+
+
+def _message(finding: Finding) -> str:
+    subject = f"{resource_name(finding.resource)}: " if finding.resource else ""
+    first = f"\nFix: {finding.fixes[0].title}" if finding.fixes else ""
+    return f"{subject}{finding.message}{first}\n{finding.docs}"
+
+
+def _place(finding: Finding) -> tuple[str, int | None]:
+    source = finding.source
+    return (source.file, source.line) if source and source.file else ("", None)
+
+
+def _command(name: str, message: str, title: str, file: str = "", line: int | None = None) -> str:
+    fields = {"file": file, "line": str(line or ""), "title": title}
+    properties = ",".join(f"{key}={_property(value)}" for key, value in fields.items() if value)
+    return f"::{name} {properties}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    """No line of the text can start a command of its own."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

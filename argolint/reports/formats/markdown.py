@@ -1,0 +1,262 @@
+"""One comment on a pull request: what is new first, then what changes in each application, folded.
+
+Everything that comes from manifests is untrusted: it is escaped so that it can neither format, link, mention anybody nor
+close a fold. GitHub refuses a comment of more than 65,536 characters; what does not fit is counted, never dropped silently.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from argolint.reports.document import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report
+from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats.edits import as_text
+
+MARKER = "<!-- argolint -->"
+"""First line of the comment, by which the next run finds it."""
+LIMIT = 65_000
+"""Bytes of UTF-8, which are never fewer than the characters that the forge counts."""
+_RESERVE = 1_200
+_BLOCK_LINES = 40
+_VALUE = 300
+_NAMED = 20
+_SAME = 3
+"""A field that changes alike in this many objects is told once."""
+_MARK = {"error": "🔴", "warning": "🟠", "info": "🔵"}
+
+
+def render(report: Report, style: Style) -> str:
+    """The comment. Findings have at least two thirds of the room, diffs have the rest."""
+    findings = [f for f in report.findings if f.suppressed is None]
+    findings.sort(key=lambda f: list(_MARK).index(f.severity))
+    gate = report.gate or None
+    head = "\n".join(_head(report, findings, gate))
+    room = LIMIT - _RESERVE - _size(head)
+    diffs = [_app(app) for app in gate.apps] if gate else []
+    reserved = min(room // 3, sum(map(_size, diffs)))
+    whole, short = [_finding(f) for f in findings], [_short(f) for f in findings]
+    spare = max(room - reserved - sum(map(_size, short)), (room - reserved) // 3)
+    told = _longer(whole, short, spare)
+    room -= sum(map(_size, told))
+    lines, unlisted = _fit(short[len(told) :], room - reserved)
+    room -= sum(map(_size, lines))
+    shown, hidden = _fit(diffs, room)
+    cuts = [
+        *([f"{len(lines)} findings are told in one line each."] if lines else []),
+        *([f"{unlisted} findings are left out."] if unlisted else []),
+        *([f"The changes of {hidden} applications are left out."] if hidden else []),
+    ]
+    if cuts:
+        cuts = [
+            f"\n✂️ This comment is limited to {LIMIT:,} characters. {' '.join(cuts)} The JSON report holds everything.\n"
+        ]
+    heading = ["\n### What changes\n\n"] if shown else []
+    return "".join((head, "\n", *told, *lines, *heading, *shown, *cuts, "\n", _foot(report)))
+
+
+def _longer(whole: Sequence[str], short: Sequence[str], spare: int) -> list[str]:
+    """The first findings in full, as many as `spare` pays for over their one line."""
+    kept: list[str] = []
+    for block, line in zip(whole, short, strict=True):
+        spare -= _size(block) - _size(line)
+        if spare < 0:
+            break
+        kept.append(block)
+    return kept
+
+
+def _fit(blocks: Sequence[str], room: int) -> tuple[list[str], int]:
+    """The first blocks that fit, and how many are left."""
+    kept: list[str] = []
+    for block in blocks:
+        room -= _size(block)
+        if room < 0:
+            break
+        kept.append(block)
+    return kept, len(blocks) - len(kept)
+
+
+def _size(text: str) -> int:
+    return len(text.encode())
+
+
+def _head(report: Report, findings: Sequence[Finding], gate: Gate | None) -> Iterable[str]:
+    counts = Counter[str](f.severity for f in findings)
+    told = ", ".join(f"{counts[s]} {s}{'s' if counts[s] > 1 and s != 'info' else ''}" for s in _MARK if counts[s])
+    new = "new " if gate else ""
+    yield MARKER
+    yield (
+        f"## argolint: {told} {new}".rstrip()
+        if findings
+        else f"## argolint: nothing {new}found ✅".replace("new found", "new")
+    )
+    yield ""
+    if gate:
+        touched = len({a.app for a in gate.apps})
+        yield (
+            f"{code(gate.base)} → {code(gate.head)} changes {_count(touched, 'application')}: "
+            f"{_count(gate.new, 'new finding')}, {gate.fixed} fixed, {gate.unchanged} unchanged. "
+            "What stands on the base already is not listed."
+        )
+    else:
+        yield f"{_count(report.summary.apps, 'application')} looked at."
+    gone = gate.gone if gate else ()
+    for finding in gone[:_NAMED]:
+        where = f"{resource_name(finding.resource)} in " if finding.resource else ""
+        yield f"- ✅ fixed: {code(finding.rule)} on {text(where + app_name(finding.app))}"
+    if gone[_NAMED:]:
+        yield f"- and {len(gone) - _NAMED} more"
+    if report.remarks:
+        yield from ("", *(f"- note: {text(remark)}" for remark in report.remarks))
+    if gate and gate.unlisted:
+        yield from ("", *(f"- left out: {text(line)}" for line in gate.unlisted))
+    if not report.complete:
+        yield from (
+            "",
+            "⚠️ **Incomplete**, some things could not be looked at:",
+            *map(_failure, report.failures[:_NAMED]),
+        )
+        if report.failures[_NAMED:]:
+            yield f"- and {len(report.failures) - _NAMED} more"
+    yield ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _failure(failure: Failure) -> str:
+    about = f"{code(app_name(failure.app))} " if failure.app else ""
+    hint = f" → {text(failure.hint[:_VALUE])}" if failure.hint else ""
+    return _cut(f"- {about}{text(failure.stage)}: {text(failure.error[:_VALUE])}") + hint
+
+
+def _subject(app: App, finding: Finding) -> str:
+    names = [app_name(app), *([resource_name(finding.resource)] if finding.resource else [])]
+    return " · ".join(f"<code>{html.escape(name)}</code>" for name in names)
+
+
+def _finding(finding: Finding) -> str:
+    opened = " open" if finding.severity == "error" else ""
+    cause = f" ({html.escape(finding.cause)})" if finding.cause else ""
+    lines = [
+        f"<details{opened}><summary>{_MARK[finding.severity]} <b>{html.escape(finding.rule)}</b>{cause} · "
+        f"{_subject(finding.app, finding)}</summary>",
+        "",
+        text(finding.message),
+        "",
+        *([f"at {code(finding.pointer)}", ""] if finding.pointer else []),
+        *(f"- {text(line)}" for line in finding.evidence),
+        *(
+            f"- {related.role}: {code(app_name(related.app))}"
+            + (f" {code(resource_name(related.resource))}" if related.resource else "")
+            for related in finding.related[:10]
+        ),
+        *([f"- and {len(finding.related) - 10} more"] if finding.related[10:] else []),
+        "",
+        *(line for fix in finding.fixes for line in _fix(fix)),
+        f"[{html.escape(finding.rule)}]({finding.docs}) · {finding.confidence}",
+        "",
+        "</details>",
+        "",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _short(finding: Finding) -> str:
+    where = f" {code(resource_name(finding.resource))}" if finding.resource else ""
+    return _cut(f"- {_MARK[finding.severity]} {code(finding.rule)} {code(app_name(finding.app))}{where}") + "\n"
+
+
+def _fix(fix: Fix) -> Iterable[str]:
+    proof = " (verified)" if fix.verified else ""
+    yield f"**Fix{proof}:** {text(fix.title)} in {code(fix.where)}"
+    yield ""
+    language = {"json-patch": "yaml", "yaml": "yaml", "command": "sh", "text": "text"}[fix.edit.kind]
+    yield from _block(language, as_text(fix.edit).splitlines())
+    if fix.caveat:
+        yield f"*But:* {text(fix.caveat)}"
+        yield ""
+
+
+def _block(language: str, lines: Sequence[str]) -> Iterable[str]:
+    """A fence longer than any run of backticks inside; a cut says so."""
+    shown = [_cut(line, _VALUE) for line in lines[:_BLOCK_LINES]]
+    if lines[_BLOCK_LINES:]:
+        shown.append(f"… {len(lines) - _BLOCK_LINES} more lines in the JSON report")
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", "\n".join(shown))), default=0))
+    yield from (fence + language, *shown, fence, "")
+
+
+def _cut(line: str, limit: int = 2_000) -> str:
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _app(app: GateApp) -> str:
+    counts = Counter(change.what for change in app.changes)
+    told = ", ".join(f"{counts[what]} {what}" for what in ("added", "removed", "changed") if counts[what])
+    state = {"added": "new application", "removed": "application removed", "failed": "does not render"}.get(app.what)
+    summary = " · ".join(part for part in (f"<code>{html.escape(app_name(app.app))}</code>", state, told) if part)
+    lines = [f"<details><summary>{summary}</summary>", "", *(f"- {text(note)}" for note in app.notes)]
+    if app.notes:
+        lines.append("")
+    if app.changes:
+        lines += _block("diff", list(_diff(app.changes)))
+    return "\n".join((*lines, "</details>", "", ""))
+
+
+def _diff(changes: Sequence[GateChange]) -> Iterable[str]:
+    """Own changes of each object first, what changes alike in many objects folded at the end."""
+    alike: dict[GateField, list[str]] = defaultdict(list)
+    for change in changes:
+        for field in change.fields:
+            alike[field].append(resource_name(change.resource))
+    for change in changes:
+        sign = {"added": "+ ", "removed": "- ", "changed": "@@ "}[change.what]
+        own = [field for field in change.fields if len(alike[field]) < _SAME]
+        if own or change.what != "changed":
+            yield f"{sign}{resource_name(change.resource)}{' @@' if change.what == 'changed' else ''}"
+        for field in own:
+            yield from _field(field)
+    for field, names in alike.items():
+        if len(names) >= _SAME:
+            yield f"@@ alike in {len(names)} objects @@"
+            yield from _field(field)
+
+
+def _field(field: GateField) -> Iterable[str]:
+    yield f"  {field.pointer}"
+    for sign, value in (("-", field.base), ("+", field.head)):
+        if value is not None:
+            yield _cut(f"{sign} {value}", _VALUE)
+
+
+def _foot(report: Report) -> str:
+    suppressed = f" · {report.summary.suppressed} suppressed" if report.summary.suppressed else ""
+    servers = ", ".join(
+        f"{code(_cut(server.url, _VALUE))} ({text(_cut(server.version, _VALUE))})" for server in report.servers
+    )
+    return f"<sub>argolint {text(report.tool.version)} · {servers}{suppressed}</sub>\n"
+
+
+_MARKUP = re.compile(r"[\\`*_\[\]~|]|^[#>+=/-]")
+"""Marks of inline formatting anywhere; at the start also headings, quotes, lists and GitLab's quick actions."""
+_LIVE = re.compile(r"@|#(?=\d)|:/(?=/)|(?<=www)\.|(?<=GH)-", re.IGNORECASE)
+
+
+def text(untrusted: str) -> str:
+    """Text in a line of Markdown: no markup, no HTML, no mention of a user, no link."""
+    marked = _MARKUP.sub(lambda m: f"\\{m.group()}", untrusted.strip())
+    escaped = html.escape(marked, quote=False).replace("$", "<span>$</span>")
+    return _LIVE.sub(lambda m: f"{m.group()}<!-- -->", escaped)
+
+
+def code(untrusted: str) -> str:
+    """Text as inline code, with a fence longer than any run of backticks in it."""
+    inner = untrusted or " "
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", inner)), default=0))
+    pad = " " if inner[0] in "` " or inner[-1] in "` " else ""
+    return f"{fence}{pad}{inner}{pad}{fence}"

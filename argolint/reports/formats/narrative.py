@@ -1,0 +1,97 @@
+"""`argolint why` for people: from Git to the cluster, then each thing that is wrong, its reason and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint.reports.chain import FieldState, Link, Origin, Why, Wrote
+from argolint.reports.document import Finding
+from argolint.reports.formats import Style, app_name, resource_name, shown
+from argolint.reports.formats.text import fix_lines, paint, wrapped
+
+_WIDTH = 10  # of the words in front: `desired`, `because`, `involved`
+
+
+def render(why: Why, style: Style) -> str:
+    """The narrative; with -v every fix and all evidence."""
+    why = shown(why)
+    lines = [
+        f"{paint(app_name(why.app), style, bold=True)}  {why.sync or 'no sync status'}, {why.health or 'no health'}  {paint(f'({why.automation})', style, dim=True)}",
+        *(line for origin in why.desired_from for line in _origin(origin, style)),
+        *_said("live on", why.cluster, style),
+        *_said("last sync", why.last_sync, style),
+    ]
+    for number, links in enumerate(_by_reason(why.chain), 1):
+        lines += ["", *_links(links, number, style)]
+    if not why.chain:
+        lines += ["", "Nothing is wrong with it."]
+    if why.also:
+        lines += ["", paint("Also found", style, bold=True)]
+        lines += [line for finding in why.also for line in _finding("", finding, style)]
+    return "\n".join(lines) + "\n"
+
+
+def _said(word: str, text: str, style: Style) -> Iterator[str]:
+    label = f"  {word:{_WIDTH}}"
+    yield from wrapped(f"{label}{text}", style, hang=" " * len(label))
+
+
+def _origin(origin: Origin, style: Style) -> Iterator[str]:
+    what = " ".join(filter(None, (origin.chart and f"chart {origin.chart}", origin.path and f"path {origin.path}")))
+    at = f"{origin.revision[:12]} ({origin.target})" if origin.revision else f"{origin.target}, not resolved"
+    yield from _said("desired", f"{origin.repo} {what} at {at}".replace("  ", " "), style)
+    if origin.author or origin.message:
+        yield from _said("", f"{origin.author}, {origin.date}: {origin.message}", style)
+
+
+def _by_reason(chain: tuple[Link, ...]) -> list[list[Link]]:
+    """Links of one and the same explanation together, in the chain's order: a fault is told once."""
+    groups: dict[tuple[object, ...], list[Link]] = {}
+    for index, link in enumerate(chain):
+        reason = tuple(f.fingerprint for f in link.because) or (index,)
+        groups.setdefault(reason, []).append(link)
+    return list(groups.values())
+
+
+def _links(links: list[Link], number: int, style: Style) -> Iterator[str]:
+    for index, link in enumerate(links):
+        lead = "   " if index else f"{number}. "
+        yield from wrapped(f"{lead}{paint(link.fact, style, bold=True)}", style, hang="   ")
+        for field in link.fields:
+            yield from _field(field, style)
+    first = links[0]
+    for finding in first.because:
+        yield from _finding("because", finding, style)
+    for finding in {f.fingerprint: f for link in links for f in link.also}.values():
+        yield from _finding("also", finding, style)
+    if not first.because and first.kind not in ("field", "comment"):
+        yield from _said("because", "no rule explains it", style)
+    for other in dict.fromkeys(i for link in links for i in link.involved):
+        subject = f" {resource_name(other.resource)}" if other.resource else ""
+        yield from _said("involved", f"{app_name(other.app)}{subject} ({other.role})", style)
+    for finding in first.because:
+        for index, fix in enumerate(finding.fixes if style.verbose else finding.fixes[:1], 1):
+            yield from fix_lines(fix, index, len(finding.fixes), style)
+
+
+def _field(field: FieldState, style: Style) -> Iterator[str]:
+    yield from _said("field", field.pointer, style)
+    yield from _said("  Git", field.desired if field.desired is not None else "not known", style)
+    by = ", ".join(_written(w) for w in field.writers)
+    live = field.live if field.live is not None else "not known"
+    yield from _said("  live", live + (f"  written by {by}" if by else ""), style)
+
+
+def _written(writer: Wrote) -> str:
+    how = ", ".join(filter(None, (writer.operation, writer.subresource)))
+    when = f" at {writer.time}" if writer.time else ""
+    return f"{writer.manager} ({how}){when}" if how else writer.manager + when
+
+
+def _finding(word: str, finding: Finding, style: Style) -> Iterator[str]:
+    rule = finding.rule + (f"/{finding.cause}" if finding.cause else "")
+    unsure = "" if finding.confidence == "proven" else f" ({finding.confidence})"
+    yield from _said(word, f"{rule}: {finding.message}{unsure}", style)
+    if style.verbose:
+        for line in finding.evidence:
+            yield from _said("", f"· {line}", style)

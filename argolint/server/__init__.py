@@ -1,0 +1,1 @@
+"""A live Argo CD: its endpoints, how to reach it and who asks."""

@@ -1,0 +1,371 @@
+"""The Argo CD REST API: one function per endpoint over any Transport. All of them are reads.
+
+Field names and shapes: pkg/apis/application/v1alpha1/types.go and server/application/application.proto of Argo CD.
+Lists may be `null`; numbers are numbers whatever swagger.json says; every field is optional (2.8 to 3.5 differ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from argolint.app import Event, ManagedResource, Tree
+from argolint.decoding import TooDeepError, decoder, items_apart, json_value, kind_of
+from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
+from argolint.model import AppRef, Object, ResourceId
+from argolint.redaction import excerpt
+from argolint.values import mapping, maps, number_at, parse_time, text_at
+
+if TYPE_CHECKING:
+    from argolint.server.transport import Answer, Transport
+
+Query = Sequence[tuple[str, str]]
+T = TypeVar("T")
+
+
+def version(t: Transport) -> str:
+    """The server's version text, such as `v3.5.1+109ca7c`; empty when it tells none."""
+    return _typed(_get(t, "/api/version"), _version, t, "/api/version").version or ""
+
+
+def settings(t: Transport) -> Object:
+    """url, appLabelKey, trackingMethod, installationID, resourceOverrides (only when logged in), controllerNamespace."""
+    return _object(t, "/api/v1/settings")
+
+
+def userinfo(t: Transport) -> Object:
+    """loggedIn, username, iss, groups; answered 200 with loggedIn absent when the token is not accepted."""
+    return _object(t, "/api/v1/session/userinfo")
+
+
+def clusters(t: Transport) -> tuple[Object, ...]:
+    """server, name, info{connectionState, serverVersion, apiVersions, ...} of each cluster the account may see."""
+    return _items(t, "/api/v1/clusters")
+
+
+def projects(t: Transport) -> tuple[Object, ...]:
+    """AppProject objects."""
+    return _items(t, "/api/v1/projects")
+
+
+def repositories(t: Transport) -> tuple[Object, ...]:
+    """repo, type, name, project, connectionState of each repository."""
+    return _items(t, "/api/v1/repositories")
+
+
+def application_sets(t: Transport) -> tuple[Object, ...]:
+    """ApplicationSet objects."""
+    return _items(t, "/api/v1/applicationsets")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry of the application list that cannot be looked at, and why; `ref` where the entry says so much."""
+
+    error: str
+    ref: AppRef | None = None
+
+
+def applications(t: Transport, query: Query = ()) -> Iterator[Object | Unreadable]:
+    """Application objects, sorted by name; there is no paging. Over the server's message limit: ApiError 429.
+
+    The request is made at once, each object is decoded when it is its turn: a large fleet never stands in memory whole.
+
+    `query`: name, projects (repeated), selector, repo, appNamespace, fields (comma list; conditions cannot be had through it).
+    """
+    path = "/api/v1/applications"
+    found = _typed(_get(t, path, query), _entries, t, path)
+    return (_listed(bytes(raw)) for raw in found)
+
+
+def application(t: Transport, ref: AppRef) -> Object:
+    return _object(t, _app_path(ref), _app_query(ref))
+
+
+def managed_resources(t: Transport, ref: AppRef, only: ResourceId | None = None) -> tuple[ManagedResource, ...]:
+    """The states of an application's objects, or of one of them; hooks are not among them."""
+    query = (
+        [("group", only.group), ("kind", only.kind), ("namespace", only.namespace), ("name", only.name)] if only else []
+    )
+    path = f"{_app_path(ref)}/managed-resources"
+    answer = _get(t, path, (*_app_query(ref), *query))
+    return tuple(_typed(answer, _managed_resources, t, path).items or ())
+
+
+def resource_tree(t: Transport, ref: AppRef) -> Tree:
+    """The objects that an application manages, what they own, and what nobody owns."""
+    path = f"{_app_path(ref)}/resource-tree"
+    return _typed(_get(t, path, _app_query(ref)), _tree, t, path)
+
+
+def manifests(
+    t: Transport,
+    ref: AppRef,
+    *,
+    revision: str = "",
+    revisions: Sequence[tuple[int, str]] = (),
+    fresh: int = 0,
+) -> tuple[Object, ...]:
+    """Rendered manifests with hooks, duplicates and undefaulted namespaces; Secret values are masked one by one.
+
+    `revision` renders a single-source application at another ref; `revisions` are (1-based source position, ref).
+    `fresh` counts renders that go past the server's cache (`noCache`): each one replaces the cache, and self-heal may deploy it.
+    """
+    query = list(_app_query(ref))
+    if revision:
+        query.append(("revision", revision))
+    for position, ref_name in revisions:
+        query += [("revisions", ref_name), ("sourcePositions", str(position))]
+    if fresh:
+        query += [("noCache", "true"), ("render", str(fresh))]
+    path = f"{_app_path(ref)}/manifests"
+    found = _typed(_get(t, path, query), _manifests, t, path).manifests or ()
+    return tuple(m for text in found if (m := _manifest(text, t, path)) is not None)
+
+
+def can_i(t: Transport, resource: str, action: str, name: str) -> bool:
+    """Whether the account may do this, as the server's RBAC says (server/account/account.go, CanI)."""
+    return text_at(_object(t, f"/api/v1/account/can-i/{resource}/{action}/{quote(name, safe='*')}"), "value") == "yes"
+
+
+def renders_afresh(t: Transport) -> bool:
+    """Whether this server's manifests call knows `noCache`: 2.14 and older ignore it silently and answer from the cache."""
+    found = _object(t, "/swagger.json")
+    parameters = maps(found.get("paths"), "/api/v1/applications/{name}/manifests", "get", "parameters")
+    return any(parameter.get("name") == "noCache" for parameter in parameters)
+
+
+def events(t: Transport, ref: AppRef, resource: ResourceId | None = None, uid: str = "") -> tuple[Event, ...]:
+    """Events of one object, or of the Application itself, newest first."""
+    query = list(_app_query(ref))
+    if resource is not None:
+        query += [("resourceNamespace", resource.namespace), ("resourceName", resource.name), ("resourceUID", uid)]
+    found = [_event(raw) for raw in _items(t, f"{_app_path(ref)}/events", query)]
+    return tuple(
+        sorted(found, key=lambda e: (e.last.timestamp() if e.last else 0.0, e.reason, e.message), reverse=True)
+    )
+
+
+def resource(t: Transport, ref: AppRef, wanted: ResourceId) -> Object | None:
+    """One live object of the application's tree, read from the cluster; None when the tree does not hold it."""
+    query = [
+        *_app_query(ref),
+        ("namespace", wanted.namespace),
+        ("resourceName", wanted.name),
+        ("version", wanted.version),
+        ("group", wanted.group),
+        ("kind", wanted.kind),
+    ]
+    path = f"{_app_path(ref)}/resource"
+    try:
+        found = _typed(_get(t, path, query), _resource, t, path).manifest
+    except ApiError as error:
+        if error.status in (400, 404):
+            return None
+        raise
+    return _manifest(found, t, path) if found else None
+
+
+def sync_windows(t: Transport, ref: AppRef) -> Object:
+    """activeWindows, assignedWindows, canSync (which answers for a manual sync)."""
+    return _object(t, f"{_app_path(ref)}/syncwindows", _app_query(ref))
+
+
+def revision_metadata(t: Transport, ref: AppRef, revision: str, source: int | None = None) -> Object:
+    """author, date, message, tags of a Git revision; `source` is the position (from 0) of its source where there are several.
+
+    Left out, the server asks the first source's repository (server/application/application.go, RevisionMetadata).
+    """
+    query = list(_app_query(ref))
+    if source is not None:
+        query.append(("sourceIndex", str(source)))
+    return _object(t, f"{_app_path(ref)}/revisions/{quote(revision, safe='')}/metadata", query)
+
+
+class _Applications(msgspec.Struct):
+    items: list[msgspec.Raw] | None  # Argo CD always names it: a host that answers {} to everything is none
+
+
+class _ManagedResources(msgspec.Struct):
+    items: list[ManagedResource] | None = None
+
+
+class _Version(msgspec.Struct, rename="pascal"):
+    version: str | None = None
+
+
+class _Manifests(msgspec.Struct):
+    manifests: list[str] | None = None
+
+
+class _Resource(msgspec.Struct):
+    manifest: str | None = None
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
+class _Entry(msgspec.Struct):
+    metadata: _Metadata
+
+
+_applications = decoder(_Applications)
+_managed_resources = decoder(_ManagedResources)
+_version = decoder(_Version)
+_manifests = decoder(_Manifests)
+_resource = decoder(_Resource)
+_entry = decoder(_Entry)
+_tree = decoder(Tree)
+
+
+def _entries(body: bytes) -> Sequence[bytes | msgspec.Raw]:
+    try:
+        return _applications(body).items or ()
+    except TooDeepError:  # of one entry, as a rule: the others can be read
+        if found := items_apart(body):
+            return found
+        raise
+
+
+def _listed(raw: bytes) -> Object | Unreadable:
+    """One entry of the application list."""
+    try:
+        found = json_value(raw)
+    except msgspec.MsgspecError as error:
+        try:
+            named = _entry(raw).metadata
+            return Unreadable(str(error), AppRef(named.namespace, named.name))
+        except msgspec.MsgspecError:
+            return Unreadable(str(error))
+    return found if isinstance(found, dict) else Unreadable(f"it is {kind_of(found)} and no object")
+
+
+def _manifest(text: str, t: Transport, path: str) -> Object | None:
+    """A manifest that stands as text in an answer; None for one that says that there is none."""
+    try:
+        found = json_value(text)
+    except msgspec.MsgspecError as error:
+        raise ConnectError(f"{t.server} answered {path} with a manifest that is no JSON: {error}", _DAMAGED) from None
+    if found is not None and not isinstance(found, dict):
+        raise ConnectError(
+            f"{t.server} answered {path} with a manifest that is {kind_of(found)} and no object", _DAMAGED
+        )
+    return found
+
+
+_DAMAGED = "something changes answers between argolint and the server, or the server is damaged; look at this answer"
+
+
+def _event(raw: Object) -> Event:
+    series = mapping(raw, "series")
+    last = (
+        raw.get("lastTimestamp") or series.get("lastObservedTime") or raw.get("eventTime") or raw.get("firstTimestamp")
+    )
+    return Event(
+        text_at(raw, "type"),
+        text_at(raw, "reason"),
+        text_at(raw, "message") or text_at(raw, "note"),
+        number_at(raw, "count") or number_at(series, "count") or 1,
+        parse_time(raw.get("firstTimestamp") or raw.get("eventTime")),
+        parse_time(last),
+        text_at(raw, "involvedObject", "uid"),
+    )
+
+
+def _app_path(ref: AppRef) -> str:
+    return f"/api/v1/applications/{quote(ref.name, safe='')}"
+
+
+def _app_query(ref: AppRef) -> Query:
+    """Without `project` a missing application answers like a forbidden one (403)."""
+    return (("appNamespace", ref.namespace), ("project", ref.project))
+
+
+def _get(t: Transport, path: str, query: Query = ()) -> Answer:
+    answer = t.get(path, query)
+    if answer.status >= 400:
+        raise _refusal(t, path, answer)
+    return answer
+
+
+def _object(t: Transport, path: str, query: Query = ()) -> Object:
+    found = _typed(_get(t, path, query), json_value, t, path)
+    if not isinstance(found, dict):
+        raise ConnectError(
+            f"{t.server} answered {path} with {kind_of(found)} where Argo CD answers an object", _NOT_ARGOCD
+        )
+    return found
+
+
+def _items(t: Transport, path: str, query: Query = ()) -> tuple[Object, ...]:
+    """The objects of a list answer; a list may be null."""
+    found = _object(t, path, query).get("items")
+    if found is not None and not (isinstance(found, list) and all(isinstance(item, dict) for item in found)):
+        raise ConnectError(f"{t.server} answered {path} with `items` that is no list of objects", _DAMAGED)
+    return tuple(found or ())
+
+
+_NOT_ARGOCD = (
+    "check the server name, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
+)
+
+
+def _typed(answer: Answer, decode: Callable[[bytes], T], t: Transport, path: str) -> T:
+    try:
+        return decode(answer.body)
+    except msgspec.MsgspecError as error:
+        what = "HTML" if answer.body.lstrip()[:1] == b"<" else "no readable JSON"
+        if isinstance(error, msgspec.ValidationError):
+            what = "JSON of another shape than Argo CD's"
+        raise ConnectError(
+            f"{t.server} answered {path} with {what} ({excerpt(answer.content_type, 60) or 'no content type'}): {error}",
+            _NOT_ARGOCD,
+        ) from None
+
+
+def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | NotRecorded:
+    try:
+        body = json_value(answer.body)
+        reason = text_at(body, "message") or text_at(body, "error")
+    except msgspec.MsgspecError:
+        reason = answer.body[:200].decode("utf-8", "replace").strip()
+    words = excerpt(reason, _REASON)
+    if answer.status == 401 and reason == _NO_SESSION:
+        return AuthError(f"{t.server} asks for a token, and none was sent that it can read", _LOGIN)
+    if answer.status == 401:
+        return AuthError(f"{t.server} does not accept the token: {words or 'no reason given'}", _LOGIN)
+    hint = ""
+    if answer.status == 501:  # an older server without this call, or a replayed recording that lacks it
+        return NotRecorded(
+            f"{t.server} has no answer to {path}: {words}", "a newer Argo CD or a fuller recording has one"
+        )
+    if answer.status == 404 and not path.startswith("/api/v1/applications/"):
+        hint = f"this may be no Argo CD: {_NOT_ARGOCD}"
+    elif answer.status == 404:
+        hint = "it was deleted or moved to another project while argolint ran; run again"
+    elif answer.status in (502, 503, 504):
+        hint = "the server or a proxy in front of it is restarting or overloaded; run again, with fewer --workers"
+    elif answer.status == 403:
+        # Every read of an application, its events and states too, needs no more than its `get`.
+        kind = path.removeprefix("/api/v1/").partition("/")[0]
+        hint = f"the account lacks `{kind}, get` here; `argolint explain --setup` prints the policy lines it needs"
+    elif answer.status == 429 and TOO_LARGE not in reason:
+        hint = "the server, or a proxy in front of it, takes no more requests for now; run again, with fewer --workers"
+    elif answer.status == 429:
+        hint = "the answer is over the server's message limit (ARGOCD_GRPC_MAX_SIZE_MB); pass --project to read less"
+    return ApiError(f"{path}: {answer.status} {words}".rstrip(), hint, status=answer.status, reason=reason)
+
+
+TOO_LARGE = "larger than max"
+"""gRPC's words for an answer over the server's message limit, which Argo CD answers 429 as well."""
+_REASON = 600  # characters of the server's own words in a message
+_NO_SESSION = "no session information"
+"""The server's words for a request without a token, or with one that is no JWT (server/server.go)."""
+
+_LOGIN = "log in anew with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one"

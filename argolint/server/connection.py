@@ -1,0 +1,256 @@
+"""Where the Argo CD server is and how to log in: from flags, ARGOCD_* variables and the file of `argocd login`.
+
+The order is Argo CD's own (pkg/apiclient/apiclient.go, util/config/env.go): a flag, then ARGOCD_OPTS (defaults of the
+flags), then ARGOCD_SERVER and ARGOCD_AUTH_TOKEN, then the login file. Two differences: the token of a login goes to the
+server of that login alone, unless --argocd-context names the login; and where neither flags nor variables name a server
+or a login, the user's own settings do (`argolint.server.user`). No file of a checkout has a say.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+import click
+
+from argolint.errors import UsageError
+from argolint.server.login import Login, read_logins
+from argolint.server.token import FLAG, VARIABLE, check_token
+from argolint.server.user import read_settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_NO_SERVER = (
+    "pass --server HOST[:PORT], set ARGOCD_SERVER, log in with `argocd login`, or read a snapshot with --snapshot"
+)
+_INSTEAD = (
+    "argolint reads Argo CD's HTTP API: run `kubectl -n argocd port-forward svc/argocd-server 8080:443`, then pass "
+    "--server localhost:8080 --insecure and a token, or log in to the server's own address with `argocd login HOST`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The connection options as given; empty means absent. Named as Argo CD's CLI names them."""
+
+    server: str = ""
+    auth_token: str = field(default="", repr=False)
+    argocd_context: str = ""
+    config: str = ""
+    plaintext: bool = False
+    insecure: bool = False
+    server_crt: str = ""
+    client_crt: str = ""
+    client_crt_key: str = ""
+    grpc_web_root_path: str = ""
+    header: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How to reach a server. `url` is scheme, host and root path, no final slash; no token is anonymous access."""
+
+    url: str
+    token: str = field(default="", repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    insecure: bool = False
+    ca_pem: str = field(default="", repr=False)
+    client_pem: str = field(default="", repr=False)  # certificate and key
+
+
+def connection_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds the connection options to a click command, which receives them as `connection: Flags`."""
+
+    @wraps(command)
+    def collected(**options: Any) -> R:
+        given: dict[str, Any] = {f.name: options.pop(f.name) for f in fields(Flags)}
+        return command(connection=Flags(**{name: value for name, value in given.items() if value}), **options)
+
+    for option in reversed(_OPTIONS):
+        collected = option(collected)
+    return collected
+
+
+_OPTIONS = (
+    click.option("--server", metavar="HOST[:PORT]", help="Argo CD server."),
+    click.option(
+        "--auth-token", metavar="TOKEN", help="Token; better set ARGOCD_AUTH_TOKEN, which no process list shows."
+    ),
+    click.option("--argocd-context", metavar="NAME", help="Login to use out of Argo CD's own configuration."),
+    click.option("--config", metavar="FILE", help="Argo CD's own configuration, written by `argocd login`."),
+    click.option("--plaintext", is_flag=True, help="Connect without TLS."),
+    click.option("--insecure", is_flag=True, help="Do not verify the server's certificate."),
+    click.option("--server-crt", metavar="FILE", help="Certificate of the server or of its authority (PEM)."),
+    click.option("--client-crt", metavar="FILE", help="Client certificate (PEM)."),
+    click.option("--client-crt-key", metavar="FILE", help="Key of the client certificate (PEM)."),
+    click.option(
+        "--grpc-web-root-path", metavar="PATH", help="Root path of the server behind a proxy, such as /argocd."
+    ),
+    click.option(
+        "-H", "--header", metavar="'K: V'", multiple=True, help="Header to send with each request; repeatable."
+    ),
+)
+
+
+def connect(flags: Flags, environ: Mapping[str, str], home: Path, now: datetime) -> Connection:
+    """The connection that flags, variables, the user's settings and the login file under `home` mean. Raises UsageError, AuthError."""
+    flags = _with_defaults(flags, _argocd_opts(environ.get("ARGOCD_OPTS", "")))
+    server = flags.server or environ.get("ARGOCD_SERVER", "")
+    if not (server or flags.argocd_context):
+        own = read_settings(environ, home)
+        server, flags = own.server, replace(flags, argocd_context=own.argocd_context)
+    login = _login(flags, server, environ, home)
+    address = _address(server or login.server)
+    token, source = _token(flags, environ, login)
+    if token:
+        check_token(token, source, login, now)
+    plaintext = flags.plaintext or login.plaintext or address.scheme == "http"
+    root = (flags.grpc_web_root_path or address.path or login.root_path).strip("/")
+    return Connection(
+        url=f"{'http' if plaintext else 'https'}://{address.netloc}" + (f"/{root}" if root else ""),
+        token=token,
+        headers=tuple(_header(text) for text in flags.header),
+        insecure=flags.insecure or login.insecure,
+        ca_pem=_read(flags.server_crt, "--server-crt") or login.ca_pem,
+        client_pem=_client_pair(flags) or login.client_pem,
+    )
+
+
+def _argocd_opts(text: str) -> dict[str, str]:
+    """Flags of ARGOCD_OPTS by name, as util/config/env.go reads them: a flag without a value is `true`."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"ARGOCD_OPTS cannot be read: {error}", "quote it as a shell command line") from None
+    found: dict[str, str] = {}
+    name = ""
+    for word in words:
+        if word.startswith("--"):
+            name, given, value = word.removeprefix("--").partition("=")
+            found[name] = value if given else "true"
+            name = "" if given else name
+        elif name:
+            found[name], name = word, ""
+        else:
+            raise UsageError(
+                "ARGOCD_OPTS holds a word that belongs to no flag", "write flags alone, as --name value or --name=value"
+            )
+    for unusable in ("core", "port-forward", "port-forward-namespace"):
+        if found.get(unusable, "false") != "false":
+            raise UsageError(f"ARGOCD_OPTS holds --{unusable}, which argolint cannot use", _INSTEAD)
+    return found
+
+
+def _with_defaults(flags: Flags, opts: Mapping[str, str]) -> Flags:
+    """The flags given, filled up from ARGOCD_OPTS; names that argolint has no use for are passed over."""
+    merged: dict[str, Any] = {}
+    for name in (f.name for f in fields(Flags)):
+        given, default = getattr(flags, name), opts.get(name.replace("_", "-"), "")
+        if name == "header":
+            merged[name] = given or tuple(h for h in default.split(",") if h)
+        elif isinstance(given, bool):
+            merged[name] = given or default.lower() in ("true", "1", "t")
+        else:
+            merged[name] = given or default
+    return Flags(**merged)
+
+
+def _login(flags: Flags, server: str, environ: Mapping[str, str], home: Path) -> Login:
+    """The login to use; an empty one when none was made for `server`."""
+    logins = read_logins(flags.config, environ, home)
+    login = logins.find(flags.argocd_context)
+    if server and not flags.argocd_context and _same_server(server, login.server) is False:
+        login = next((other for other in logins.all() if _same_server(server, other.server)), Login())
+    if not server and not login.server:
+        raise UsageError("no Argo CD server is named", _NO_SERVER)
+    if not server and (login.core or login.server == "kubernetes"):
+        raise UsageError(
+            f"the login `{login.context}` of {logins.path} was made with --core and has no server", _INSTEAD
+        )
+    if not server and login.server == "port-forward":
+        raise UsageError(f"the login `{login.context}` of {logins.path} was made through --port-forward", _INSTEAD)
+    return login
+
+
+def _same_server(one: str, other: str) -> bool:
+    def plain(server: str) -> str:
+        return re.sub(r"^https?://", "", server.lower()).rstrip("/").removesuffix(":443")
+
+    return plain(one) == plain(other)
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    scheme: str
+    netloc: str
+    path: str
+
+
+def _address(server: str) -> _Address:
+    scheme, found, rest = server.strip().partition("://")
+    if not found:
+        scheme, rest = "", server.strip()
+    try:
+        parts = urlsplit("//" + rest)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host, parts = None, urlsplit("")
+    if parts.username is not None:
+        raise UsageError(
+            "the server's address holds a user name", "pass --server HOST[:PORT] and the token apart from it"
+        )
+    if (
+        scheme not in ("", "http", "https")
+        or not host
+        or parts.netloc.endswith(":")
+        or re.search(r"[\s\\<>\"'%]", rest)
+    ):
+        raise UsageError(f"{server!r} is no server address", "pass --server HOST[:PORT], such as argocd.example.com")
+    return _Address(scheme, parts.netloc, parts.path)
+
+
+def _token(flags: Flags, environ: Mapping[str, str], login: Login) -> tuple[str, str]:
+    """(token, where it comes from)."""
+    if token := flags.auth_token.strip():
+        return token, FLAG
+    if token := environ.get("ARGOCD_AUTH_TOKEN", "").strip():
+        return token, VARIABLE
+    return login.token.strip(), f"the login `{login.context}`"
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    name, value = name.strip(), value.strip()
+    if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+        raise UsageError("a -H/--header is not of the form 'Name: value'", "pass -H 'Name: value'")
+    if not value.isprintable() or not value.isascii():
+        raise UsageError(
+            f"the value of header {name} holds a line break or a sign outside of ASCII", "pass it as one plain line"
+        )
+    return name, value
+
+
+def _client_pair(flags: Flags) -> str:
+    if bool(flags.client_crt) != bool(flags.client_crt_key):
+        raise UsageError("one of --client-crt and --client-crt-key is missing", "pass both")
+    return "\n".join(
+        filter(None, (_read(flags.client_crt, "--client-crt"), _read(flags.client_crt_key, "--client-crt-key")))
+    )
+
+
+def _read(path: str, flag: str) -> str:
+    if not path:
+        return ""
+    try:
+        return Path(path).expanduser().read_text("ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not PEM text"
+        raise UsageError(f"cannot read {flag} {path}: {reason}", "name a PEM file") from None

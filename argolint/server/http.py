@@ -1,0 +1,320 @@
+"""GETs over HTTP: one pooled session, bounded retries, and one clear message when there is no answer.
+
+The token goes into one request header and nowhere else: not into URLs, logs, messages or another host, since redirects
+are never followed (Argo CD's API sends none but the one from http to https). Where an answer repeats it, it is cut out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+import ssl
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+import requests
+import urllib3
+from requests.auth import AuthBase
+
+from argolint.errors import ConnectError
+from argolint.host.inflate import Room, TooLargeError
+from argolint.redaction import excerpt
+from argolint.server.connection import Connection
+from argolint.server.pool import Session, bounded
+from argolint.server.transport import Answer, Query, Stats
+
+CONNECT_S, IDLE_S = (
+    30.0,
+    120.0,
+)  # to connect, and between two bytes: managed-resources may wait for a refresh of the app
+ANSWER_S = 180.0  # for one whole answer
+MAX_ANSWER_BYTES = 1 << 30
+_CHUNK_BYTES = 16 << 20
+_ATTEMPTS = 4
+_GATEWAY = (502, 503, 504)
+_RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
+_YEARS = range(2015, 2200)  # of a Date header that may be true; rules calculate with it
+_WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
+
+
+class HttpTransport:
+    """Reads a live server, `workers` requests at a time at most.
+
+    `retry_s` is the mean wait before a first retry, `answer_s` the time of one whole answer, `max_bytes` bounds one answer,
+    what is read of one application, and what all threads hold at once.
+    """
+
+    offline = False
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        workers: int = 8,
+        retry_s: float = 0.3,
+        idle_s: float = IDLE_S,
+        answer_s: float = ANSWER_S,
+        max_bytes: int = MAX_ANSWER_BYTES,
+    ) -> None:
+        self.server = connection.url
+        self.stats = Stats()
+        self._retry_s = retry_s
+        self._answer_s = answer_s
+        self._timeouts_s = (min(CONNECT_S, answer_s), min(idle_s, answer_s))
+        self._room = Room(max_bytes)
+        self._patience = 2 * workers  # requests in a row without an answer of Argo CD, after which it counts as gone
+        self._lost = 0
+        self._lock = threading.Lock()
+        self._now: datetime | None = None
+        self._verify = False if connection.insecure else None
+        self._token = _Token(connection)
+        self._credentials = _words(_sent(connection, _CREDENTIALS))
+        self._private = _words(_sent(connection, None))
+        self._session = Session(connection, workers)
+
+    def now(self) -> datetime:
+        """The Date header of the first answer: the server's timestamps follow its clock, not ours."""
+        with self._lock:
+            self._now = self._now or datetime.now(UTC)
+            return self._now
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        answer: Answer | None = None
+        wait_s: float | None = None
+        key_was_missing = False
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                backoff_s = self._retry_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311  # jitter
+                time.sleep(max(backoff_s, wait_s or 0.0))
+            last = attempt == _ATTEMPTS - 1 or self._lost > self._patience
+            try:
+                answer, wait_s = self._send(path, query, anonymous)
+            except _NoAnswerError as error:
+                wait_s = None
+                if error.final or last:
+                    self._lost += 1
+                    raise ConnectError(self._safe(error.message), error.hint) from None
+                continue
+            if answer.status == 500 and b"key is missing" in answer.body and not key_was_missing:
+                key_was_missing = True  # evicted from Redis; the server has just asked the controller to fill it again
+                continue
+            # Argo CD's own 429 says that the answer is too large, and names no time.
+            if last or not (answer.status in _GATEWAY or (answer.status == 429 and wait_s is not None)):
+                break
+        assert answer is not None
+        self._lost = self._lost + 1 if answer.status in _GATEWAY else 0
+        return self._from_argocd(answer, path)
+
+    def _send(self, path: str, query: Query, anonymous: bool) -> tuple[Answer, float | None]:
+        """The answer, and for how many seconds the server asks to wait before the next request, if it does."""
+        until = time.monotonic() + self._answer_s
+        try:
+            with (
+                bounded(until, self._room.limit),
+                self._session.get(
+                    self.server + path,
+                    params=list(query),
+                    auth=_no_token if anonymous else self._token,
+                    stream=True,
+                    timeout=self._timeouts_s,
+                    allow_redirects=False,
+                    verify=self._verify,
+                ) as response,
+            ):
+                if 300 <= response.status_code < 400:
+                    self.stats.count(0)
+                    raise _redirected(self.server, response.headers.get("Location", ""))
+                body = self._body(response, until)
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
+            self.stats.count(0)
+            if time.monotonic() >= until:
+                raise _late(self.server, path, self._answer_s) from None
+            raise _no_answer(self.server, error, first=self.stats.bytes == 0) from None
+        except (TooLargeError, MemoryError) as error:
+            self.stats.count(0)
+            reason = str(error) or "it does not fit into the memory that is left"
+            message = f"the answer of {self.server} to {path} cannot be read: {reason}"
+            hint = "have the server's administrator look at what it answers, or pass --max-answer MB"
+            raise _NoAnswerError(message, hint, final=True) from None
+        except (EOFError, ValueError) as error:  # the latter of a chunk of negative length
+            self.stats.count(0)
+            raise _NoAnswerError(
+                f"{self.server} answered {path} with a damaged body: {error}", _WRONG_ADDRESS
+            ) from None
+        self.stats.count(len(body))
+        self._take_time(response.headers.get("Date"))
+        wait_s = retry_after_s(response.headers.get("Retry-After"))
+        # An error may repeat any header; elsewhere the value of a header may be a host's name that an answer has to show.
+        hidden = self._private if response.status_code >= 400 else self._credentials
+        return Answer(response.status_code, response.headers.get("Content-Type", ""), _without(hidden, body)), wait_s
+
+    def _body(self, response: requests.Response, until: float) -> bytes:
+        """The inflated body: read raw and inflated once, which costs half of what requests does chunk by chunk."""
+        encoding = response.headers.get("Content-Encoding", "").strip().lower()
+        if encoding not in ("", "identity", "gzip", "x-gzip"):
+            raise EOFError(f"its Content-Encoding is {excerpt(encoding, 40)}, and gzip was asked for")
+        length = response.headers.get("Content-Length")
+        if length is not None and not re.fullmatch(r"[0-9]+", length.strip()):
+            raise EOFError(f"its Content-Length is {excerpt(length, 40)!r}")
+        return self._room.read(_chunks(response), gzipped=encoding.endswith("gzip"), until=until)
+
+    def _from_argocd(self, answer: Answer, path: str) -> Answer:
+        """The answer, unless it is somebody else's: Argo CD answers JSON, or a line of text for an unknown route."""
+        if answer.status == 400 and b"HTTPS" in answer.body and self.server.startswith("http:"):
+            raise ConnectError(f"{self.server} speaks TLS on that port", "drop --plaintext")
+        if "text/html" in answer.content_type or answer.body[:64].lstrip()[:1] == b"<":
+            raise ConnectError(
+                f"{self.server} answered {path} with an HTML page (status {answer.status}), where Argo CD sends JSON",
+                _WRONG_ADDRESS,
+            )
+        return answer
+
+    def _take_time(self, date: str | None) -> None:
+        if self._now is None and date and (sent := _time(date)) is not None:
+            with self._lock:
+                self._now = self._now or sent
+
+    def _safe(self, message: str) -> str:
+        """A message, whatever of the server's words it repeats."""
+        return excerpt(_without(self._private, message.encode("utf-8", "replace")).decode("utf-8", "replace"), 600)
+
+
+class _NoAnswerError(Exception):
+    def __init__(self, message: str, hint: str, *, final: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.final = final  # trying again cannot help
+
+
+class _Token(AuthBase):
+    """Sets the token on a request. Being an auth object, it also keeps requests from taking one out of ~/.netrc."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._token = connection.token
+        own = any(name.lower() == "authorization" for name, _ in connection.headers)
+        # A user's own Authorization header is meant for a proxy in front; the server takes the token here as well.
+        self._header, self._scheme = ("Grpc-Metadata-Token", "") if own else ("Authorization", "Bearer ")
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._token:
+            request.headers[self._header] = self._scheme + self._token
+        return request
+
+
+def _no_token(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
+_CREDENTIALS = frozenset(("authorization", "proxy-authorization", "cookie"))
+
+
+def _sent(connection: Connection, names: Collection[str] | None) -> Iterator[str]:
+    """What this connection sends: the token, and the values of the user's own headers of these names, or of all."""
+    yield connection.token
+    yield from (value for name, value in connection.headers if names is None or name.lower() in names)
+
+
+def _words(texts: Iterable[str]) -> tuple[bytes, ...]:
+    """The texts and their words, as far as they are long enough to be a secret; the longest first."""
+    words = {word for text in texts for word in (text, *text.split()) if len(word) >= 8}
+    return tuple(sorted((word.encode() for word in words), key=lambda word: (-len(word), word)))
+
+
+def _without(secrets: Iterable[bytes], body: bytes) -> bytes:
+    for secret in secrets:
+        if secret in body:
+            body = body.replace(secret, b"(hidden)")
+    return body
+
+
+def _chunks(response: requests.Response) -> Iterator[bytes]:
+    while chunk := response.raw.read(_CHUNK_BYTES, decode_content=False):
+        yield chunk
+
+
+def _time(text: str) -> datetime | None:
+    """An HTTP date as aware UTC; None when it is none, or of a year that cannot be."""
+    with contextlib.suppress(ValueError, OverflowError, TypeError, IndexError):
+        found = parsedate_to_datetime(text)
+        sent = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        return sent if sent.year in _YEARS else None
+    return None
+
+
+def retry_after_s(header: str | None) -> float | None:
+    """The seconds that a Retry-After header asks for, 20 at most; None without one that can be read."""
+    text = (header or "").strip()
+    if re.fullmatch(r"[0-9]{1,9}", text):
+        return min(float(text), _RETRY_AFTER_S)
+    moment = _time(text) if text else None
+    return min(max((moment - datetime.now(UTC)).total_seconds(), 0.0), _RETRY_AFTER_S) if moment else None
+
+
+def _late(server: str, path: str, answer_s: float) -> _NoAnswerError:
+    hint = "the server or the network is overloaded; pass --timeout SECONDS to wait longer"
+    return _NoAnswerError(f"{server} did not end its answer to {path} within {answer_s:g} s", hint, final=True)
+
+
+def _no_answer(server: str, error: BaseException, *, first: bool) -> _NoAnswerError:
+    """What an error means. A wrong name or certificate is final at `first`; once the server answered, it may pass."""
+    cause = _root(error)
+    text = (
+        type(error).__name__ if isinstance(error, requests.exceptions.InvalidHeader) else str(cause)
+    )  # that one quotes it
+    if isinstance(error, requests.exceptions.ProxyError):
+        return _NoAnswerError(
+            f"the proxy in front of {server} gives no answer: {text}", "check HTTPS_PROXY and NO_PROXY"
+        )
+    if isinstance(cause, ssl.SSLError):
+        if cause.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"):
+            return _NoAnswerError(
+                f"{server} does not speak TLS on that port", "pass --plaintext, or check the port", final=first
+            )
+        reason = getattr(cause, "verify_message", "") or (cause.reason or "handshake failed").replace("_", " ").lower()
+        hint = "pass --server-crt FILE with its authority's certificate, or --insecure to trust it unseen"
+        return _NoAnswerError(f"TLS to {server} failed: {reason}", hint, final=first)
+    if isinstance(error, requests.exceptions.ReadTimeout | urllib3.exceptions.ReadTimeoutError):
+        hint = "the server is overloaded, or the application's controller is down"
+        return _NoAnswerError(f"{server} did not answer in time", hint, final=True)
+    if isinstance(error, requests.exceptions.ConnectTimeout):
+        hint = "check --server, its port, the network and the firewall"
+        return _NoAnswerError(f"{server} cannot be reached in time", hint)
+    if isinstance(cause, urllib3.exceptions.NameResolutionError | OSError) and "resol" in repr(error).lower():
+        return _NoAnswerError(
+            f"the name of {server} is not known", "check --server for a typing error, and the DNS", final=first
+        )
+    if isinstance(cause, ConnectionRefusedError):
+        return _NoAnswerError(f"nothing listens at {server}: connection refused", "check --server and its port")
+    hint = "the server or a proxy broke off; try again, or check --server and its port"
+    return _NoAnswerError(f"{server} gave no whole answer: {text}", hint)
+
+
+def _root(error: BaseException) -> BaseException:
+    """The error at the bottom, under the wrappings of requests and urllib3."""
+    seen = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        inner = [getattr(error, "reason", None), error.__cause__, error.__context__, *error.args]
+        error = next((e for e in inner if isinstance(e, BaseException)), error)
+    return error
+
+
+def _redirected(server: str, location: str) -> _NoAnswerError:
+    try:
+        target = urlsplit(location)
+        host = re.sub(
+            r":[0-9]*$", "", target.netloc.rpartition("@")[2]
+        )  # as it was written: `hostname` is in lower case
+    except ValueError:
+        return _NoAnswerError(f"{server} redirects to what is no address", _WRONG_ADDRESS, final=True)
+    if target.scheme == "https" and server.startswith("http:") and target.hostname == urlsplit(server).hostname:
+        hint = "drop --plaintext (and http:// of --server)"
+        return _NoAnswerError(f"{server} redirects to https", hint, final=True)
+    where = f" to {excerpt(f'{target.scheme}://{host}', 100)}" if host else ""
+    return _NoAnswerError(f"{server} redirects{where}; the token was not sent there", _WRONG_ADDRESS, final=True)

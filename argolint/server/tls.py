@@ -1,0 +1,36 @@
+"""The TLS context of a connection."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from pathlib import Path
+
+from argolint.errors import UsageError
+from argolint.server.connection import Connection
+
+
+def client_context(connection: Connection) -> ssl.SSLContext:
+    """Trusts the system's authorities and --server-crt beside them, as Argo CD's own CLI does. Raises UsageError."""
+    context = ssl.create_default_context()
+    try:
+        if connection.ca_pem:
+            context.load_verify_locations(cadata=connection.ca_pem)
+        if connection.client_pem:
+            with tempfile.TemporaryDirectory(
+                prefix="argolint-"
+            ) as folder:  # the ssl module reads key pairs from files alone
+                pair = Path(folder, "client.pem")
+                pair.touch(mode=0o600)
+                pair.write_text(connection.client_pem)
+                context.load_cert_chain(pair)
+    except (ssl.SSLError, ValueError) as error:
+        reason = getattr(error, "reason", None) or "not PEM"
+        raise UsageError(
+            f"a TLS certificate or key cannot be used: {reason}",
+            "--server-crt, --client-crt and --client-crt-key take PEM files",
+        ) from None
+    if connection.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

@@ -1,0 +1,58 @@
+"""What can be told of a token before the server sees it: its form and its expiry, read without verifying it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from argolint.errors import AuthError
+from argolint.server.login import Login
+
+FLAG, VARIABLE = "--auth-token", "ARGOCD_AUTH_TOKEN"  # sources of a token besides a login
+_CLOCK_SKEW = timedelta(minutes=1)
+
+
+def check_token(token: str, source: str, login: Login, now: datetime) -> None:
+    """Refuses what the server would refuse, in clearer words; the server would take some of it for no token at all."""
+    if re.search(r"\s", token):
+        raise AuthError(
+            f"the token of {source} holds a line break or a blank",
+            "pass the token as one line, without quotes or a second one",
+        )
+    if token.count(".") != 2 or not re.fullmatch(r"[A-Za-z0-9_=-]+\.[A-Za-z0-9_=-]+\.[A-Za-z0-9_=-]*", token):
+        hint = "an Argo CD token is a JWT, three parts joined by dots; `argocd account generate-token` makes one"
+        raise AuthError(f"the token of {source} is not an Argo CD token", hint)
+    expiry = _expiry(token)
+    if expiry is None or expiry > now - _CLOCK_SKEW:
+        return
+    when = expiry.strftime("%Y-%m-%d %H:%M UTC")
+    if source in (FLAG, VARIABLE):
+        raise AuthError(
+            f"the token of {source} expired on {when}", "make a new one with `argocd account generate-token`"
+        )
+    kind = "SSO session" if login.refresh_token or _claims(token).get("iss") != "argocd" else "session"
+    raise AuthError(
+        f"the {kind} of {source} expired on {when}", f"run `argocd relogin --argocd-context {login.context}`"
+    )
+
+
+def _expiry(token: str) -> datetime | None:
+    exp = _claims(token).get("exp")
+    try:
+        return datetime.fromtimestamp(exp, UTC) if isinstance(exp, int | float) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _claims(token: str) -> dict[str, Any]:
+    """The token's payload, read without verifying it; that is the server's part."""
+    payload = token.split(".")[1]
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    except (binascii.Error, ValueError):
+        return {}
+    return claims if isinstance(claims, dict) else {}

@@ -1,0 +1,1 @@
+"""A recorded Argo CD: read, written, masked and replayed."""

@@ -1,0 +1,42 @@
+"""Where a CA bundle stands, and whether something other than Git put it there."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from argolint import MISSING, Change, Json, Resource
+from argolint.applied import by_argocd
+
+from ._writers import is_sort
+
+_PEM = "-----BEGIN CERTIFICATE-----"
+
+
+def injected(resource: Resource, change: Change) -> bool:
+    """True for a bundle that an injector, or a webhook's own controller, wrote; or that stands over a placeholder.
+
+    OpenShift and trust-manager put bundles into keys of ConfigMaps. A key may hold anything, so there a writer must be known.
+    """
+    foreign = change.writer is not None and not by_argocd(change.writer) and not is_sort(change.writer, "person")
+    if change.pointer.endswith("/caBundle") and isinstance(change.live, str) and change.live:
+        return foreign or (placeholder(change.desired) and not by_argocd(change.writer))
+    return foreign and in_configmap(resource, change)
+
+
+def in_configmap(resource: Resource, change: Change) -> bool:
+    """True for a ConfigMap's key that holds certificates."""
+    of_data = (resource.group, resource.kind) == ("", "ConfigMap") and change.pointer.startswith("/data/")
+    return of_data and isinstance(change.live, str) and _PEM in change.live
+
+
+def placeholder(desired: Json) -> bool:
+    """Nothing, or what is no certificate, in PEM or base64 of it."""
+    if desired is MISSING or not desired:
+        return True
+    if _PEM in str(desired):
+        return False
+    try:
+        return b"CERTIFICATE" not in base64.b64decode(str(desired), validate=False)
+    except binascii.Error:
+        return True

@@ -1,0 +1,119 @@
+"""Findings about changed fields of one object: where they point, what their evidence says and which edits end them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from argolint import (
+    MISSING,
+    App,
+    Change,
+    Finding,
+    Fix,
+    Json,
+    Location,
+    Resource,
+    Symptom,
+)
+from argolint.comparison.compare import TRACKING_ID
+from argolint.redaction import HIDDEN, show
+from argolint.values import join_pointer, split_pointer
+
+
+def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
+    """Each object that has changes of the wanted sort, with them."""
+    for resource in app.changed:
+        found = tuple(change for change in resource.changes if wanted(resource, change))
+        if found:
+            yield resource, found
+
+
+def finding(
+    app: App,
+    resource: Resource,
+    changes: Sequence[Change],
+    message: str,
+    *,
+    pointer: str = "",
+    fixes: Iterable[Fix | None] = (),
+    evidence: Iterable[str] = (),
+    **more: Any,
+) -> Finding:
+    """One finding that explains all these changes of one object, at `pointer` or their common place.
+
+    `fixes` may hold None for edits that cannot be written.
+    """
+    return Finding(
+        message=message,
+        at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
+        evidence=(*(told(change) for change in changes), *evidence),
+        explains=tuple(Symptom.change(resource.id, change.pointer) for change in changes),
+        fixes=tuple(fix for fix in fixes if fix is not None),
+        **more,
+    )
+
+
+def common_pointer(changes: Sequence[Change]) -> str:
+    """The deepest place that holds every change; the first change when only the whole object does."""
+    shared = list(split_pointer(changes[0].pointer))
+    for change in changes[1:]:
+        tokens = split_pointer(change.pointer)
+        same = next((i for i, (a, b) in enumerate(zip(shared, tokens, strict=False)) if a != b), None)
+        shared = shared[: len(tokens) if same is None else same]
+    return join_pointer(*shared) or changes[0].pointer
+
+
+def tracks(change: Change, label_key: str) -> bool:
+    """True for the marks by which Argo CD tells whose an object is (`label_key` is the server's own): nobody writes those into Git."""
+    marks = (
+        ("annotations", TRACKING_ID),
+        ("annotations", "argocd.argoproj.io/installation-id"),
+        ("labels", label_key),
+    )
+    return change.pointer in {join_pointer("metadata", *mark) for mark in marks}
+
+
+SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp")
+"""What of an object's metadata only the API server writes."""
+
+
+def of_server(change: Change) -> bool:
+    """True for metadata that only the API server writes."""
+    return change.pointer.startswith(tuple(join_pointer("metadata", name) for name in SERVER_SET))
+
+
+def value(change: Change, side: Json) -> str:
+    """One side of a change for a sentence; never a Secret's content."""
+    if change.masked and side is not MISSING:
+        return HIDDEN
+    return show(side, change.pointer, secret=change.secret)
+
+
+def told(change: Change) -> str:
+    """A change as a line of evidence: place, both values, writer and time."""
+    by = f"; live was written by {writer(change)}" if change.writer else ""
+    return f"{change.pointer}: {value(change, change.desired)} desired, {value(change, change.live)} live{by}"
+
+
+def writer(change: Change) -> str:
+    """`kubectl-edit at 2026-01-01 12:00 UTC`; `an unknown writer` when managedFields names none."""
+    if change.writer is None:
+        return "an unknown writer"
+    when = f" at {change.writer.time:%Y-%m-%d %H:%M} UTC" if change.writer.time else ""
+    through = f" through /{change.writer.subresource}" if change.writer.subresource else ""
+    return f"{change.writer.manager}{through}{when}"
+
+
+def pointers(changes: Iterable[Change]) -> tuple[str, ...]:
+    """Where the changes stand."""
+    return tuple(change.pointer for change in changes)
+
+
+def listing(changes: Sequence[Change], limit: int = 3) -> str:
+    """The pointers of some changes for a sentence: `/spec/a and 4 more fields`."""
+    names = [change.pointer for change in changes[:limit]]
+    left = len(changes) - len(names)
+    if left:
+        return f"{', '.join(names)} and {left} more field{'s' if left > 1 else ''}"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

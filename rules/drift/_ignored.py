@@ -1,0 +1,84 @@
+"""What ignoreDifferences entries leave out of the comparison of one object, and what differs there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from argolint import App, Change, Fleet, Resource
+from argolint.comparison.compare import hidden, rules_of, strategy_of
+from argolint.comparison.diff import change
+from argolint.comparison.ignore import IgnoreRule, application_rules, matches, matches_object, removed, server_rules
+from argolint.comparison.managed_fields import writer, writers
+from argolint.values import dig, get
+
+
+def has_entries(app: App, fleet: Fleet) -> bool:
+    """Applications with ignoreDifferences: a rule's `reads`, since such fields show nowhere."""
+    return bool(dig(app.spec, "ignoreDifferences"))
+
+
+def server_entries(app: App, fleet: Fleet) -> tuple[IgnoreRule, ...]:
+    """The server's own entries that speak of an object of this application, the usual one for status aside."""
+    return tuple(
+        entry
+        for entry in server_rules(fleet.settings)
+        if (entry.json_pointers != ("/status",) or entry.jq_paths or entry.managers) and selected(app, entry)
+    )
+
+
+def entries(app: App) -> Iterator[IgnoreRule]:
+    """The Application's own entries, whose `origin` is their pointer in the Application."""
+    return iter(application_rules(app.raw))
+
+
+def paths(entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
+    """Each pointer and jq path of an entry, with an entry that holds it alone."""
+    bare = replace(entry, json_pointers=(), jq_paths=(), managers=())
+    for pointer in entry.json_pointers:
+        yield pointer, replace(bare, json_pointers=(pointer,))
+    for path in entry.jq_paths:
+        yield path, replace(bare, jq_paths=(path,))
+
+
+def selected(app: App, entry: IgnoreRule) -> tuple[Resource, ...]:
+    """The managed objects that the entry speaks of; what is to be pruned is not compared any more."""
+    return tuple(
+        r
+        for r in app.resources
+        if not (r.hook or r.requires_pruning) and matches(entry, r.group, r.kind, r.namespace, r.name)
+    )
+
+
+def taken_out(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
+    """The pointers that the entry's pointers and jq paths take out of the live or the desired object."""
+    sides = [side for side in (resource.live, resource.desired) if side is not None]
+    return tuple(dict.fromkeys(pointer for side in sides for pointer in removed(entry, side)))
+
+
+def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> tuple[Change, ...]:
+    """The differences that this entry alone keeps Argo CD from showing."""
+    live, desired = resource.live, resource.desired
+    if live is None or desired is None:
+        return ()
+    found = hidden(entry, live, desired, rules_of(app.raw, fleet.settings), strategy_of(app.raw, desired))
+    return tuple(
+        change(p, get(desired, p), get(live, p), desired, live, writer(live, p))
+        for p in found
+        if not p.startswith("/status")
+    )
+
+
+def ignores(app: App, fleet: Fleet, resource: Resource, pointer: str, coming: str) -> bool:
+    """True when an entry of the Application or of the server keeps Argo CD from comparing this field, or will once the field
+    manager `coming` writes it."""
+    for entry in rules_of(app.raw, fleet.settings).ignore:
+        if not matches_object(entry, resource.any):
+            continue
+        if any(pointer == p or pointer.startswith(p + "/") for p in taken_out(entry, resource)):
+            return True
+        if coming in entry.managers:
+            return True
+        if resource.live is not None and any(w.manager in entry.managers for w in writers(resource.live, pointer)):
+            return True
+    return False

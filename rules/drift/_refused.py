@@ -1,0 +1,36 @@
+"""What Argo CD and the API server said when a comparison or a sync failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from argolint import App, Symptom
+from argolint.consequences import consequences
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A message and the symptom that it is."""
+
+    message: str
+    symptom: Symptom
+
+
+def refusals(app: App, pattern: re.Pattern[str]) -> Iterator[Refusal]:
+    """Error conditions whose text fits (a ComparisonError is why the sync status is Unknown too), then the failed operation
+    with all that it left undone, when its message or one of its results does."""
+    for condition in app.conditions:
+        if condition.is_error and pattern.search(condition.message):
+            yield Refusal(condition.message, condition.symptom)
+            if condition.type == "ComparisonError":
+                yield Refusal(condition.message, Symptom.sync())
+    operation = app.operation
+    if operation is None or operation.phase in ("Succeeded", ""):
+        return
+    texts = (operation.message, *(str(result.get("message") or "") for result in operation.results))
+    found = next((text for text in texts if pattern.search(text)), None)
+    if found is not None:
+        for symptom in consequences(app):
+            yield Refusal(found, symptom)

@@ -1,0 +1,45 @@
+"""One value in two spellings: what `quantity-normalised`, `duration-normalised` and `known-type-crd` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from argolint import App, Change, Finding, Resource
+from argolint.applied import git_moved
+from argolint.values import split_pointer
+
+from ._edits import write_live
+from ._fields import finding, matching, pointers, value, writer
+from ._grammar import quantity, same_quantity
+from ._known_types import known_type_fields
+
+_AMOUNTS = frozenset({"requests", "limits", "capacity", "hard", "minAllowed", "maxAllowed"})
+"""Maps of quantities by Kubernetes' own conventions."""
+
+
+def same_amount(change: Change) -> bool:
+    """True for two spellings of one quantity; in a map of quantities plain numbers are no versions (`1.0` and `1`)."""
+    if _AMOUNTS.intersection(split_pointer(change.pointer)[-2:-1]):
+        return quantity(change.desired) is not None and quantity(change.desired) == quantity(change.live)
+    return same_quantity(change.desired, change.live)
+
+
+def respelled(app: App, same: Callable[[Change], bool], noun: str, title: str, kind: str) -> Iterator[Finding]:
+    """One finding an object, with all its fields whose two texts mean the same `noun`; `kind` is its name in knownTypeFields."""
+
+    def lasting(resource: Resource, change: Change) -> bool:
+        return not change.masked and same(change) and not git_moved(app, resource, change)
+
+    for resource, changes in matching(app, lasting):
+        first = changes[0]
+        yield finding(
+            app,
+            resource,
+            changes,
+            f"{resource.id} holds {value(first, first.live)} at {first.pointer} where Git says {value(first, first.desired)}, the same {noun},"
+            f" written by {writer(first)}; Argo CD compares the text, so the object stays OutOfSync.",
+            fixes=(
+                write_live(app, resource, changes, title),
+                known_type_fields(resource, pointers(changes), kind),
+            ),
+        )

@@ -1,0 +1,266 @@
+"""Differences between live and desired that no commit made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from argolint import App, Change, Fleet, Object, Resource, Symptom
+from argolint.applied import applied_value
+from argolint.model import Confidence
+from argolint.values import containers, items, labels_of, mapping, split_pointer
+
+from ..systems import charts
+from ..systems.charts import Release
+from ._items import item_at
+from ._shapes import Kind, alike, classify, drawn, generated, go_time, is_version_label, turns, twins
+from ._sign import Sign, own
+from ._syncs import Synced, by_argocd, only_charts_moved, outlived, rotation, synced, written_here
+
+Place = tuple[Resource, Change, Kind]
+
+
+def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
+    """Signs among the differences that Argo CD shows, of fields that nobody but a sync wrote."""
+    at = synced(app)
+    here: list[Place] = []
+    elsewhere: list[Place] = []
+    others: list[Change] = []
+    for resource in (r for r in app.changed if own(app, fleet, r)):
+        upgraded = _upgraded(resource)
+        for change in resource.changes:
+            if change.writer is not None and not by_argocd(change.writer):
+                continue  # somebody else wrote it: a live edit, a controller, a rotation
+            mine = not upgraded and written_here(at, resource, change)
+            kind = classify(resource.id, change.pointer, change.desired, change.live) or (
+                _drawn_kind(change) if mine and resource.kind != "Secret" else None
+            )
+            if kind is None:
+                others.append(change)
+            elif applied_value(resource, change) == change.desired:
+                continue  # Argo CD sent this very value, and a webhook or somebody unrecorded made another of it
+            else:
+                (here if mine else elsewhere).append((resource, change, kind))
+    for resource, change, kind in here:
+        sign = _from_outside(app, _at_one_revision(app, resource, change, kind))
+        if not _can_draw(app, resource):
+            why = f"{sign.why}\nno label tells of a chart behind it, and Kustomize itself draws nothing"
+            sign = replace(sign, confidence="possible", why=why)
+        yield sign
+    if at.same and not at.partial:
+        yield from _names(app, at)
+    elif at.moved and _only_helm(app):
+        yield from _names_after_a_move(app, at)
+    if _only_helm(app):
+        yield from _names_left_behind(app)
+    yield from (_from_outside(app, sign) for sign in _after_a_move(app, at, elsewhere, others, known))
+
+
+def _drawn_kind(change: Change) -> Kind | None:
+    """A field of no usual kind is told by its values alone: a pod annotation is a stamp, the rest plain values."""
+    if not (isinstance(change.desired, str) and isinstance(change.live, str) and drawn(change.desired, change.live)):
+        return None
+    return "stamp" if "/template/metadata/annotations/" in change.pointer else "value"
+
+
+def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -> Sign:
+    revision = ", ".join(r[:12] for r in app.revisions if r)
+    if kind == "config" and not drawn(str(change.desired), str(change.live)):
+        why = (
+            f"revision {revision} was synced and now renders another value, which is neither random nor a time: "
+            "the cluster's version and kinds, or an input that is not pinned, may decide it"
+        )
+        return _shown(resource, change, kind, "possible", why)
+    if change.writer is not None:
+        why = f"Argo CD wrote one value at revision {revision} and renders another at the same revision; nobody else wrote the field"
+        return _shown(resource, change, kind, "proven", why)
+    why = f"revision {revision} was synced and now renders another value; who wrote the live one is not recorded"
+    return _shown(resource, change, kind, "likely" if kind not in ("config", "value") else "possible", why)
+
+
+def _after_a_move(
+    app: App, at: Synced, found: Sequence[Place], others: Sequence[Change], known: Sequence[Release]
+) -> Iterator[Sign]:
+    """The last sync did not write this value at this revision, as far as is known: a difference may be the commit's own.
+
+    A checksum follows a real change of a ConfigMap or Secret, or the chart's version label; what the chart is known to
+    draw, or what moved although nothing else did, is not the commit's.
+    """
+    bumped = any(is_version_label(change.pointer) for change in others)
+    kinds = {kind for *_, kind in found}
+    alone = not (at.partial or others or any(r.missing or r.extra for r in app.resources))
+    lone = alone and "config" not in kinds
+    random = [place for place in found if _random(place)] if alone and at.moved and "secret" not in kinds else []
+    same_values = at.moved and "secret" in kinds and only_charts_moved(app)
+    meant = rotation(app) if "secret" in kinds else None
+    only_random = bool(random) and len(random) == sum(kind in ("config", "value") for *_, kind in found)
+    for resource, change, kind in found:
+        release, item = item_at(app, resource, change.pointer, known)
+        fixed = item is not None and release is not None and charts.pinned(item, release)
+        if kind == "secret" and (fixed or outlived(app, resource)):
+            continue  # the Application gives it, or an earlier commit left it as it was: so this change is meant
+        if item is not None and release is not None and not fixed:
+            why = f"chart {release.label} draws the {item.what} anew at each render ({', '.join(item.functions)})"
+            pinned = meant is not None and kind in ("secret", "checksum") and not release.complete
+            yield _shown(
+                resource, change, kind, "possible" if pinned else "likely", f"{why}\n{meant}" if pinned else why
+            )
+        elif kind == "secret" and resource.kind == "Secret":
+            likely = generated(change.pointer) and _by_helm(app, resource)
+            if lone and likely and not (at.respecified or meant or (at.moved and _decrypted(app))):
+                why = "nothing else that Git renders changed with it"
+                yield _shown(resource, change, kind, "likely", why)
+            elif likely and same_values and not _TEXT.search(change.pointer):
+                yield _shown(
+                    resource, change, kind, "likely", "the chart's version moved, and no value that could pin it"
+                )
+            elif likely:
+                why = "its name is that of a generated value; Git may have changed it"
+                yield _shown(resource, change, kind, "possible", f"{why}\n{meant}" if meant else why)
+        elif kind == "checksum" and not bumped:
+            of_values = (
+                "values" in split_pointer(change.pointer)[-1]
+            )  # all of them: one that shows nowhere else moves it too
+            if not of_values and (only_random or (lone and "secret" not in kinds and not _hashable_moves(app))):
+                yield _shown(resource, change, kind, "likely", "nothing that it could hash differs for a reason")
+            elif lone:
+                yield _shown(resource, change, kind, "possible", "what it hashes may have changed in Git")
+        elif kind == "stamp":
+            sure = alike(str(change.desired), str(change.live)) or go_time(str(change.desired))
+            yield _shown(
+                resource,
+                change,
+                kind,
+                "likely" if sure or (at.same and not at.partial) else "possible",
+                "it marks the time or the turn of a render",
+            )
+        elif kind == "ca-bundle" and lone and "secret" in kinds:
+            yield _shown(resource, change, kind, "likely", "a certificate authority that changed with a Secret alone")
+        elif kind == "ca-bundle" and lone:
+            yield _shown(resource, change, kind, "possible", "a certificate authority; Git may have changed it")
+        elif only_random and (resource, change, kind) in random:
+            why = "one random word follows another, and nothing else that Git renders changed with it"
+            yield _shown(resource, change, kind, "likely", why)
+
+
+def _random(place: Place) -> bool:
+    """Whether a chart's value differs in random words, which no commit's, image's or build's name explains."""
+    resource, change, kind = place
+    return (
+        kind in ("config", "value")
+        and charts.chart_label(resource.any) is not None
+        and drawn(str(change.desired), str(change.live), hashes=False)
+    )
+
+
+def _hashable_moves(app: App) -> bool:
+    """Whether a ConfigMap or Secret holds other data live than Git renders, if only where differences are ignored, or belongs to a
+    hook, of which no states are told."""
+    return any(
+        r.hook or any(mapping(r.live, part).get(key) != value for key, value in mapping(r.desired, part).items())
+        for kind in ("ConfigMap", "Secret")
+        for r in app.of_kind(kind, "")
+        for part in ("data", "binaryData")
+    )
+
+
+_TEXT = re.compile(r"\.(?:ya?ml|json|conf|cfg|ini|toml|properties|env|sh|xml)$")
+"""Keys of whole files, which a chart's new version may word otherwise."""
+
+_DECRYPTED = re.compile(r"^secrets(?:\+[a-z-]+)?://|(?:^|[./_-])(?:sops|enc|dec)\.(?:ya?ml|json)$")
+
+
+def _decrypted(app: App) -> bool:
+    """True when value files are decrypted on the way (helm-secrets, sops): a commit that rotates one changes a Secret and no more."""
+    files = (str(file) for source in app.sources for file in items(source, "helm", "valueFiles"))
+    return any(_DECRYPTED.search(file) for file in files)
+
+
+def _from_outside(app: App, sign: Sign) -> Sign:
+    """A plugin may read its values elsewhere, a vault for one: that one value follows another proves nothing then."""
+    if not any(charts.source_type(app, index) == "Plugin" for index in range(len(app.sources))):
+        return sign
+    why = f"{sign.why}\na plugin renders it, which may read the value elsewhere"
+    return replace(sign, confidence="possible", why=why)
+
+
+def _shown(resource: Resource, change: Change, kind: Kind, confidence: Confidence, why: str) -> Sign:
+    masked = "; the server masks both values" if kind == "secret" else ""
+    line = f"{resource.id} {change.pointer}: {why}{masked}"
+    return Sign(resource.id, change.pointer, kind, confidence, line, (Symptom.change(resource.id, change.pointer),))
+
+
+def _names(app: App, at: Synced) -> Iterator[Sign]:
+    """An object that this revision's sync applied is no longer desired, and a twin with another random end is."""
+    gone = _gone(app, at)
+    for new in (r for r in app.resources if r.missing):
+        old = [r for r in gone if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)]
+        same = [r for r in old if twins(r.name, new.name)]
+        if same and (new.group, new.kind, new.namespace, new.name) not in at.applied:
+            yield Sign(
+                new.id,
+                "/metadata/name",
+                "name",
+                "proven",
+                f"the sync of this very revision created {same[0].id}, which the revision now renders as {new.name}",
+                (Symptom.missing(new.id), *map(Symptom.extra, (r.id for r in same))),
+            )
+
+
+def _names_after_a_move(app: App, at: Synced) -> Iterator[Sign]:
+    """The same over two revisions: only for a random end that hashes and versions cannot be, and where the images stay."""
+    gone = _gone(app, at)
+    for new in (r for r in app.resources if r.missing):
+        for old in (r for r in gone if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)):
+            ends = new.name.rpartition("-")[2], old.name.rpartition("-")[2]
+            if twins(old.name, new.name) and turns(*ends) and _images(new.desired) == _images(old.live):
+                why = f"the last sync created {old.id}, and only the random or dated end of its name has changed in {new.name}"
+                claims = (Symptom.missing(new.id), Symptom.extra(old.id))
+                yield Sign(new.id, "/metadata/name", "name", "likely", why, claims)
+                break
+
+
+def _names_left_behind(app: App) -> Iterator[Sign]:
+    """A live object whose name ends in a time or a random word, as do several that earlier renders left; no image names the end."""
+    kinds = {(r.group, r.kind, r.namespace) for r in app.extra} if len(app.extra) > 1 else set()
+    for new in (r for r in app.resources if (r.group, r.kind, r.namespace) in kinds):
+        if new.hook or new.extra or new.missing or not new.desired_known:
+            continue
+        head, _, end = new.name.rpartition("-")
+        old = [r for r in app.extra if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)]
+        left = [r for r in old if r.name.rpartition("-")[0] == head and turns(end, r.name.rpartition("-")[2])]
+        if len(left) > 1 and not any(end in image for image in _images(new.desired)):
+            why = f"earlier renders left {', '.join(str(r.id) for r in left)}, which differ in the random or dated end of the name"
+            yield Sign(new.id, "/metadata/name", "name", "likely", why)
+
+
+def _gone(app: App, at: Synced) -> list[Resource]:
+    """What the last sync applied and the manifests no longer hold."""
+    return [r for r in app.resources if r.extra and (r.group, r.kind, r.namespace, r.name) in at.applied]
+
+
+def _images(obj: Object | None) -> list[str]:
+    return [str(container.get("image")) for _, container in containers(obj)]
+
+
+def _upgraded(resource: Resource) -> bool:
+    """Whether the object's chart has another version now: at one revision an unpinned dependency, which explains every value."""
+    return charts.chart_label(resource.desired or {}) != charts.chart_label(resource.live or {})
+
+
+def _by_helm(app: App, resource: Resource) -> bool:
+    """By the labels that charts give; where the application has Helm sources only, in any case."""
+    labels = labels_of(resource.any)
+    managers = (labels.get("app.kubernetes.io/managed-by"), labels.get("heritage"))
+    return _only_helm(app) or charts.chart_label(resource.any) is not None or "Helm" in managers
+
+
+def _can_draw(app: App, resource: Resource) -> bool:
+    """False for what Kustomize makes of plain files: a plugin or a remote base may change there, no random function."""
+    types = {charts.source_type(app, index) for index in range(len(app.sources))}
+    return "Kustomize" not in types or "Helm" in types or _by_helm(app, resource)
+
+
+def _only_helm(app: App) -> bool:
+    return {charts.source_type(app, index) for index in range(len(app.sources))} - {""} == {"Helm"}

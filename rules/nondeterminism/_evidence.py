@@ -1,0 +1,117 @@
+"""What speaks for a value being made anew at each render: the signs that the rules of this family share.
+
+Argo CD renders without a cluster, so `lookup` is empty and a chart that draws a random value draws it again whenever the
+manifests leave the cache: expiry, hard refresh, any commit. Argo CD masks Secret values, pairwise in managed-resources and
+one by one in manifests, so that two renders of a Secret never differ; the checksums that hash it do.
+
+Sources: util/helm/cmd.go and reposerver/cache/cache.go of Argo CD; measured on the charts of charts.yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from argolint import App, Fleet, Resource, ResourceKey, Want
+from argolint.comparison import compare, ignore
+
+from ..systems import charts
+from ._drift import drift
+from ._items import by_knowledge, hashed_secrets, with_item
+from ._renders import one_render, two_renders
+from ._sign import WORKLOADS, Sign, stronger
+from ._syncs import new_commits
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """Two fresh renders of whatever can be random at all, the plain manifests where a hook Secret may rotate, and what the
+    commits say since whose sync a Secret differs."""
+    if rendered(app):
+        yield Want("render")
+        if any(r.modified for r in app.of_kind("Secret", "")):
+            yield from new_commits(app)
+        if hook_secrets(app):
+            yield Want("manifests")
+
+
+def reads(app: App, fleet: Fleet) -> bool:
+    """Whether an application that looks fine may hold a random value: a chart with a Secret, known or hashed twice."""
+    if not rendered(app) or not any(not r.hook for r in app.of_kind("Secret", "")):
+        return False
+    workloads = sum(r.kind in WORKLOADS for r in app.resources)
+    return workloads > 1 or any(next(release.random(), None) for release in charts.releases(app))
+
+
+def rendered(app: App) -> bool:
+    """False when every source is a directory of plain manifests: those come out equal each time.
+
+    Before the first render Argo CD has not told the type of a source; then its own fields must.
+    """
+    for index, source in enumerate(app.sources):
+        kind = charts.source_type(app, index)
+        if kind not in ("Directory", "") or (not kind and any(source.get(k) for k in ("chart", "helm", "plugin"))):
+            return True
+    return False
+
+
+def hook_secrets(app: App) -> tuple[Resource, ...]:
+    """Secrets that hooks of this application make; no states are told of them."""
+    return tuple(r for r in app.of_kind("Secret", "") if r.hook)
+
+
+def signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
+    """Every sign of this application, the strongest for each place, sorted."""
+    if not rendered(app) or not _worth_a_look(app):
+        return ()
+    known = charts.releases(app)
+    found = [*two_renders(app), *drift(app, fleet, known), *one_render(app, known)]
+    merged = _merge(with_item(sign, app, known) for sign in found)
+    merged = _merge([*merged, *hashed_secrets(app, merged, known)])
+    seen = {sign.resource.key for sign in merged}
+    latent = [s for s in by_knowledge(app, fleet, known) if s.resource.key not in seen]
+    every = [s for s in (*merged, *latent) if s.claims or not _keeps_live(app, fleet, s)]
+    return tuple(sorted(every, key=lambda s: (s.resource.key, s.pointer)))
+
+
+def _merge(found: Iterable[Sign]) -> list[Sign]:
+    """One sign a place: the strongest, with every reason and claim."""
+    places: dict[tuple[ResourceKey, str], Sign] = {}
+    for sign in found:
+        place = (sign.resource.key, sign.pointer)
+        have = places.get(place)
+        if have is None:
+            places[place] = sign
+            continue
+        strong, weak = (have, sign) if stronger(have.confidence, sign.confidence) == have.confidence else (sign, have)
+        places[place] = replace(
+            strong,
+            why="\n".join(dict.fromkeys((*strong.why.split("\n"), *weak.why.split("\n")))),
+            claims=tuple(dict.fromkeys((*strong.claims, *weak.claims))),
+            item=strong.item or weak.item,
+            release=strong.release or weak.release,
+        )
+    return list(places.values())
+
+
+def _keeps_live(app: App, fleet: Fleet, sign: Sign) -> bool:
+    """Whether the field is ignored and each sync keeps its live value: somebody took the second choice already."""
+    resource = app.resource(sign.resource.key)
+    if resource is None or not compare.has_sync_option(app.raw, resource.desired, "RespectIgnoreDifferences=true"):
+        return False
+    rules = (*ignore.application_rules(app.raw), *ignore.server_rules(fleet.settings))
+    return any(
+        sign.pointer == pointer or sign.pointer.startswith(f"{pointer}/")
+        for rule in rules
+        if ignore.matches_object(rule, resource.any)
+        for pointer in ignore.removed(rule, resource.any)
+    )
+
+
+def _worth_a_look(app: App) -> bool:
+    """Something differs, was rendered twice, or is a Secret that the chart makes: else nothing needs decoding."""
+    return bool(
+        app.evidence.get(Want("render"))
+        or app.changed
+        or any(r.missing or r.extra for r in app.resources)
+        or any(not r.hook for r in app.of_kind("Secret", ""))
+    )

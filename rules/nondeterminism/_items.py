@@ -1,0 +1,173 @@
+"""Signs by what is known of the chart: which item stands behind a field, and what it draws though nothing differs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from argolint import App, Fleet, Resource
+from argolint.model import Confidence
+from argolint.values import join_pointer, mapping, split_pointer
+
+from ..systems import chart_catalogue as catalogue
+from ..systems import charts
+from ..systems.chart_catalogue import Item
+from ..systems.charts import Release
+from ._shapes import word
+from ._sign import WORKLOADS, Sign, checksums, named_secret, own, references
+from ._syncs import outlived, rewritten
+
+
+def item_at(app: App, resource: Resource, pointer: str, known: Sequence[Release]) -> tuple[Release | None, Item | None]:
+    """The known random item behind a field of an object, and the release whose chart draws it."""
+    label = charts.chart_label(resource.any)
+    mine = [r for r in known if label is not None and r.chart == label[0]] or list(known)
+    tokens = split_pointer(pointer)
+    for release in mine:
+        for item in release.random():
+            if resource.kind == "Secret":
+                for secret in item.secrets:
+                    if release.named(secret.name, resource.name) and (len(tokens) < 2 or tokens[-1] in secret.keys):
+                        return release, item
+            named = item.checksums.get(tokens[-1], ()) if tokens else ()
+            if carries(release, named, resource):
+                return release, item
+            if any(_other_field(release, field, resource, pointer) for field in item.other_fields):
+                return release, item
+    return None, None
+
+
+def carries(release: Release, named: Sequence[str], workload: Resource) -> bool:
+    """Whether `Kind/name` entries mean this workload; a chart may turn a StatefulSet into a Deployment by its values."""
+    return workload.kind in WORKLOADS and any(release.named(n.partition("/")[2], workload.name) for n in named)
+
+
+def with_item(sign: Sign, app: App, known: Sequence[Release]) -> Sign:
+    """The sign with what is known of its field; a chart that is known to render alike makes a likely one only possible."""
+    resource = app.resource(sign.resource.key)
+    if sign.item is not None or resource is None:
+        return sign
+    release, item = item_at(app, resource, sign.pointer, known)
+    release = release or charts.release_of(resource, known)
+    alike = release is not None and catalogue.deterministic(release.chart, release.version)
+    if item is None and release is not None and sign.confidence == "likely" and alike:
+        note = f"chart {release.chart} is known to render alike each time at its default values"
+        return replace(sign, release=release, confidence="possible", why=f"{sign.why}\n{note}")
+    return replace(sign, release=release, item=item)
+
+
+def hashed_secrets(app: App, found: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
+    """Secrets behind checksums and CA bundles that differ for certain while the Secrets themselves are masked."""
+    shown = {s.resource.key for s in found if s.kind == "secret"}
+    for sign in found:
+        object_ = app.resource(sign.resource.key)
+        if object_ is None:
+            continue
+        if sign.kind == "checksum" and (sign.confidence == "proven" or not sign.claims):
+            yield from (s for s in _behind(app, sign, object_) if s.resource.key not in shown)
+        elif sign.kind == "ca-bundle" and sign.confidence == "proven" and sign.item is None:
+            yield from (s for s in _signed(app, sign, object_) if s.resource.key not in shown)
+
+
+def by_knowledge(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
+    """Secrets that the chart is known to generate at these values, although nothing differs at the moment.
+
+    Values in Git cannot be read: then only a rewrite at the last sync makes it likely, and a Secret that outlived a sync
+    of another revision, or that two workloads hash alike, is known to be pinned.
+    """
+    if not any(next(release.random(), None) for release in known):
+        return
+    for resource in app.of_kind("Secret", ""):
+        if resource.hook or not own(app, fleet, resource) or not resource.desired_known:
+            continue
+        for key in sorted(_keys(resource)):
+            pointer = "/data" + join_pointer(key)
+            release, item = item_at(app, resource, pointer, known)
+            if (
+                release is None
+                or item is None
+                or charts.pinned(item, release)
+                or _constant(app, resource, release, item)
+            ):
+                continue
+            anew = rewritten(app, resource)
+            confidence: Confidence = "likely" if release.complete or anew else "possible"
+            why = f"chart {release.label} draws the {item.what} anew at each render unless its values pin it ({item.when})"
+            if anew:
+                why += "\nthe last sync wrote the Secret anew"
+            elif release.complete:
+                why += "\nthe Application's own values do not pin it, and it has no others"
+            else:
+                why += f"\nwhether {release.values_at} pins it cannot be read through Argo CD"
+            yield Sign(resource.id, pointer, "secret", confidence, why, (), release, item)
+
+
+def _other_field(release: Release, field: str, resource: Resource, pointer: str) -> bool:
+    """Whether `Kind/name: /pointer/*/of` names this field."""
+    where, _, pattern = field.partition(": ")
+    if pattern == "metadata.name":
+        pattern = "/metadata/name"
+    same = re.fullmatch(re.escape(pattern).replace(r"\*", "[^/]+"), pointer)
+    return same is not None and release.named(where, f"{resource.kind}/{resource.name}")
+
+
+def _behind(app: App, sign: Sign, workload: Resource) -> Iterator[Sign]:
+    """By the chart's knowledge; else the Secret that the checksum's key names, or the only one that the workload reads."""
+    secrets = [r for r in app.of_kind("Secret", "") if not r.hook]
+    if sign.release is not None and sign.item is not None:
+        why = f"{sign.key} hashes it in chart {sign.release.label}; its values are masked"
+        for item in sign.release.random():
+            if not carries(sign.release, item.checksums.get(sign.key, ()), workload):
+                continue
+            for secret, resource in ((s, r) for s in item.secrets for r in secrets):
+                if sign.release.named(secret.name, resource.name):
+                    data = mapping(resource.desired or {}, "data")
+                    for key in (k for k in secret.keys if not data or k in data):
+                        yield Sign(
+                            resource.id,
+                            "/data" + join_pointer(key),
+                            "secret",
+                            sign.confidence,
+                            f"{resource.id}: {why}",
+                            (),
+                            sign.release,
+                            item,
+                        )
+        return
+    named = named_secret(app, sign.key)
+    read = [r for r in secrets if r.name in references(workload.any)]
+    if named is not None:
+        why = f"{named.id}: {sign.key} names it; its values are masked"
+    elif len(read) == 1 and re.search(r"secret|pass|token|credential|cert|tls", word(sign.key)):
+        named, why = read[0], f"{read[0].id}: the only Secret that {sign.resource} reads; its values are masked"
+    if named is not None:
+        yield Sign(named.id, "/data", "secret", "likely", why, (), sign.release)
+
+
+def _signed(app: App, sign: Sign, webhook: Resource) -> Iterator[Sign]:
+    """The keys of the one certificate that the chart of the CA bundle renders: a new authority signs a new one."""
+    label = charts.chart_label(webhook.any)
+    secrets = [r for r in app.of_kind("Secret", "") if not r.hook and label and charts.chart_label(r.any) == label]
+    found = [(r, keys) for r in secrets if len(keys := sorted(filter(_CERTIFICATE.search, _keys(r)))) > 1]
+    if len(found) == 1:
+        ((secret, keys),) = found
+        for key in keys:
+            why = f"{secret.id}: the only certificate that the chart renders; its values are masked"
+            yield Sign(secret.id, "/data" + join_pointer(key), "secret", "likely", why, (), sign.release)
+
+
+_CERTIFICATE = re.compile(r"\.(?:crt|key|pem)$|^(?:ca|cert|key)$")
+
+
+def _keys(secret: Resource) -> set[str]:
+    return set(mapping(secret.desired, "data")) | set(mapping(secret.desired, "stringData"))
+
+
+def _constant(app: App, resource: Resource, release: Release, item: Item) -> bool:
+    for key, places in checksums(app).items():
+        named = item.checksums.get(key, ())
+        values = [v for w, v in places if carries(release, named, w)]
+        if len(values) > 1 and len(set(values)) == 1:
+            return True
+    return outlived(app, resource)

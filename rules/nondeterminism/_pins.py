@@ -1,0 +1,332 @@
+"""How to end a random value: the pin of this chart at this version, else what to look for; ignoring it comes last.
+
+A pin that names an existing Secret never names the one that the chart renders: once the chart stops rendering it, pruning
+deletes it under the pods that read it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from argolint import App, Edit, Fix
+from argolint.values import sh
+
+from ..systems import chart_catalogue as catalogue
+from ..systems import charts
+from ..systems.charts import Item, Pin, Release
+from ._ignoring import ignoring
+from ._sign import Sign
+
+
+@dataclass(frozen=True)
+class NewSecret:
+    """A Secret to make: each key with the command for its value, and the rendered one whose values it may keep."""
+
+    name: str
+    keys: Mapping[str, str | None]
+    instead_of: str
+
+
+def fixes(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix, ...]:
+    """Ranked: an existing Secret, a fixed value, a later chart or the place to look; then ignoring the fields."""
+    second = ignoring(app, own, symptoms)
+    return (*pinning(app, own), *((second,) if second else ()))
+
+
+def pinning(app: App, own: Sequence[Sign]) -> tuple[Fix, ...]:
+    """The ways to make these values constant."""
+    made = {fix.title: fix for release, found in _by_release(own) for fix in _known(app, release, found, own)}
+    return tuple(made.values()) or (_unknown(app, own),)
+
+
+def _by_release(own: Sequence[Sign]) -> list[tuple[Release, tuple[Item, ...]]]:
+    """The known items behind the signs, by chart."""
+    releases: dict[str, Release] = {}
+    found: dict[str, dict[str, Item]] = {}
+    for sign in own:
+        if sign.item is not None and sign.release is not None:
+            chart = sign.release.chart
+            releases.setdefault(chart, sign.release)
+            found.setdefault(chart, {}).setdefault(sign.item.what, sign.item)
+    return [(releases[chart], tuple(known.values())) for chart, known in found.items()]
+
+
+def _known(app: App, release: Release, found: Sequence[Item], own: Sequence[Sign]) -> Iterator[Fix]:
+    existing = [(item, pin) for item in found if (pin := _first(item, release, existing=True))]
+    covered = {key for _, pin in existing for key in pin.keys}
+    rest = [i for i in found if all(i is not item for item, _ in existing) and not _keys(i) <= covered]
+    fixed = [(item, pin) for item in found if (pin := _first(item, release, existing=False))]
+    if existing:
+        extra = [(item, pin) for item, pin in fixed if item in rest]
+        yield _with_existing(app, release, existing, extra, own)
+    if fixed and (len(fixed) == len(found) or not existing):
+        yield _with_values(app, release, fixed, own)
+    for item in found:
+        if all(item is not known for known, _ in (*existing, *fixed)) and not (existing and _keys(item) <= covered):
+            yield _too_old(release, item, found)
+
+
+def _first(item: Item, release: Release, *, existing: bool) -> Pin | None:
+    return next((p for p in charts.pins(item, release) if names_secret(p) == existing), None)
+
+
+def _keys(item: Item) -> set[str]:
+    return {key for secret in item.secrets for key in secret.keys}
+
+
+def names_secret(pin: Pin) -> bool:
+    """Whether the pin's values name a Secret that must exist."""
+    return any(_placeholder(value) for value in pin.values.values())
+
+
+def _placeholder(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("my-")
+
+
+def _with_existing(
+    app: App,
+    release: Release,
+    chosen: Sequence[tuple[Item, Pin]],
+    extra: Sequence[tuple[Item, Pin]],
+    own: Sequence[Sign],
+) -> Fix:
+    values: dict[str, Any] = {}
+    secrets: dict[str, NewSecret] = {}
+    for item, pin in chosen:
+        names = _new_secrets(app, release, item, pin, own)
+        for new in names.values():
+            have = secrets.get(new.name)
+            secrets[new.name] = replace(new, keys={**(have.keys if have else {}), **new.keys})
+        values |= {k: names[v].name if _placeholder(v) else v for k, v in pin.values.items()}
+    for _, pin in extra:
+        values |= pin.values
+    main = [release.values_key(k) for k, v in values.items() if isinstance(v, str) and v in secrets]
+    lines = [line for new in secrets.values() for line in _commands(_namespace(release, own), new)]
+    block = release.values_block({k: _filled(release, v) for k, v in values.items()})
+    olds = sorted({new.instead_of for new in secrets.values()})
+    caveat = (
+        f"The chart then stops rendering {_list([f'Secret {old}' for old in olds])}, and pruning deletes what is no longer rendered under "
+        "the pods that still read it: make the new one first, or keep the old one with the annotation "
+        "argocd.argoproj.io/sync-options: Prune=false. The pods restart once."
+    )
+    return Fix(
+        title=f"Make {_counted(list(secrets))} outside the chart and name {'it' if len(secrets) == 1 else 'them'} in {_quoted(main)}",
+        target="helm-values",
+        where=release.values_at,
+        edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
+        caveat=" ".join(filter(None, (caveat, *_notes(chosen), _prefix_note(release)))),
+    )
+
+
+def _new_secrets(app: App, release: Release, item: Item, pin: Pin, own: Sequence[Sign]) -> Mapping[str, NewSecret]:
+    """placeholder -> the Secret to make; named after the one it replaces, and like none that the application has."""
+    placeholders = list(dict.fromkeys(v for v in pin.values.values() if _placeholder(v)))
+    rendered = [_rendered(app, release, secret.name, own) for secret in item.secrets]
+    several = len(placeholders) == len(rendered) > 1
+    found: dict[str, NewSecret] = {}
+    for number, placeholder in enumerate(placeholders):
+        old = rendered[number if several else 0] if rendered else f"{release.name}-{placeholder[3:]}"
+        keys = item.secrets[number].keys if several else pin.keys or tuple(sorted(_keys(item)))
+        made_by = {key: _command(release, item, key) for key in keys}
+        found[placeholder] = NewSecret(_free(app, f"{old}-pinned"), made_by, old)
+    return found
+
+
+def _command(release: Release, item: Item, key: str) -> str | None:
+    """How to make one key's value, by the item that draws it; an existing Secret may hold the keys of several items."""
+    if _CERTIFICATE.search(key) or _COMPOSED.search(key):
+        return None
+    return strong(next((other for other in (item, *release.random()) if key in _keys(other)), item))
+
+
+def _rendered(app: App, release: Release, template: str, own: Sequence[Sign]) -> str:
+    """The name that the chart gave the Secret, as the application lists it."""
+    names = (s.resource.name for s in own if s.kind == "secret")
+    listed = (r.name for r in app.of_kind("Secret", ""))
+    return next((n for n in (*names, *listed) if release.named(template, n)), release.fill(template))
+
+
+def _free(app: App, name: str) -> str:
+    taken = {r.name for r in app.of_kind("Secret", "")}
+    while name in taken:
+        name += "-2"
+    return name
+
+
+_CERTIFICATE = re.compile(r"\.crt$|\.key$|\.pem$|^ca\.|cert|id_rsa|keystore", re.IGNORECASE)
+_COMPOSED = re.compile(r"^(?:connection|uri|url)$|htpasswd|\.(?:ya?ml|conf|json)$", re.IGNORECASE)
+
+
+def _namespace(release: Release, own: Sequence[Sign]) -> str:
+    return next((s.resource.namespace for s in own if s.kind == "secret"), release.namespace)
+
+
+def _commands(namespace: str, new: NewSecret) -> Iterator[str]:
+    """Comment lines: keep the value in use, or make a strong one."""
+    where = f"-n {sh(namespace)}"
+    picked = ", ".join(map(json.dumps, new.keys))
+    copied = f"{{apiVersion, kind, type, metadata: {{name: {json.dumps(new.name)}}}, data: (.data | with_entries(select(.key | IN({picked}))))}}"
+    yield f"# First make Secret {new.name}; a copy keeps what the pods use now:"
+    yield f"#   kubectl {where} get secret {sh(new.instead_of)} -o json | jq {sh(copied)} | kubectl {where} apply -f -"
+    special = [key for key, command in new.keys.items() if command is None]
+    if special:
+        yield f"# ({', '.join(special)}: a certificate, a key pair or a text that must fit its service, so no random value)"
+    else:
+        literals = " ".join(f'--from-literal={sh(key)}="$({command})"' for key, command in new.keys.items())
+        yield "# A new value instead (not for a database that holds data: it keeps its old password):"
+        yield f"#   kubectl {where} create secret generic {sh(new.name)} {literals}"
+
+
+def strong(item: Item) -> str | None:
+    """The command that prints a value as this item wants it; None for what no random text can be (a certificate)."""
+    hints = " ".join(str(value) for pin in item.pins for value in pin.values.values() if "<" in str(value))
+    if re.search(r"PEM|certificate|base64 CA", hints) or any(_CERTIFICATE.search(key) for key in _keys(item)):
+        return None
+    if "bcrypt" in hints:
+        return 'htpasswd -nbB USER "$(openssl rand -hex 16)"'
+    if found := re.search(r"base64 of (\d+)", hints):
+        return f"openssl rand -base64 {found[1]}" + (" | tr '+/' '-_'" if "url-safe" in hints else "")
+    if found := re.search(r"(?<!\d)(\d+)\+? (?:hex|(?:alphanumeric )?characters)", hints):
+        return f"openssl rand -hex {int(found[1]) // 2}"
+    return "openssl rand -hex 32"
+
+
+def _with_values(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], own: Sequence[Sign]) -> Fix:
+    values = {key: _filled(release, value) for _, pin in chosen for key, value in pin.values.items()}
+    open_ = [key for key, value in values.items() if "<" in str(value)]
+    lines = list(_how_to_get(app, release, chosen, own))
+    caveat = "The pods restart once."
+    if open_:
+        caveat = "A value in Git is no secret: keep it in an encrypted values file. A database keeps the password it was made with: take the one in use. The pods restart once."
+    title = f"Give {_quoted([release.values_key(k) for k in (open_ or values)])} a fixed value"
+    return Fix(
+        title=title
+        if open_
+        else f"Set {_quoted([release.values_key(k) for k in values])} so that nothing is generated",
+        target="helm-values",
+        where=release.values_at,
+        edit=Edit("yaml", "\n".join([*dict.fromkeys(lines), release.values_block(values).rstrip("\n")]) + "\n"),
+        caveat=" ".join(filter(None, (caveat, *_notes(chosen), _prefix_note(release)))),
+    )
+
+
+def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], own: Sequence[Sign]) -> Iterator[str]:
+    """Comment lines: how to read the value in use, and how to make a strong one."""
+    for item, pin in chosen:
+        hints = [str(v) for v in pin.values.values() if "<" in str(v)]
+        if hints and item.salted:
+            yield "# A salted hash differs at each render although the password is fixed: give the ready hash."
+        elif hints and (command := strong(item)):
+            for secret in item.secrets:
+                name = _rendered(app, release, secret.name, own)
+                for key in secret.keys:
+                    path = sh("{.data." + key.replace(".", "\\.") + "}")
+                    yield f"# In use: kubectl -n {sh(_namespace(release, own))} get secret {sh(name)} -o jsonpath={path} | base64 -d"
+            yield f"# New ({item.what}): {command}"
+
+
+def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
+    """The first chart version that knows a pin of this item, or one of another item that holds its keys too."""
+    fitting = [*item.pins, *(p for other in found for p in other.pins if _keys(item) and _keys(item) <= set(p.keys))]
+    later = [(v, n, p) for n, p in enumerate(fitting) if p.values and (v := catalogue.parse_version(p.first_version))]
+    if later:
+        pin = min(later, key=lambda known: known[:2])[2]
+        keys = _quoted([release.values_key(k) for k in pin.values])
+        return Fix(
+            title=f"Upgrade chart {release.chart} to {pin.first_version} or newer, which knows {keys}",
+            target="helm-values",
+            where=release.values_at,
+            edit=Edit(
+                "text",
+                f"Chart {release.label} has no value that fixes the {item.what}; {keys} came with {pin.first_version}.",
+            ),
+            caveat="A new chart version changes more than this.",
+        )
+    notes = " ".join(p.note for p in item.pins if p.note) or "no value switches it off"
+    return Fix(
+        title=f"Ask the maintainers of chart {release.chart} for a value that fixes the {item.what}",
+        target="helm-values",
+        where=release.values_at,
+        edit=Edit("text", f"Chart {release.label}: {notes}."),
+        caveat="Until then the field can only be ignored.",
+    )
+
+
+def _unknown(app: App, own: Sequence[Sign]) -> Fix:
+    """What to look for in a chart that is not known; no key is invented."""
+    head = own[0]
+    release = head.release
+    chart = f"chart {release.label}" if release else "the chart"
+    where = release.values_at if release else str(next((s.get("path") for s in app.sources), "") or "values.yaml")
+    keys = ", ".join(dict.fromkeys(s.key for s in own if s.resource == head.resource and s.pointer != "/data"))
+    keys = keys or "the data"
+    if head.kind == "stamp":
+        return Fix(
+            title=f'Take annotation "{head.key}" out of the template, or switch it off',
+            target="helm-values",
+            where=where,
+            edit=Edit(
+                "text",
+                f'Look in the templates of {chart} for "{head.key}" with randAlphaNum, now or uuidv4, and in its values.yaml for the '
+                "switch around it (restart, rolling, rollme). A checksum of the configuration restarts pods when, and only when, it changes.",
+            ),
+        )
+    if head.kind == "secret":
+        text = (
+            f"In values.yaml of {chart} look for existingSecret, secretName or a field for {keys}; set it to a Secret that Argo CD "
+            f"does not own and that holds {keys}, or to a fixed value. In a chart of your own, take the value with `required` "
+            "instead of randAlphaNum or genCA: `lookup` is empty under Argo CD."
+        )
+        title = f"Fix {keys} of Secret {head.resource.name} in the values of {chart}"
+    elif head.kind == "checksum":
+        text = (
+            f'Look in the templates of {chart} for "{head.key}": what it hashes calls a random function, the clock, or a helper that '
+            "does. Pin that value, or hash only stable data: {{ (include ... | fromYaml).data | toJson | sha256sum }}."
+        )
+        title = f'Pin what annotation "{head.key}" hashes'
+    elif head.kind == "name":
+        text = (
+            f"Look in the templates of {chart} for randAlphaNum, now or uuidv4 in metadata.name; a Job that must run at each sync is a "
+            "hook with the delete policy BeforeHookCreation and one name."
+        )
+        title = f"Take the random or dated part out of the name of {head.resource.kind} {head.resource.name}"
+    else:
+        text = (
+            f"Look in the templates of {chart} for randAlphaNum, uuidv4, now, genCA or genSignedCert behind {head.resource.kind} "
+            f"{head.resource.name} {head.pointer}, and in its values.yaml for the value that replaces it."
+        )
+        title = f"Pin what {head.resource.kind} {head.resource.name} {head.pointer} is made of"
+    return Fix(title=title, target="helm-values", where=where, edit=Edit("text", text))
+
+
+def _filled(release: Release, value: Any) -> Any:
+    if isinstance(value, str):
+        return release.fill(value)
+    return [_filled(release, v) for v in value] if isinstance(value, list) else value
+
+
+def _notes(chosen: Sequence[tuple[Item, Pin]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"Of the chart: {pin.note}." for _, pin in chosen if pin.note))
+
+
+def _prefix_note(release: Release) -> str:
+    if not release.assumed:
+        return ""
+    return f"The prefix {release.prefix!r} holds when the source is a chart that bundles {release.chart}; leave it out if it is {release.chart} itself."
+
+
+def _quoted(keys: Sequence[str]) -> str:
+    return _list([f'"{key}"' for key in keys])
+
+
+def _counted(names: Sequence[str]) -> str:
+    return f"Secret {names[0]}" if len(names) == 1 else f"Secrets {_list(names)}"
+
+
+def _list(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -1,0 +1,135 @@
+"""Two renders of one revision, and two places of one render."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from msgspec import structs
+
+from argolint import App, Object, Resource, ResourceId, Symptom, Want
+from argolint.comparison.diff import differences
+from argolint.model import Confidence
+from argolint.values import annotations_of, join_pointer
+
+from ..systems import charts
+from ..systems.charts import Release
+from ._items import carries
+from ._shapes import GENERIC, Kind, classify, is_version_label, twins, word
+from ._sign import Sign, checksums, named_secret, references
+
+
+def two_renders(app: App) -> Iterator[Sign]:
+    """Fields and names that differ between two renders of one revision: certain."""
+    pair = app.evidence.get(Want("render"))
+    if not pair:
+        return
+    first, second = ({_identity(app, m): m for m in side if not _is_hook(m)} for side in pair)
+    both = [id_ for id_ in sorted(first.keys() & second.keys()) if first[id_] != second[id_]]
+    found = [(id_, *difference) for id_ in both for difference in differences(first[id_], second[id_])]
+    if any(pointer.endswith("/image") or is_version_label(pointer) for _, pointer, *_ in found):
+        return  # nothing draws those: a commit came between the renders, whose revision the server does not tell
+    for id_, pointer, one, other in found:
+        yield _rendered(app, id_, pointer, classify(id_, pointer, one, other) or "value")
+    for id_ in sorted(first.keys() - second.keys()):
+        twin = next((o for o in sorted(second.keys() - first.keys()) if _same_but_name(id_, o)), None)
+        if twin is not None:
+            sign = _rendered(app, id_, "/metadata/name", "name")
+            yield replace(sign, why=f"two renders of one revision name it {id_.name} and {twin.name}")
+
+
+def one_render(app: App, known: Sequence[Release]) -> Iterator[Sign]:
+    """Workloads that hash one template and hold different hashes: the template is evaluated anew for each of them."""
+    for key, places in sorted(checksums(app).items()):
+        if len({value for _, value in places}) > 1:
+            yield from _hashing_one(app, known, key, places) or ()
+
+
+Places = Sequence[tuple[Resource, str]]
+
+
+def _hashing_one(app: App, known: Sequence[Release], key: str, places: Places) -> Iterator[Sign] | None:
+    """Signs of those that hash one template for certain: by the chart's knowledge, else by the Secret that the key names."""
+    for release, item in ((r, i) for r in known for i in r.random()):
+        mine = [(w, v) for w, v in places if carries(release, item.checksums.get(key, ()), w)]
+        one = len(item.templates) == 1 and (word(key) not in GENERIC or _only_secret(app, release))
+        if one and len({v for _, v in mine}) > 1:
+            return _disagreeing(mine, key, "proven", f"chart {release.label} hashes one template in all of them")
+    secret = named_secret(app, key)
+    mine = [(w, v) for w, v in places if secret is not None and secret.name in references(w.any)]
+    if secret is not None and len({v for _, v in mine}) > 1 and len({charts.chart_label(w.any) for w, _ in mine}) == 1:
+        return _disagreeing(mine, key, "likely", f"all of them read {secret.id}, which the key names")
+    sole = _sole_secret(app, [w for w, _ in places]) if word(key) in ("secret", "secrets") else None
+    if sole is not None:
+        return _disagreeing(
+            places, key, "likely", f"{sole.id} is the chart's only Secret, and all of them read it alike"
+        )
+    return None
+
+
+def _sole_secret(app: App, workloads: Sequence[Resource]) -> Resource | None:
+    """The only Secret of these workloads' one chart, when they read just the same Secrets and ConfigMaps, it among them."""
+    labels = {charts.chart_label(w.any) for w in workloads}
+    read = {references(w.any) for w in workloads}
+    if len(labels) != 1 or labels == {None} or len(read) != 1:
+        return None
+    mine = [r for r in app.of_kind("Secret", "") if r.hook or charts.chart_label(r.any) in labels]
+    return mine[0] if len(mine) == 1 and not mine[0].hook and mine[0].name in next(iter(read)) else None
+
+
+def _rendered(app: App, id_: ResourceId, pointer: str, kind: Kind) -> Sign:
+    managed = app.resource(id_.key)
+    changed = managed is not None and any(c.pointer == pointer for c in managed.changes)
+    claims = (Symptom.change(id_, pointer),) if changed else ()
+    why = f"{id_} {pointer}: two renders of one revision differ"
+    return Sign(managed.id if managed else id_, pointer, kind, "proven", why, claims)
+
+
+def _same_but_name(one: ResourceId, other: ResourceId) -> bool:
+    return (one.group, one.kind, one.namespace) == (other.group, other.kind, other.namespace) and twins(
+        one.name, other.name
+    )
+
+
+def _identity(app: App, manifest: Object) -> ResourceId:
+    """The object's identity as Argo CD lists it: a namespaced kind without a namespace gets the destination's."""
+    group, _, version = str(manifest.get("apiVersion", "")).rpartition("/")
+    metadata = manifest.get("metadata") or {}
+    id_ = ResourceId(
+        group,
+        str(manifest.get("kind", "")),
+        metadata.get("namespace", ""),
+        metadata.get("name", ""),
+        version,
+        app.cluster,
+    )
+    if not id_.namespace and app.resource(id_.key) is None:
+        placed = structs.replace(id_, namespace=app.destination_namespace)
+        return placed if app.resource(placed.key) is not None else id_
+    return id_
+
+
+def _is_hook(manifest: Object) -> bool:
+    annotations = annotations_of(manifest)
+    return "helm.sh/hook" in annotations or "argocd.argoproj.io/hook" in annotations
+
+
+def _only_secret(app: App, release: Release) -> bool:
+    """Whether the chart renders one Secret: then `checksum/secret` can hash no other."""
+    labels = (charts.chart_label(r.any) for r in app.of_kind("Secret", "") if not r.hook)
+    return sum(label is not None and label[0] == release.chart for label in labels) == 1
+
+
+def _disagreeing(places: Places, key: str, confidence: Confidence, why: str) -> Iterator[Sign]:
+    names = ", ".join(sorted(str(w.id) for w, _ in places))
+    for workload, _ in places:
+        pointer = "/spec/template/metadata/annotations" + join_pointer(key)
+        changed = any(c.pointer == pointer for c in workload.changes)
+        yield Sign(
+            workload.id,
+            pointer,
+            "checksum",
+            confidence,
+            f"one render holds different values of {key} in {names}: {why}, and it is evaluated anew for each",
+            (Symptom.change(workload.id, pointer),) if changed else (),
+        )

@@ -1,0 +1,225 @@
+"""From signs to roots: one random template, whatever hashes it and whatever is signed with it, is one finding.
+
+A Secret is the root of the checksums that hash it and of the CA bundles that its certificate signs; a ConfigMap is the root
+of its checksums; what is left stands alone. Which of the three rules tells a root depends on what the root is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from argolint import App, Finding, Fleet, Location, Related, Severity
+from argolint.model import Confidence
+from argolint.values import join_pointer, split_pointer
+
+from ..systems import charts
+from . import _pins as pins
+from ._evidence import signs
+from ._shapes import GENERIC
+from ._sign import Sign, references, stronger
+
+
+@dataclass(frozen=True)
+class Root:
+    """What is random (`own`) and what follows from it (`symptoms`)."""
+
+    own: tuple[Sign, ...]
+    symptoms: tuple[Sign, ...]
+
+    @property
+    def head(self) -> Sign:
+        return self.own[0]
+
+    @property
+    def all(self) -> tuple[Sign, ...]:
+        return (*self.own, *self.symptoms)
+
+    @property
+    def confidence(self) -> Confidence:
+        """Of the strongest sign: what is certain of a hash is certain of what it hashes."""
+        found: Confidence = "possible"
+        for sign in self.all:
+            found = stronger(found, sign.confidence)
+        return found
+
+    @property
+    def shown(self) -> bool:
+        """Whether Argo CD shows any of it as a difference now."""
+        return any(sign.claims for sign in self.all)
+
+    @property
+    def severity(self) -> Severity | None:
+        """The catalogue's level for what is proven, or likely and known of the chart; less for what is only likely."""
+        if self.confidence == "possible":
+            return "info"
+        known = any(sign.item is not None for sign in self.all)
+        return None if self.confidence == "proven" or (known and self.shown) else "warning"
+
+    @property
+    def pointer(self) -> str:
+        """The head's field; what its fields have in common when several of one object are random, `/data` of a Secret."""
+        first, *rest = (split_pointer(s.pointer) for s in self.own if s.resource == self.head.resource)
+        shared = next((n for n, token in enumerate(first) if any(r[n : n + 1] != (token,) for r in rest)), len(first))
+        return join_pointer(*first[:shared])
+
+
+def roots(app: App, fleet: Fleet) -> tuple[Root, ...]:
+    """Every root of this application, sorted by the object at its head."""
+    found = signs(app, fleet)
+    groups = _groups(found)
+    symptoms: dict[int, list[Sign]] = defaultdict(list)
+    alone: list[Sign] = []
+    for sign in found:
+        if sign.kind in ("secret", "config"):
+            continue
+        best = max(((_link(app, sign, group), -n) for n, group in enumerate(groups)), default=(0, 0))
+        if sign.kind in ("checksum", "ca-bundle") and best[0] > 0:
+            symptoms[-best[1]].append(sign)
+        else:
+            alone.append(sign)
+    made = [Root(tuple(group), tuple(symptoms[n])) for n, group in enumerate(groups)]
+    made += [Root(tuple(group), ()) for group in _alike(alone)]
+    return tuple(sorted(made, key=lambda r: (r.head.resource.key, r.head.pointer)))
+
+
+def _groups(found: Sequence[Sign]) -> list[list[Sign]]:
+    """Secret and ConfigMap signs by object; several Secrets of one known item are one group."""
+    groups: dict[object, list[Sign]] = {}
+    for sign in found:
+        if sign.kind in ("secret", "config"):
+            several = sign.item is not None and len(sign.item.secrets) > 1
+            release = sign.release
+            key = (release, sign.item.what) if several and release and sign.item else sign.resource.key
+            groups.setdefault(key, []).append(sign)
+    return list(groups.values())
+
+
+def _alike(found: Sequence[Sign]) -> list[list[Sign]]:
+    """Signs that stand for one cause: one annotation key, or all CA bundles, of one chart; fields of one object."""
+    groups: dict[object, list[Sign]] = {}
+    for sign in found:
+        chart = sign.release.chart if sign.release else ""
+        if sign.kind in ("checksum", "stamp"):
+            groups.setdefault((sign.kind, sign.key, chart), []).append(sign)
+        elif sign.kind == "ca-bundle":
+            groups.setdefault((sign.kind, chart), []).append(sign)
+        else:
+            groups.setdefault((sign.resource.key, sign.kind), []).append(sign)
+    return list(groups.values())
+
+
+_SALTED = re.compile(r"htpasswd|bcrypt|password-?hash", re.IGNORECASE)
+_CERTIFICATE = re.compile(r"(?:\.crt|\.key|\.pem|cert|ca)$", re.IGNORECASE)
+
+
+def _link(app: App, sign: Sign, group: Sequence[Sign]) -> int:
+    """How strongly a checksum or CA bundle points at this group; 0 for not at all."""
+    head = group[0]
+    names = {s.resource.name for s in group}
+    if sign.item is not None and sign.release is not None:
+        known, item = sign.release, sign.item
+        if any(other.item is not None and other.item.what == item.what for other in group):
+            return 200
+        if item.secrets:
+            return 100 * any(known.named(secret.name, name) for secret in item.secrets for name in names)
+    object_ = app.resource(sign.resource.key)
+    source = app.resource(head.resource.key)
+    if object_ is None or source is None:
+        return 0
+    mine = charts.chart_label(object_.any) == charts.chart_label(source.any)
+    if sign.kind == "ca-bundle":
+        return 10 * (mine and head.kind == "secret" and any(_CERTIFICATE.search(s.key) for s in group))
+    said = re.sub(r"[^a-z0-9]", "", sign.key.lower().rpartition("/")[2].replace("checksum", ""))
+    told = [re.sub(r"[^a-z0-9]", "", text.lower()) for text in (*names, *(s.key for s in group))]
+    score = 50 * (said not in GENERIC and len(said) >= 4 and any(said in text for text in told))
+    score += 20 * bool(names & references(object_.any))
+    kind_said = "secret" in sign.key.lower() if head.kind == "secret" else "config" in sign.key.lower()
+    return score + 5 * (mine and kind_said) + (mine and score > 0)
+
+
+def findings(app: App, fleet: Fleet, kinds: frozenset[str]) -> Iterator[Finding]:
+    """One finding for each root whose head is of one of these kinds."""
+    for root in roots(app, fleet):
+        if root.head.kind in kinds:
+            yield Finding(
+                message=_message(app, root),
+                at=Location(app.ref, root.head.resource, root.pointer),
+                severity=root.severity,
+                confidence=root.confidence,
+                evidence=_evidence(app, root),
+                related=_related(app, root),
+                fixes=pins.fixes(app, root.own, root.symptoms),
+                explains=tuple(dict.fromkeys(claim for sign in root.all for claim in sign.claims)),
+            )
+
+
+_SURELY = {
+    ("proven", False): "is",
+    ("likely", False): "is most likely",
+    ("possible", False): "may be",
+    ("proven", True): "are",
+    ("likely", True): "are most likely",
+    ("possible", True): "may be",
+}
+
+
+def _message(app: App, root: Root) -> str:
+    head = root.head
+    many = head.kind == "secret" and len({s.resource for s in root.own}) > 1
+    surely = _SURELY[root.confidence, many]
+    rolled = _names([s for s in root.all if s.kind in ("checksum", "stamp") and "/template/" in s.pointer])
+    again = "stays OutOfSync and changes at each sync" if root.shown else "changes with the next commit or cache expiry"
+    they = again.replace("stays", "stay").replace("changes", "change")
+    match head.kind:
+        case "secret":
+            keys = ", ".join(f'"{s.key}"' for s in root.own if s.resource == head.resource and s.key != "data")
+            said = f" (key {keys})" if keys and not many else ""
+            what = f"{_names(root.own)} {surely} generated anew at each render{said}"
+            then = f", and the pods of {rolled} roll with it" if rolled else ", while running pods keep the old value"
+            return f"{what}, so {'they' if many else 'it'} {they if many else again}{then}."
+        case "checksum":
+            then = "the pods roll without any change of configuration" if rolled else "every sync leaves them OutOfSync"
+            return f'Annotation "{head.key}" of {_names(root.own)} {surely} another hash at each render, so {then}.'
+        case "stamp":
+            then = "the pods restart at every commit and cache expiry" if rolled else f"it {again}"
+            return f'Annotation "{head.key}" of {_names(root.own)} {surely} stamped anew at each render, so {then}.'
+        case "ca-bundle":
+            return f"The CA bundle of {_names(root.own)} {surely} generated anew at each render, so the webhook trusts another authority after each sync."
+        case "name":
+            return f"{head.resource} {surely} named anew at each render, so every render adds one object and leaves one to prune."
+    then = f", and the pods of {rolled} roll with it" if rolled else ""
+    return f"{head.resource} {root.pointer} {surely} rendered with another value each time, so it {again}{then}."
+
+
+def _names(found: Sequence[Sign]) -> str:
+    names = [str(resource) for resource in dict.fromkeys(s.resource for s in found)]
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}" if names else ""
+
+
+def _evidence(app: App, root: Root) -> tuple[str, ...]:
+    lines = [line for sign in root.all for line in sign.why.split("\n")]
+    for release in dict.fromkeys(s.release for s in root.all if s.release is not None and s.item is not None):
+        values = f"values under {release.prefix.rstrip('.')!r}" if release.prefix else "values at the top level"
+        lines.append(f"chart {release.label}, Helm release {release.name!r}, {values} of {release.values_at}")
+    lines += [f"{s.item.what}: {s.item.note}" for s in root.own if s.item is not None and s.item.note]
+    if any(s.item.salted if s.item is not None else _SALTED.search(s.key) for s in root.own if s.kind == "secret"):
+        lines.append("a salted hash differs at each render even when its password is fixed: only a ready hash pins it")
+    if root.shown and app.self_heal:
+        lines.append("automated sync with self-heal applies each new value by itself")
+    return tuple(dict.fromkeys(lines))
+
+
+def _related(app: App, root: Root) -> tuple[Related, ...]:
+    """Every other place: siblings of the head as `other`, what follows from it as `symptom`."""
+    seen = {(root.head.resource.key, root.pointer)}
+    found: list[Related] = []
+    for sign in root.all:
+        pointer = root.pointer if sign.resource == root.head.resource and sign in root.own else sign.pointer
+        place = (sign.resource.key, pointer)
+        if place not in seen:
+            seen.add(place)
+            found.append(Related(app.ref, sign.resource, pointer, "symptom" if sign in root.symptoms else "other"))
+    return tuple(found)

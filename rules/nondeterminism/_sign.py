@@ -1,0 +1,101 @@
+"""One place whose value changes with each render, and who may have written it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from argolint import App, Fleet, Object, Resource, ResourceId, Symptom
+from argolint.comparison.compare import TRACKING_ID
+from argolint.model import Confidence
+from argolint.values import annotations_of, dig, get, items, split_pointer
+
+from ..systems.chart_catalogue import Item
+from ..systems.charts import Release
+from ._shapes import GENERIC, Kind, is_checksum, word
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One place whose value changes, or would change, with each render.
+
+    claims   what Argo CD shows of it now; empty when nothing differs at the moment
+    why      the evidence, a line for the finding
+    item     what the chart is known to draw there, by `release`
+    """
+
+    resource: ResourceId
+    pointer: str
+    kind: Kind
+    confidence: Confidence
+    why: str
+    claims: tuple[Symptom, ...] = ()
+    release: Release | None = None
+    item: Item | None = None
+
+    @property
+    def key(self) -> str:
+        """The last token of the pointer: an annotation's key, a Secret's key."""
+        return (split_pointer(self.pointer) or ("",))[-1]
+
+
+_ORDER: tuple[Confidence, ...] = ("possible", "likely", "proven")
+
+
+def stronger(one: Confidence, other: Confidence) -> Confidence:
+    return max(one, other, key=_ORDER.index)
+
+
+WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "CronJob")
+
+
+def references(obj: Object) -> frozenset[str]:
+    """Names of Secrets and ConfigMaps that a workload's pods read: env, envFrom, volumes, projected volumes."""
+    found: set[str] = set()
+    spec = get(obj, "/spec/template/spec", None) or get(obj, "/spec/jobTemplate/spec/template/spec", None) or {}
+    for volume in items(spec, "volumes"):
+        found.add(str(dig(volume, "secret", "secretName") or ""))
+        found.add(str(dig(volume, "configMap", "name") or ""))
+        for source in items(volume, "projected", "sources"):
+            found.add(str(dig(source, "secret", "name") or ""))
+            found.add(str(dig(source, "configMap", "name") or ""))
+    for container in (*items(spec, "containers"), *items(spec, "initContainers")):
+        for env in items(container, "env"):
+            found.add(str(dig(env, "valueFrom", "secretKeyRef", "name") or ""))
+            found.add(str(dig(env, "valueFrom", "configMapKeyRef", "name") or ""))
+        for env in items(container, "envFrom"):
+            found.add(str(dig(env, "secretRef", "name") or ""))
+            found.add(str(dig(env, "configMapRef", "name") or ""))
+    return frozenset(found - {""})
+
+
+def checksums(app: App) -> Mapping[str, list[tuple[Resource, str]]]:
+    """Checksum annotations of pod templates as rendered: key -> workloads with their values; empty templates left out."""
+    found: dict[str, list[tuple[Resource, str]]] = defaultdict(list)
+    for resource in app.resources:
+        if resource.hook or resource.kind not in WORKLOADS:
+            continue
+        for key, value in annotations_of(dig(resource.desired, "spec", "template")).items():
+            if isinstance(value, str) and is_checksum(key, value):
+                found[key].append((resource, value))
+    return found
+
+
+def named_secret(app: App, key: str) -> Resource | None:
+    """The one Secret of the application whose name ends in what the checksum's key says; None for `checksum/secret`."""
+    said = word(key)
+    if said in GENERIC or len(said) < 4:
+        return None
+    named = [r for r in app.resources if r.kind in ("Secret", "ConfigMap") and r.name.endswith(said)]
+    return named[0] if len(named) == 1 and named[0].kind == "Secret" and not named[0].hook else None
+
+
+def own(app: App, fleet: Fleet, resource: Resource) -> bool:
+    """False for hooks, for objects of two applications (each writes its own value) and for controllers' Secrets."""
+    if resource.hook or len(fleet.owners(resource.key)) > 1:
+        return False
+    tracked = annotations_of(resource.live).get(TRACKING_ID, "")
+    if tracked and tracked.partition(":")[0] != app.instance:
+        return False
+    return not any(owner.get("controller") for owner in items(resource.live, "metadata", "ownerReferences"))

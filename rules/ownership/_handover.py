@@ -1,0 +1,103 @@
+"""How an object changes hands without being deleted on the way: the commands that fixes of this family share.
+
+Argo CD prunes only objects whose live tracking data names the syncing application, and leaves alone those whose live
+annotation `sync-options` holds `Prune=false` (gitops-engine/pkg/sync/sync_context.go, pruneObject).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from argolint import App, AppRef, Fleet, Resource, ResourceId
+from argolint.comparison.compare import SYNC_OPTIONS, TRACKING_ID
+from argolint.consequences import prune_option
+from argolint.values import sh
+
+_SHOWN = 8
+"""How many Applications a script spells out."""
+
+
+def kubectl_name(resource: ResourceId) -> str:
+    """The object for kubectl, by its full name: short names can mean another group's kind.
+
+    Names of roles may hold any character but `/` and `%`, so a name is quoted for the shell.
+    """
+    kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
+    return f"{sh(kind)} {sh(resource.name)}" + (f" -n {sh(resource.namespace)}" if resource.namespace else "")
+
+
+def guard(resource: ResourceId) -> str:
+    """Keeps the live object from being pruned or deleted; an annotation that only the live object carries is no drift."""
+    return f"kubectl annotate {kubectl_name(resource)} --overwrite {SYNC_OPTIONS}=Prune=false,Delete=false"
+
+
+def unguard(resource: ResourceId) -> str:
+    return f"kubectl annotate {kubectl_name(resource)} {SYNC_OPTIONS}-"
+
+
+def sync(app: AppRef) -> str:
+    """A full sync: one of chosen resources may leave stray tracking data where the contents are equal."""
+    return f"argocd app sync {sh(app.namespace)}/{sh(app.name)}"
+
+
+def untrack(resource: ResourceId, key: str) -> str:
+    """Takes tracking data, an annotation or a label, off the live object: nobody owns it then, and nobody is warned."""
+    return f"kubectl {'annotate' if key == TRACKING_ID else 'label'} {kubectl_name(resource)} {sh(key)}-"
+
+
+def _freed(resource: ResourceId, tracked_by: str) -> Sequence[str]:
+    """For a taker with FailOnSharedResource=true, which refuses to sync while the live object names another owner."""
+    return (
+        (
+            "#    (FailOnSharedResource=true refuses that while the object names another owner)",
+            untrack(resource, tracked_by),
+        )
+        if tracked_by
+        else ()
+    )
+
+
+def steps(
+    resource: ResourceId, keeper: AppRef | None, leavers: Sequence[AppRef], off: Sequence[str], tracked_by: str = ""
+) -> list[str]:
+    """Numbered lines in the order that never deletes the object; `off` says how each leaver stops rendering it.
+
+    `tracked_by` is the tracking data that stands in the keeper's way, see _freed.
+    """
+    return [
+        f"# 1. Guard the live object, so that no step below deletes it (cluster {resource.cluster}):",
+        guard(resource),
+        "# 2. Commit, in one go:",
+        *(f"#    - {line}" for line in off),
+        "# 3. Sync those that let it go; the guard makes them answer `ignored (no prune)`:",
+        *(sync(app) for app in leavers[:_SHOWN]),
+        *([f"# ... and {len(leavers) - _SHOWN} more"] if len(leavers) > _SHOWN else ()),
+        "# 4. Sync the one that keeps it, in full: that replaces the stray tracking data of the others:",
+        *_freed(resource, tracked_by),
+        sync(keeper) if keeper else "argocd app sync <the shared Application>",
+        "# 5. Take the guard off again:",
+        unguard(resource),
+    ]
+
+
+def take_over(resource: ResourceId, taker: AppRef, tracked_by: str = "") -> str:
+    """The script that gives an object to an application that renders it already; `tracked_by` as in steps."""
+    lines = (
+        "# 1. Guard the live object, so that nothing prunes it:",
+        guard(resource),
+        "# 2. Let the other Application take it over; after that nobody else has it to prune:",
+        *_freed(resource, tracked_by),
+        sync(taker),
+        "# 3. Take the guard off again:",
+        unguard(resource),
+    )
+    return "\n".join(lines) + "\n"
+
+
+def prunes(app: App, resource: Resource, fleet: Fleet) -> Literal["automatic", "manual", "never"]:
+    """Who would prune an object that left this application's manifests: the next automated sync, a person, or nobody."""
+    option = prune_option(app, resource.live, fleet)
+    if option == "false":
+        return "never"
+    return "automatic" if app.prune and not option else "manual"

@@ -1,0 +1,322 @@
+"""How to end a shared object: one owner, one name per release, one maker of a namespace, and a guard against the next time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
+from typing import Any
+
+import yaml
+
+from argolint import Edit, Fix, Json
+from argolint.comparison.compare import SYNC_OPTIONS, TRACKING_ID
+from argolint.model import FixTarget
+from argolint.values import annotations_of, items
+
+from . import _handover as handover
+from ._sharing import Party, Shared, enumerated
+
+_LONG = 6000
+"""Characters of JSON from which on a manifest is not printed in a fix (a CustomResourceDefinition has many more)."""
+_LINES = 8
+"""How many Applications' ways to let an object go are spelled out."""
+_MERGED = {"ClusterRoleBinding": "subjects", "RoleBinding": "subjects", "ClusterRole": "rules", "Role": "rules"}
+"""RBAC lists of which a common owner needs the items of all."""
+
+
+def fixed_names(shared: Shared) -> Iterator[str]:
+    """Why no value of the chart can give each release its own name, where that is known."""
+    for label in sorted({s["chart"] for p in shared.parties for s in p.switches if s["fixed"] and not s["rename"]}):
+        yield f"chart {label} has no value that renames it: unique names are no way out"
+    rendered = [p for p in shared.parties if p.tool == "Helm" and not p.switches and p.release]
+    if rendered and not any(p.release in shared.id.name for p in rendered):
+        releases = enumerated(sorted({f'"{p.release}"' for p in rendered}), "release")
+        yield f"the name does not hold the release name ({releases}): fullnameOverride or another releaseName will not change it"
+
+
+def fixes(shared: Shared) -> Iterator[Fix]:
+    """The ways out, best first."""
+    if shared.hook:
+        yield Fix(
+            "Give each Application's hook a name of its own",
+            "manifest",
+            _places(shared.parties),
+            Edit(
+                "text",
+                f"metadata.generateName: {shared.id.name}- in place of the name, or a name that holds the release's\n",
+            ),
+            caveat="with generateName add argocd.argoproj.io/hook-delete-policy: HookSucceeded, or finished ones pile up",
+        )
+        return
+    keeper = _keeper(shared)
+    if shared.namespace:
+        yield _namespace(shared, keeper or shared.parties[0])
+    yield _one_owner(shared, keeper)
+    yield from _own_names(shared, keeper)
+    if shared.untracked:
+        return  # Argo CD gives no warning about such an object, so FailOnSharedResource sees none
+    if shared.handover or all(p.guarded for p in shared.parties if p.app != shared.owner):
+        return  # it would refuse the sync that takes the object over, or it is there already
+    yield Fix(
+        "Make a sync fail rather than take another Application's object",
+        "application",
+        f"spec of {shared.names(shared.parties)}",
+        Edit("yaml", "spec:\n  syncPolicy:\n    syncOptions:\n    - FailOnSharedResource=true\n"),
+        caveat="a guard and no cure: add it to the options that are there; while the object is shared, every sync of an"
+        " Application that does not own it fails",
+    )
+
+
+def _keeper(shared: Shared) -> Party | None:
+    """Who should own the object: the Application that syncs first, else the owner; None when a new, shared one should.
+
+    Releases of one chart in several namespaces are equals: none of them is the base of the others, unless the chart itself
+    has a switch, so that it stays whole in one of them.
+    """
+    firm = [p for p in shared.parties if p.claims]
+    equals = len({p.origin for p in firm}) == 1 and firm[0].repo and len({p.namespace for p in firm}) > 1
+    switched = any(s["off"] for p in firm for s in p.switches)
+    if not firm or (equals and not shared.id.namespace and not switched and len({p.wave for p in firm}) == 1):
+        return None
+    return min(firm, key=lambda p: (p.wave, p.app != shared.owner, p.app))
+
+
+def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
+    """Fix A: one Application keeps the object, the others stop rendering it."""
+    leavers = [p for p in shared.parties if p is not keeper and p.claims]
+    who = shared.names(leavers)
+    if keeper is None:
+        return Fix(
+            f"Move {shared.id} to one shared Application and switch it off in {who}",
+            "manifest",
+            _places(leavers),
+            Edit("yaml", _plan(shared, None, leavers)),
+            caveat="always works, whatever the chart does with names; the shared Application must sync before the others",
+        )
+    if not leavers:
+        return Fix(
+            f"Hand {shared.id} over to {shared.name(keeper)}, which renders it",
+            "live",
+            str(shared.id),
+            Edit("command", handover.take_over(shared.id, keeper.app, shared.freed(keeper))),
+            caveat="the former owner must not render it again, or the two go on taking it from each other",
+        )
+    blocks = [_first_switch(p) for p in leavers]
+    values = next((b for b in blocks if b), None)
+    target: FixTarget = "manifest" if values is None else "application" if values["spec"] else "helm-values"
+    where = (
+        _places(leavers)
+        if values is None
+        else enumerated(list(dict.fromkeys(b["where"] for b in blocks if b)), "place")
+    )
+    text = values["off"][0] if values and all(b and b["off"][0] == values["off"][0] for b in blocks) else ""
+    if shared.owner in (None, keeper.app) and not any(p.applied for p in leavers):
+        return Fix(
+            f"Leave {shared.id} to {shared.name(keeper)} and switch it off in {who} before the first sync",
+            target,
+            where,
+            Edit("yaml", text) if text else Edit("text", "\n".join(_offs(shared, leavers)) + "\n"),
+            safe=True,
+        )
+    plan = _plan(shared, keeper, leavers)
+    return Fix(
+        f"Keep {shared.id} in {shared.name(keeper)} alone and switch it off in {who}",
+        target,
+        where,
+        Edit("yaml", _commented(plan) + f"# the values of step 2:\n{text}") if text else Edit("command", plan),
+        caveat="; ".join(_losses(shared, keeper, values)),
+    )
+
+
+def _first_switch(party: Party) -> Mapping[str, Json] | None:
+    return next((s for s in party.switches if s["off"]), None)
+
+
+def _losses(shared: Shared, keeper: Party, switch: Mapping[str, Json] | None) -> Iterator[str]:
+    """What the others lose."""
+    if shared.fields:
+        fields = ", ".join(list(shared.fields)[:3])
+        yield f"first put into {shared.name(keeper)} what all need: the others then run with its {fields}"
+    if switch and switch["part"]:
+        yield "the chart can only switch the whole component off"
+    if switch and switch["note"]:
+        yield str(switch["note"])
+
+
+def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str:
+    """The steps as a script; for a new owner as comments above the manifest that it gets."""
+    off = _offs(shared, leavers)
+    together = sorted({name for p in leavers for name in p.along})
+    if together:
+        off.append(f"the same for what these Applications share besides: {', '.join(together)}")
+    off.append(
+        'where an app of apps makes them all, the owner syncs first: metadata.annotations argocd.argoproj.io/sync-wave: "-1"'
+        " on that Application (Argo CD waits for it only with a health check for argoproj.io/Application in argocd-cm)"
+    )
+    if any(SYNC_OPTIONS in annotations_of(p.content) for p in shared.parties):
+        off.append(f"Prune=false,Delete=false in {SYNC_OPTIONS} of the manifest, which else undoes steps 1 and 5")
+    if keeper is None:
+        off.insert(0, "to the shared Application: the manifest below")
+    told = [p.app for p in leavers]
+    if shared.untracked and keeper:
+        return "".join(f"# {line}\n" for line in off) + f"{handover.sync(keeper.app)}\n"
+    steps = handover.steps(shared.id, keeper.app if keeper else None, told, off, shared.freed(keeper))
+    script = "\n".join(steps) + "\n"
+    return script if keeper else _commented(script) + "# the manifest for the shared Application:\n" + _manifest(shared)
+
+
+def _commented(script: str) -> str:
+    """A script as YAML comments."""
+    return "".join(f"{line}\n" if line.startswith("#") else f"#    $ {line}\n" for line in script.splitlines())
+
+
+def _manifest(shared: Shared) -> str:
+    """The object for its new owner, in wave 0; RBAC lists hold what all of the parties have in them."""
+    contents = {p.app: p.content for p in shared.parties if p.content is not None}
+    base: Any = contents.get(shared.owner) if shared.owner in contents else next(iter(contents.values()), None)
+    if base is None or shared.secret or len(json.dumps(base)) > _LONG:
+        return f"# (take {shared.id} as it is in Git)\n"
+    made = json.loads(json.dumps(base))
+    metadata = made.setdefault("metadata", {})
+    metadata.setdefault("annotations", {})["argocd.argoproj.io/sync-wave"] = "0"
+    merged = _MERGED.get(shared.id.kind)
+    if merged:
+        rows = [row for content in contents.values() for row in items(content, merged)]
+        made[merged] = [row for number, row in enumerate(rows) if row not in rows[:number]]
+    head = {k: made.pop(k) for k in ("apiVersion", "kind", "metadata") if k in made}
+    return str(yaml.safe_dump(head | made, sort_keys=False, width=1000, allow_unicode=True))
+
+
+def _place(party: Party) -> str:
+    """Where the manifests of an application come from."""
+    if party.chart:
+        return f"chart {party.chart} of {party.repo}"
+    return f"{party.path or '.'} of {party.repo}" if party.repo else f"the source of {party.app}"
+
+
+def _places(parties: Sequence[Party]) -> str:
+    return enumerated(list(dict.fromkeys(map(_place, parties))), "source")
+
+
+def _offs(shared: Shared, leavers: Sequence[Party]) -> list[str]:
+    """How each application stops rendering the object; once for those that render the same chart."""
+    lines = list(dict.fromkeys(_off(shared, party) for party in leavers))
+    return lines if len(lines) <= _LINES else [*lines[:_LINES], f"and so for {len(lines) - _LINES} more"]
+
+
+def _off(shared: Shared, party: Party) -> str:
+    switch = _first_switch(party)
+    place, name = _place(party), shared.id.name
+    if switch:
+        values = json.dumps(yaml.safe_load(switch["off"][0]))
+        return f"{shared.name(party)}: in {switch['where']} set {values}"
+    if party.tool == "Helm" and shared.untracked:
+        return (
+            f"{shared.name(party)}: spec.source.helm.skipCrds: true for CRDs of the chart's crds/ folder; for CRDs among its"
+            " templates the chart's value (crds.enabled, crds.install, installCRDs)"
+        )
+    if party.tool == "Helm" and party.chart:
+        return f"{shared.name(party)}: find the value of {place} that switches it off (`helm show values`)"
+    if party.tool == "Helm":
+        return (
+            f"{place}: put the template that renders it (grep -rn -- {quote(name)} {quote(party.path)}/templates) behind a value of its own:"
+            " {{- if .Values.<part>.createShared }} ... {{- end }}, false by default"
+        )
+    if party.tool == "Kustomize":
+        return f"{shared.name(party)}: drop it from {place}, or delete it there by a patch with `$patch: delete`"
+    return f"{shared.name(party)}: delete its manifest from {place}"
+
+
+def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
+    """Fix B: one name per release or Application, where the source allows one."""
+    firm = [p for p in shared.parties if p.claims]
+    leavers = [p for p in firm if p is not keeper]
+    if not leavers or shared.id.kind in _NAME_IS_MEANING:
+        return
+    party = leavers[-1]
+    rename = next((s for s in party.switches if s["rename"]), None)
+    derived = not any(s["fixed"] for s in party.switches) if party.switches else party.release in shared.id.name
+    if rename:
+        yield Fix(
+            f"Give the release of {shared.name(party)} its own name",
+            "helm-values",
+            rename["where"],
+            Edit("yaml", rename["rename"]),
+            caveat="an override renames other objects of the chart too: new ones are made, the old ones pruned, and"
+            " data of StatefulSets does not follow",
+        )
+    elif party.switches or (party.tool == "Helm" and party.chart):
+        if derived and party.release != party.app.name:
+            yield Fix(
+                f"Give the release of {shared.name(party)} its own name",
+                "application",
+                f"the Helm source of Application {party.app}",
+                Edit("yaml", f"spec:\n  source:\n    helm:\n      releaseName: {party.app.name}\n"),
+                caveat="helps only where the chart derives the name from the release; the whole release is made anew under"
+                " the new name and the old one pruned, and data of StatefulSets does not follow",
+            )
+    elif party.tool == "Helm":
+        apart = len({p.namespace for p in firm}) == len(firm)
+        if not apart and len({p.release for p in firm}) < len(firm):
+            return
+        part = "{{ .Release.Namespace }}" if apart else "{{ .Release.Name }}"
+        yield Fix(
+            "Name it per release in the chart's own template",
+            "manifest",
+            f"{party.path}/templates of {party.repo}",
+            Edit("yaml", f"metadata:\n  name: {part}-{shared.id.name}\n"),
+            caveat=f"{_from_release(shared, party)}; whatever refers to it by name must follow",
+        )
+    elif party.tool in ("Directory", "Kustomize"):
+        yield Fix(
+            f"Give it another name in {shared.name(party)}",
+            "manifest",
+            _place(party),
+            Edit("yaml", f"metadata:\n  name: {shared.id.name}-{party.app.name}\n"),
+            caveat="whatever refers to it by name in that Application must follow",
+        )
+
+
+_NAME_IS_MEANING = ("Namespace", "CustomResourceDefinition", "APIService")
+"""Kinds whose name is prescribed."""
+
+
+def _from_release(shared: Shared, party: Party) -> str:
+    """Whether a fullnameOverride can help, as far as the names tell."""
+    releases = {p.release for p in shared.parties if p.release}
+    if not any(release in shared.id.name for release in releases):
+        return (
+            "the name does not hold the release name, so fullnameOverride or another helm.releaseName changes nothing"
+        )
+    return (
+        "fullnameOverride or a helm.releaseName of its own does the same only where the template derives the name from the"
+        f' release ("{party.release}"); where the name is written out it changes nothing'
+    )
+
+
+def _namespace(shared: Shared, keeper: Party) -> Fix:
+    """CreateNamespace in place of the manifest; the first step keeps Argo CD from pruning the namespace."""
+    metadata: Mapping[str, Json] = next((p.content["metadata"] for p in shared.parties if p.content), {})
+    managed = {k: metadata[k] for k in ("labels", "annotations") if metadata.get(k)}
+    policy: dict[str, Any] = {"syncOptions": ["CreateNamespace=true"]}
+    if managed:
+        policy["managedNamespaceMetadata"] = managed
+    body = yaml.safe_dump({"spec": {"syncPolicy": policy}}, sort_keys=False, width=1000, allow_unicode=True)
+    tracked_by = next((p.tracked_by for p in shared.parties if p.tracked_by), TRACKING_ID)
+    steps = (
+        "# 1. Guard the namespace, or pruning deletes it with all in it:",
+        f"#    $ {handover.guard(shared.id)}",
+        f"# 2. Take the Namespace manifest out of {shared.names([p for p in shared.parties if p.claims])}, and give {shared.name(keeper)} this:",
+        body.rstrip(),
+        "# 3. Sync them, then take off the tracking data that is left, so that the namespace is nobody's to prune:",
+        f"#    $ {handover.untrack(shared.id, tracked_by)}",
+        f"#    $ {handover.unguard(shared.id)}",
+    )
+    return Fix(
+        f"Let Argo CD make the namespace: CreateNamespace=true in {shared.name(keeper)}, no manifest anywhere",
+        "application",
+        f"spec of {shared.name(keeper)}",
+        Edit("yaml", "\n".join(steps) + "\n"),
+        caveat="managedNamespaceMetadata belongs into one Application only; the namespace then outlives the Applications",
+    )

@@ -1,0 +1,329 @@
+"""What each Application knows of an object that it shares: gathered by `shared-resource`, weighed in its join and in its fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
+from argolint.comparison.compare import LAST_APPLIED, TRACKING_ID
+from argolint.comparison.diff import differences
+from argolint.consequences import consequences
+from argolint.values import annotations_of, dig, get, integer, items, mapping
+
+from ..systems.charts import Release
+from ._switches import switches
+from ._tracking import INSTALLATION_ID, REFUSED, is_tracking, listed_by, owner_of, tracking_of
+
+_NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, LAST_APPLIED)
+
+
+@dataclass(frozen=True)
+class Party:
+    """One Application beside an object that several claim. Everything but `app` is plain JSON, the data of a Fact.
+
+    claims       its manifests hold the object; False for one that only still owns the live object
+    hook         the object is a hook of it, which the list tells of those that are live
+    leaving      why it is known not to want the object any more; empty when it does, or when that is not known
+    owner        [namespace, name, project, server] of the Application that the live object's tracking data names
+    content      the manifest without tracking data; values of a Secret are left out. None when it is not known
+    changed      pointers outside the tracking data that Argo CD shows as different; `moved`, those of the tracking data
+    warnings     its SharedResourceWarnings about this object;   errors: its SyncErrors that repeat one
+    guarded      it has FailOnSharedResource=true;   failed: its last sync failed, for whatever reason
+    refused      its last sync failed for this object;   waiting: the symptoms [kind, object, detail] that this leaves
+    applied      it has applied the object at least once
+    cascade      deleting the Application deletes what it owns
+    along        other objects that the same applications share, by name
+    others       the other Applications that the fleet knows to claim or own the object: as `owner`, then `claims`, `leaving`
+    """
+
+    app: AppRef
+    version: str = ""
+    claims: bool = True
+    leaving: str = ""
+    hook: bool = False
+    status: str = ""
+    owner: Sequence[str] = ()
+    tracked: str = ""
+    tracked_by: str = ""
+    content: Json = None
+    changed: Sequence[str] = ()
+    moved: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    guarded: bool = False
+    refused: bool = False
+    waiting: Sequence[Sequence[Json]] = ()
+    failed: bool = False
+    applied: bool = True
+    automated: bool = False
+    self_heal: bool = False
+    prune: bool = False
+    cascade: bool = False
+    attempts: int = 0
+    synced_at: str = ""
+    wave: int = 0
+    repo: str = ""
+    path: str = ""
+    chart: str = ""
+    tool: str = ""
+    release: str = ""
+    namespace: str = ""
+    switches: Sequence[Mapping[str, Json]] = ()
+    along: Sequence[str] = ()
+    others: Sequence[Sequence[Json]] = ()
+
+    def data(self) -> Mapping[str, Json]:
+        """The party as the data of a Fact."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "app"}
+
+    @property
+    def origin(self) -> tuple[str, str, str]:
+        """Two parties of one origin render the same chart or directory."""
+        return self.repo, self.path, self.chart
+
+
+@dataclass(frozen=True)
+class Shared:
+    """An object, all its parties sorted, who owns the live one, and the values of each field that differs, where known."""
+
+    id: ResourceId
+    parties: tuple[Party, ...]
+    owner: AppRef | None
+    fields: Mapping[str, Mapping[AppRef, Json]]
+
+    @property
+    def secret(self) -> bool:
+        return self.id.kind == "Secret" and not self.id.group
+
+    @property
+    def applied(self) -> tuple[Party, ...]:
+        """The parties that have applied the object at least once."""
+        return tuple(p for p in self.parties if p.applied)
+
+    @cached_property
+    def _by_ref(self) -> Mapping[AppRef, Party]:
+        return {p.app: p for p in self.parties}
+
+    @cached_property
+    def _scattered(self) -> bool:
+        return len({p.app.namespace for p in self.parties}) > 1
+
+    @property
+    def hook(self) -> bool:
+        return any(p.hook for p in self.parties)
+
+    @property
+    def handover(self) -> Party | None:
+        """The owner that lets the object go while one other Application renders it: nothing is contested then."""
+        owner = self.party(self.owner) if self.owner else None
+        claimants = sum(p.claims for p in self.parties)
+        return owner if owner and owner.leaving and not owner.claims and claimants == 1 else None
+
+    def freed(self, keeper: Party | None) -> str:
+        """The tracking data of another owner for which FailOnSharedResource keeps this one from syncing; empty when none does."""
+        if keeper is None or not keeper.guarded or self.owner in (None, keeper.app):
+            return ""
+        return next((p.tracked_by for p in self.parties if p.tracked_by), "")
+
+    def party(self, ref: AppRef) -> Party:
+        return self._by_ref[ref]
+
+    @property
+    def untracked(self) -> bool:
+        """Argo CD puts no tracking data on CRDs: nobody owns one, nothing prunes it, and no warning is given.
+
+        Unless a chart's own instance label happens to be the name of an Application, under label tracking.
+        """
+        crd = (self.id.group, self.id.kind) == ("apiextensions.k8s.io", "CustomResourceDefinition")
+        return crd and not any(p.owner for p in self.parties)
+
+    @property
+    def namespace(self) -> bool:
+        return self.id.kind == "Namespace" and not self.id.group
+
+    def names(self, parties: Sequence[Party]) -> str:
+        return enumerated([self.name(p) for p in parties], "Application")
+
+    def name(self, party_: Party) -> str:
+        """The Application as a message names it: with its namespace where they have several."""
+        return f'"{party_.app}"' if self._scattered else f'"{party_.app.name}"'
+
+
+_NAMED = 3
+"""How many fields or Applications a sentence names before it counts the others."""
+
+
+def enumerated(words: Sequence[str], noun: str) -> str:
+    """`a, b and c`, or `a, b, c and 4 more Applications`."""
+    head, rest = list(words[:_NAMED]), len(words) - _NAMED
+    if rest > 0:
+        return f"{', '.join(head)} and {rest} more {noun}{'s' if rest > 1 else ''}"
+    return " and ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
+
+
+def party_of(fact: Fact) -> Party:
+    return Party(fact.app, **{k: v for k, v in fact.data.items() if k != "resource"})
+
+
+def ref_of(told: Sequence[Json]) -> AppRef:
+    namespace, name, project, server, *_ = told
+    return AppRef(namespace, name, project, server)
+
+
+def told(ref: AppRef) -> list[str]:
+    return [ref.namespace, ref.name, ref.project, ref.server]
+
+
+def party(
+    app: App,
+    resource: Resource,
+    fleet: Fleet,
+    *,
+    warnings: Sequence[str],
+    others: Sequence[AppRef],
+    charts: Sequence[Release],
+) -> Party:
+    """What this application knows of the object."""
+    tracking = tracking_of(resource.live, fleet)
+    owner = owner_of(resource, fleet, tracking.instance) if tracking else None
+    operation = app.operation
+    message = operation.message if operation else ""
+    failed = operation is not None and operation.failed
+    refused = failed and message.startswith(f"{REFUSED}{resource.kind}/{resource.name} is part of")
+    pointers = [c.pointer for c in resource.changes]
+    claimants = set(fleet.contested.get(resource.key, ())[: len(others) + 1])
+    index, source = _source(app)
+    types = items(app.status, "sourceTypes") or (app.status.get("sourceType"),)
+    return Party(
+        app.ref,
+        version=resource.id.version,
+        claims=claims(app, resource),
+        leaving=_leaving(app, resource),
+        hook=resource.hook,
+        status=resource.status,
+        owner=told(owner.ref) if owner else (),
+        tracked=tracking.instance if tracking else "",
+        tracked_by=tracking.by if tracking else "",
+        content=_content(resource.desired, fleet),
+        changed=[p for p in pointers if not is_tracking(p, fleet)],
+        moved=[p for p in pointers if is_tracking(p, fleet)],
+        warnings=warnings,
+        guarded="FailOnSharedResource=true" in app.sync_options,
+        refused=refused,
+        waiting=[[s.kind, s.resource, s.detail] for s in consequences(app)] if refused else (),
+        failed=failed,
+        applied=_applied(app, resource, owner),
+        automated=app.automated,
+        self_heal=app.self_heal,
+        prune=app.prune,
+        cascade=cascades(app),
+        attempts=operation.self_heal_attempts if operation else 0,
+        synced_at=operation.finished_at.strftime("%H:%M:%SZ") if operation and operation.finished_at else "",
+        wave=_wave(app),
+        repo=str(source.get("repoURL") or ""),
+        path=str(source.get("path") or ""),
+        chart=str(source.get("chart") or ""),
+        tool=str(types[index] or "") if index < len(types) else "",
+        release=str(dig(source, "helm", "releaseName") or app.name),
+        namespace=app.destination_namespace,
+        switches=switches(app, resource, charts),
+        others=[
+            [*told(ref), ref in claimants or _claimed_by(fleet, ref, resource), _left_by(fleet, ref, resource)]
+            for ref in others
+        ],
+    )
+
+
+def believed(app: App) -> bool:
+    """Whether the application's list tells what its manifests hold."""
+    return app.desired_known and not app.deleting
+
+
+def claims(app: App, resource: Resource) -> bool:
+    """Whether the application's manifests hold the object, as far as its list can be believed: a live hook is taken to be there."""
+    return (resource.claimed or resource.hook) and believed(app)
+
+
+def _claimed_by(fleet: Fleet, ref: AppRef, resource: Resource) -> bool:
+    """Whether another application's manifests hold the object; an owner whose list is empty is taken to hold what it owns."""
+    other = fleet.by_ref[ref]
+    listed = listed_by(other, resource.key)
+    return not other.resources if listed is None else claims(other, listed)
+
+
+def _leaving(app: App, resource: Resource) -> str:
+    """Why the application is known not to want the object any more, as the list tells."""
+    if app.deleting:
+        return "is being deleted"
+    return "no longer renders it" if app.desired_known and resource.requires_pruning and not resource.hook else ""
+
+
+def _left_by(fleet: Fleet, ref: AppRef, resource: Resource) -> str:
+    other = fleet.by_ref[ref]
+    listed = listed_by(other, resource.key)
+    return _leaving(other, listed) if listed is not None else ""
+
+
+def cascades(app: App) -> bool:
+    """Whether deleting the Application deletes the objects that it owns: it carries the resources finalizer."""
+    finalizers = items(app.raw, "metadata", "finalizers")
+    return any(str(f).startswith("resources-finalizer.argocd.argoproj.io") for f in finalizers)
+
+
+def content_differences(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
+    """Pointers at which the parties' manifests differ, with the value of each; empty when they are equal or not known."""
+    known = [p for p in parties if p.content is not None]
+    pointers = {pointer for other in known[1:] for pointer, _, _ in differences(other.content, known[0].content)}
+    return {pointer: {p.app: get(p.content, pointer) for p in known} for pointer in sorted(pointers)}
+
+
+def _applied(app: App, resource: Resource, owner: App | None) -> bool:
+    """Tracking data says so, or the last sync's results, or, where they are partial, that there was a sync at all."""
+    if owner is not None and owner.ref == app.ref:
+        return True
+    operation = app.operation
+    for result in operation.results if operation else ():
+        if (result.get("group", ""), result.get("kind"), result.get("name")) == (
+            resource.group,
+            resource.kind,
+            resource.name,
+        ) and (not resource.namespace or result.get("namespace") == resource.namespace):
+            return result.get("status") == "Synced"
+    asked = mapping(operation.raw, "operation", "sync") if operation else {}
+    partial = bool(asked.get("resources")) or "ApplyOutOfSyncOnly=true" in app.sync_options
+    if operation and operation.results and not partial and operation.phase == "Succeeded":
+        return False
+    return bool(app.status.get("history"))
+
+
+def _wave(app: App) -> int:
+    return integer(annotations_of(app.raw).get("argocd.argoproj.io/sync-wave")) or 0
+
+
+def _source(app: App) -> tuple[int, Object]:
+    """The only source, or the first that renders something."""
+    for index, source in enumerate(app.sources):
+        if source.get("path") or source.get("chart"):
+            return index, source
+    return 0, (app.sources[0] if app.sources else {})
+
+
+def _content(desired: Object | None, fleet: Fleet) -> Json:
+    """The manifest without tracking data and status; of a Secret the keys alone."""
+    if desired is None:
+        return None
+    metadata: dict[str, Any] = dict(mapping(desired, "metadata"))
+    annotations = {k: v for k, v in mapping(metadata, "annotations").items() if k not in _NOT_CONTENT}
+    ours = fleet.label_key if "label" in fleet.tracking_method else ""
+    labels = {k: v for k, v in mapping(metadata, "labels").items() if k != ours}
+    for name, kept in (("annotations", annotations), ("labels", labels)):
+        metadata.pop(name, None)
+        if kept:
+            metadata[name] = kept
+    metadata.pop("creationTimestamp", None)
+    content = {k: v for k, v in desired.items() if k not in ("metadata", "status")} | {"metadata": metadata}
+    if (desired.get("kind"), desired.get("apiVersion")) == ("Secret", "v1"):
+        content |= {k: dict.fromkeys(content[k] or {}, "") for k in ("data", "stringData") if k in content}
+    return content

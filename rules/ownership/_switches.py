@@ -1,0 +1,111 @@
+"""What a chart offers for one of its objects: values that switch it off or rename it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import yaml
+
+from argolint import App, Json, Resource
+
+from ..systems.chart_catalogue import SharedGroup, by_name
+from ..systems.charts import Release, release_of
+
+_IN_APPLICATION = " (Application)"
+"""Marks a key of charts.yaml that is a field of the Application rather than a value of the chart."""
+_MORE = re.compile(r"and \d+ more")
+_OF_GROUP = re.compile(r"\d+ (?:in crds/ )?of group (.+)")
+_NAME_LIMIT = 40
+"""Longest override that leaves room for what charts append to a name (63 characters in all)."""
+
+
+def switches(app: App, resource: Resource, found: Sequence[Release]) -> list[Mapping[str, Json]]:
+    """What the releases `found` in the application offer, as plain data, the most fitting chart first:
+
+    chart      name and version;   where: the values file or the Application's field
+    fixed      every release gets the same name
+    off        YAML texts, each of which alone switches the object off; `part` says that a whole component goes with it
+    spec       `off` belongs into the Application's spec, not into values
+    note       a remark of the record, may be empty
+    rename     YAML text that gives this release its own name; empty when the chart knows none
+    """
+    mine = release_of(resource, found)
+    return [
+        _switch(app, resource, release, group)
+        for release in sorted(found, key=lambda r: r is not mine)
+        for group in _groups(release, resource)
+    ]
+
+
+def _groups(release: Release, resource: Resource) -> Sequence[SharedGroup]:
+    """The groups of the chart that name the object; else those that name its kind and count the rest (`and 6 more`)."""
+    groups = [g for g in _shared(release) if resource.kind in g.resources]
+    exact = [g for g in groups if any(_names(release, n, resource) for n in g.resources[resource.kind])]
+    if exact:
+        return exact
+    rest = [g for g in groups if any(_MORE.fullmatch(n) for n in g.resources[resource.kind])]
+    return [g for g in rest if any(resource.name.startswith(f"{full}-") for full in release.fullnames)]
+
+
+def _shared(release: Release) -> Iterator[SharedGroup]:
+    """The groups of every record of this chart that hold for this version: a chart may be recorded at several versions."""
+    known = release.known
+    for chart in by_name()[known.name] if known else ():
+        if known and set(chart.repositories) & set(known.repositories):
+            yield from replace(release, known=chart).shared()
+
+
+def _names(release: Release, template: str, resource: Resource) -> bool:
+    counted = _OF_GROUP.fullmatch(template)
+    if counted:
+        return any(resource.name.endswith(f".{group.strip()}") for group in counted[1].split(","))
+    return not _MORE.fullmatch(template) and release.named(template, resource.name)
+
+
+def _switch(app: App, resource: Resource, release: Release, group: SharedGroup) -> Mapping[str, Json]:
+    ways = sorted([*group.toggle, *group.component_switch], key=_changes_more)
+    inside = [w for w in ways if any(key.endswith(_IN_APPLICATION) for key in w)]
+    return {
+        "chart": release.label,
+        "where": f"the Helm source of Application {app.ref}" if inside else _values_at(app, release),
+        "fixed": group.scope == "fixed",
+        "off": [_spec(w) for w in inside] or [release.values_block(w) for w in ways],
+        "part": not group.toggle,
+        "note": group.note,
+        "spec": bool(inside),
+        "rename": "".join(_renames(app, resource, release, group)),
+    }
+
+
+def _changes_more(way: Mapping[str, Any]) -> bool:
+    """A key that is set to something else than false turns another feature on: the second choice."""
+    return any(value is not False for value in way.values())
+
+
+def _values_at(app: App, release: Release) -> str:
+    return release.values_at.replace("the Application's ", f"Application {app.ref}: ")
+
+
+def _spec(way: Mapping[str, Any]) -> str:
+    """`spec.source.helm.skipCrds (Application): true` as the YAML of an Application."""
+    nested: dict[str, Any] = {}
+    for key, value in way.items():
+        *parents, last = key.removesuffix(_IN_APPLICATION).split(".")
+        node = nested
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[last] = value
+    return str(yaml.safe_dump(nested, sort_keys=False))
+
+
+def _renames(app: App, resource: Resource, release: Release, group: SharedGroup) -> Iterator[str]:
+    """The first key that renames: an override for all names of the release, or a key for this object alone."""
+    for key in group.rename[:1]:
+        if key.endswith("Override"):
+            value = app.name if len(app.name) <= _NAME_LIMIT else f"{release.name}-{release.namespace}"[:_NAME_LIMIT]
+        else:
+            value = f"{resource.name}-{release.namespace}"
+        yield release.values_block({key: value})

@@ -1,0 +1,201 @@
+"""Whose object is it: tracking data on live objects, and the warnings that Argo CD derives from it.
+
+Sources: util/argo/resource_tracking.go (GetAppName, getAppInstanceValue, SetAppInstance) and CompareAppState in
+controller/state.go of Argo CD.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from argolint import App, Condition, Fleet, Object, Resource, ResourceKey
+from argolint.comparison import managed_fields
+from argolint.comparison.compare import LAST_APPLIED, TRACKING_ID
+from argolint.values import annotations_of, dig, json_in, labels_of
+
+INSTALLATION_ID = "argocd.argoproj.io/installation-id"
+REFUSED = "Shared resource found: "
+"""How the message of a sync under FailOnSharedResource=true begins; the first SharedResourceWarning follows (controller/sync.go)."""
+LABEL_LIMIT = 63
+"""Longest value of a Kubernetes label."""
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """What the tracking data of a live object says.
+
+    instance   `name`, or `<namespace>_<name>` for an application outside the control plane
+    by         the annotation or label that says so
+    own        False when a tracking-id names another object: metadata copied from it, which Argo CD does not count
+    """
+
+    instance: str
+    by: str
+    own: bool = True
+
+    @property
+    def shown(self) -> str:
+        """As Argo CD prints it in a SharedResourceWarning."""
+        return self.instance.replace("_", "/")
+
+
+def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
+    """The tracking data that this server reads; None when it reads none, so for data of another installation too."""
+    if not live:
+        return None
+    if fleet.tracking_method == "label":
+        name = labels_of(live).get(fleet.label_key)
+        return Tracking(name, fleet.label_key) if name else None
+    installation = fleet.settings.get("installationID")
+    if installation and annotations_of(live).get(INSTALLATION_ID) != installation:
+        return None
+    parts = str(annotations_of(live).get(TRACKING_ID) or "").split(":", 2)
+    if len(parts) != 3 or parts[1].count("/") != 1 or parts[2].count("/") != 1:
+        return None
+    group, _, kind = parts[1].partition("/")
+    namespace, _, name = parts[2].partition("/")
+    metadata = live.get("metadata") or {}
+    mine = (str(live.get("apiVersion") or "").rpartition("/")[0], live.get("kind"), metadata.get("name"))
+    # a cluster-scoped object carries the namespace of its application's destination
+    own = (group, kind, name) == mine and metadata.get("namespace") in (None, "", namespace)
+    return Tracking(parts[0], TRACKING_ID, own)
+
+
+def own_names(app: App, fleet: Fleet) -> Callable[[Resource], bool]:
+    """A cheap look at live objects that are still text: their tracking-id names this application, as nearly all of them do.
+
+    False says nothing. An instance label may stand in selectors and pod templates too, so label tracking is never told so.
+    """
+    if fleet.tracking_method == "label" or fleet.settings.get("installationID"):
+        return lambda resource: False
+    begins, namespace = f'"{TRACKING_ID}":"{instance_of(app, fleet)}:', app.destination_namespace
+    return lambda r: r.mentions(f'{begins}{r.group}/{r.kind}:{r.namespace or namespace}/{r.name}"', "live")
+
+
+def is_tracking(pointer: str, fleet: Fleet) -> bool:
+    """Whether a changed field is tracking data."""
+    fields = [f"/metadata/annotations/{name.replace('/', '~1')}" for name in (TRACKING_ID, INSTALLATION_ID)]
+    if "label" in fleet.tracking_method:
+        fields.append(f"/metadata/labels/{fleet.label_key.replace('/', '~1')}")
+    return pointer in fields
+
+
+@dataclass(frozen=True)
+class SharedWarning:
+    """A SharedResourceWarning taken apart; it names neither group nor namespace of the object."""
+
+    condition: Condition
+    kind: str
+    name: str
+    owner: str
+
+
+_SHARED = re.compile(
+    r"(?<![^/\s])(?P<kind>[^/\s]+)/(?P<name>.{1,300}?) is part of applications (?P<this>\S+) and (?P<owner>.+)"
+)
+
+
+def shared_warnings(app: App) -> Iterator[SharedWarning]:
+    """`<Kind>/<name> is part of applications <this> and <owner>`: the owner is `name`, or `<namespace>/<name>`."""
+    for condition in app.conditions:
+        found = _SHARED.fullmatch(condition.message) if condition.type == "SharedResourceWarning" else None
+        if found:
+            yield SharedWarning(condition, found["kind"], found["name"], found["owner"].strip())
+
+
+def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Resource, ...]:
+    """The objects a warning may mean, when several have its kind and name.
+
+    Those whose live tracking data names its owner; where that is not known those that the owner lists too, else those that
+    are OutOfSync, since the tracking data of such an object differs. A hook, where nothing else has the name.
+    """
+    named = [r for r in app.resources if (r.kind, r.name) == (warning.kind, warning.name)]
+    found = [r for r in named if not r.hook] or named
+    tracked = [r for r in found if (t := tracking_of(r.live, fleet)) is not None and t.shown == warning.owner]
+    owner = fleet.app_of_instance(warning.owner) if len(found) > 1 and not tracked else None
+    listed = [r for r in found if owner is not None and listed_by(owner, r.key) is not None]
+    out = [r for r in found if r.status == "OutOfSync"]
+    return tuple(tracked or listed or out or found)
+
+
+def owner_of(resource: Resource, fleet: Fleet, instance: str) -> App | None:
+    """As owner_among; metadata that was copied from another object makes an owner only of an Application that wants this one too."""
+    owner = owner_among(fleet, resource.key, instance)
+    tracking = tracking_of(resource.live, fleet)
+    if owner is None or tracking is None or tracking.own:
+        return owner
+    listed = listed_by(owner, resource.key)
+    return owner if listed is not None and listed.claimed else None
+
+
+def owner_among(fleet: Fleet, key: ResourceKey, instance: str) -> App | None:
+    """The Application that tracking data names, when it can own this object: same cluster, and its list, hooks too, does not deny it.
+
+    A list that is empty, or that Argo CD could not compute anew, denies nothing.
+    """
+    app = fleet.app_of_instance(instance)
+    if app is None:
+        return None
+    listed = listed_by(app, key)
+    if listed is not None:
+        return app
+    return app if app.cluster == key.cluster and not (app.resources and app.desired_known) else None
+
+
+_UNRESOLVED = "name:"
+"""How the cluster of a destination begins that names one which the account may not see (Fleet.cluster_of)."""
+
+
+def listed_by(app: App, key: ResourceKey) -> Resource | None:
+    """The application's own entry for the object.
+
+    A cluster that one Application gives by name and another by server may be one: without the right to list clusters nobody
+    can tell, and then an entry of that identity decides.
+    """
+    if app.cluster != key.cluster and app.cluster.startswith(_UNRESOLVED) != key.cluster.startswith(_UNRESOLVED):
+        key = key._replace(cluster=app.cluster)
+    return app.resource(key)
+
+
+_DEPLOYERS = (
+    "argocd",
+    "helm",
+    "kubectl",
+    "Terraform",
+    "terraform",
+    "pulumi",
+    "kustomize-controller",
+    "helm-controller",
+)
+"""Field managers of tools that write whole manifests: what they write is nobody's copy."""
+
+
+def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
+    """Whether a live object that is not desired carries tracking data that somebody copied from another object.
+
+    What Argo CD applied bears its field manager, or its own last-applied annotation; a controller that makes a child from a
+    tracked object copies labels and annotations, and leaves neither.
+    """
+    live = resource.live
+    tracking = tracking_of(live, fleet)
+    if live is None or tracking is None or not resource.extra:
+        return False
+    if not tracking.own:
+        return True
+    managers = {w.manager for w in managed_fields.managers(live)}
+    if any(m.startswith(_DEPLOYERS) for m in managers):
+        return False
+    applied = annotations_of(live).get(LAST_APPLIED)
+    if applied:
+        origin = json_in(applied)
+        if not isinstance(origin, dict):
+            return False
+        return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
+    return bool(managers)
+
+
+def instance_of(app: App, fleet: Fleet) -> str:
+    """The application's name in tracking data: `name` in the control plane, `<namespace>_<name>` elsewhere."""
+    return app.name if app.ref.namespace == fleet.control_plane else f"{app.ref.namespace}_{app.name}"

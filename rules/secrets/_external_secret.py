@@ -1,0 +1,334 @@
+"""How an External Secrets object reads, whatever API version it has: the one place that knows its fields and defaults.
+
+Functions take the decoded object (desired or live) or a Resource; they are total: a broken manifest gives defaults.
+Field names and defaults: apis/externalsecrets/v1/externalsecret_types.go and, for old shapes, docs/guides/v1beta1.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Want
+from argolint import consequences as operations
+from argolint.values import (
+    annotations_of,
+    condition,
+    containers,
+    dig,
+    get,
+    integer,
+    items,
+    join_pointer,
+    mapping,
+    parse_duration,
+    parse_time,
+    sh,
+    split_pointer,
+)
+
+GROUP = "external-secrets.io"
+GENERATORS = "generators.external-secrets.io"
+KES_GROUP = "kubernetes-client.io"
+SEALED_GROUP = "bitnami.com"
+FULL_NAME = "externalsecrets.external-secrets.io"
+STORES = ("SecretStore", "ClusterSecretStore")
+WRITTEN_BY_OPERATOR = ("ExternalSecret", "ClusterExternalSecret", "PushSecret", "ClusterPushSecret", *STORES)
+ONE_HOUR = timedelta(hours=1)
+
+
+def holds_external_secrets(app: App, fleet: Fleet) -> bool:
+    """`reads` of the rules that look at healthy ExternalSecrets too."""
+    return GROUP in app.groups
+
+
+def holds_old_external_secrets(app: App, fleet: Fleet) -> bool:
+    """`reads` of the rules about Kubernetes External Secrets."""
+    return KES_GROUP in app.groups
+
+
+def external_secrets(app: App) -> Iterator[Resource]:
+    return app.of_kind("ExternalSecret", GROUP)
+
+
+def created_by_cluster(app: App) -> Iterator[Resource]:
+    """Failing ExternalSecrets that a ClusterExternalSecret made: the tree shows them, their live state must be wanted."""
+    for node in app.nodes_of("ExternalSecret", GROUP):
+        if node.health.status == "Degraded" and app.resource(node.id.key) is None:
+            live = app.evidence.get(Want("live", node.id))
+            yield Resource(
+                node.id,
+                health=node.health,
+                live_state=live,
+                live_known=live is not None,
+                uid=node.uid,
+                created_at=node.created_at,
+            )
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An ExternalSecret as somebody writes it: an object of its own, or the template in a ClusterExternalSecret.
+
+    `manifest` reads like an ExternalSecret in both cases; its pointers and edits must be turned into those of `resource`.
+    """
+
+    resource: Resource
+    manifest: Object
+    base: str = "/spec"
+
+    def pointer(self, pointer: str) -> str:
+        """Where a field of `manifest` below /spec lies in `resource`."""
+        return self.base + pointer.removeprefix("/spec")
+
+    def set(self, pointer: str, value: Json) -> list[dict[str, Json]]:
+        """RFC 6902 operations on `resource` that set a field of `manifest`."""
+        return set_field(self.resource.any, self.pointer(pointer), value)
+
+    @property
+    def copies(self) -> int:
+        """The namespaces that hold it: those that a ClusterExternalSecret reports, at least one."""
+        return max(1, len(items(self.resource.live, "status", "provisionedNamespaces"))) if self.base != "/spec" else 1
+
+
+def declared(app: App) -> Iterator[Declared]:
+    """Every ExternalSecret that the application's objects spell out, the templates of ClusterExternalSecrets included.
+
+    What is about to be pruned is written by nobody any more.
+    """
+    for resource in external_secrets(app):
+        if resource.any and not leaving(app, resource):
+            yield Declared(resource, resource.any)
+    for resource in app.of_kind("ClusterExternalSecret", GROUP):
+        if leaving(app, resource):
+            continue
+        spec = spec_of(resource.any)
+        manifest = {
+            "apiVersion": resource.any.get("apiVersion"),
+            "kind": "ExternalSecret",
+            "metadata": {"name": spec.get("externalSecretName") or resource.name},
+            "spec": mapping(spec, "externalSecretSpec"),
+        }
+        if manifest["spec"]:
+            yield Declared(resource, manifest, "/spec/externalSecretSpec")
+
+
+def spec_of(obj: Object | None) -> Object:
+    found = dig(obj, "spec")
+    return found if isinstance(found, dict) else {}
+
+
+def target_of(obj: Object | None) -> Object:
+    found = dig(obj, "spec", "target")
+    return found if isinstance(found, dict) else {}
+
+
+def target_name(obj: Object | None) -> str:
+    """The Secret that the ExternalSecret writes; empty for a generic target (`target.manifest`, v1.0)."""
+    target = target_of(obj)
+    return "" if target.get("manifest") else str(target.get("name") or dig(obj, "metadata", "name") or "")
+
+
+def target_text(obj: Object | None) -> str:
+    """`Secret "db"`, or `target` for a generic one: for messages, after `its` or `the`."""
+    name = target_name(obj)
+    return f'Secret "{name}"' if name else "target"
+
+
+def creation_policy(obj: Object | None) -> str:
+    return str(target_of(obj).get("creationPolicy") or "Owner")
+
+
+def deletion_policy(obj: Object | None) -> str:
+    return str(target_of(obj).get("deletionPolicy") or "Retain")
+
+
+def refresh_policy(obj: Object | None) -> str:
+    return str(spec_of(obj).get("refreshPolicy") or "Periodic")
+
+
+def interval(obj: Object | None) -> timedelta:
+    """spec.refreshInterval; the API's default of one hour when it is missing or no Go duration."""
+    found = parse_duration(spec_of(obj).get("refreshInterval"))
+    return ONE_HOUR if found is None else found
+
+
+def ready(obj: Object | None) -> Object:
+    """The Ready condition, or an empty object."""
+    return condition(obj, "Ready") or {}
+
+
+def created_at(resource: Resource) -> datetime | None:
+    return parse_time(dig(resource.live, "metadata", "creationTimestamp")) or resource.created_at
+
+
+def seen_at(app: App) -> datetime:
+    """The age of what Argo CD shows: states are those of the last comparison, which a server may put off for long."""
+    compared = parse_time(app.status.get("reconciledAt"))
+    return min(app.observed_at, compared) if compared else app.observed_at
+
+
+def deleting(resource: Resource) -> bool:
+    return bool(dig(resource.live, "metadata", "deletionTimestamp"))
+
+
+def leaving(app: App, resource: Resource) -> bool:
+    """Live and no longer wanted, so that pruning takes it.
+
+    Hooks and objects with copied tracking data are never among the desired ones, and an application that cannot be rendered
+    shows all of its objects so (controller/state.go).
+    """
+    unwanted = resource.requires_pruning or (resource.extra and resource.status != "")
+    return unwanted and app.desired_known and not resource.hook
+
+
+@dataclass(frozen=True)
+class StoreRef:
+    """A reference to a store; `kind_omitted` when the manifest leaves the kind to the operator's default (SecretStore)."""
+
+    kind: str
+    name: str
+    pointer: str
+    kind_omitted: bool = False
+
+    def id(self, namespace: str, cluster: str) -> ResourceId:
+        own = "" if self.kind == "ClusterSecretStore" else namespace
+        return ResourceId(GROUP, self.kind, own, self.name, cluster=cluster)
+
+
+def store_refs(obj: Object | None) -> tuple[StoreRef, ...]:
+    """Every store the ExternalSecret reads: spec.secretStoreRef and those of single entries, without repetition."""
+    spec = spec_of(obj)
+    entries = [
+        (f"/spec/{field}/{index}/sourceRef/storeRef", dig(entry, "sourceRef", "storeRef"))
+        for field in ("data", "dataFrom")
+        for index, entry in enumerate(items(spec, field))
+    ]
+    found: dict[tuple[str, str], StoreRef] = {}
+    for pointer, ref in (("/spec/secretStoreRef", spec.get("secretStoreRef")), *entries):
+        name, kind = str(dig(ref, "name") or ""), str(dig(ref, "kind") or "")
+        if name:
+            said = kind or "SecretStore"
+            found.setdefault((said, name), StoreRef(said, name, pointer, not kind))
+    return tuple(found.values())
+
+
+def generator_refs(obj: Object | None) -> tuple[tuple[str, str, str], ...]:
+    """kind, name and pointer of every generator that spec.dataFrom uses."""
+    found = []
+    for index, entry in enumerate(items(obj, "spec", "dataFrom")):
+        ref = dig(entry, "sourceRef", "generatorRef")
+        if isinstance(ref, dict):
+            pointer = f"/spec/dataFrom/{index}/sourceRef/generatorRef"
+            found.append((str(ref.get("kind") or ""), str(ref.get("name") or ""), pointer))
+    return tuple(found)
+
+
+def generated_only(obj: Object | None) -> bool:
+    """True when every value comes from a generator and none from a provider."""
+    sources = len(items(obj, "spec", "data")) + len(items(obj, "spec", "dataFrom"))
+    return bool(sources) and sources == len(generator_refs(obj))
+
+
+def keeps_first_value(obj: Object | None) -> bool:
+    """`target.immutable`: the operator leaves the data of a Secret that exists alone (in all versions, in different ways)."""
+    return target_of(obj).get("immutable") is True
+
+
+def written_keys(obj: Object | None) -> frozenset[str]:
+    """The Secret's keys as far as the manifest names them; what `find`, `extract` and `templateFrom` add stays unknown.
+
+    A template with content writes its own keys in place of the fetched ones, unless it merges (ApplyTemplate).
+    """
+    template = mapping(target_of(obj), "template")
+    rendered = frozenset(mapping(template, "data"))
+    if (rendered or template.get("templateFrom")) and template.get("mergePolicy") != "Merge":
+        return rendered
+    fetched = (dig(entry, "secretKey") for entry in items(obj, "spec", "data"))
+    return rendered | {str(key) for key in fetched if key}
+
+
+def remote_key(obj: Object | None, field: str, index: int) -> str:
+    """The provider's key of one entry of spec.data or spec.dataFrom."""
+    entry = next(iter(items(obj, "spec", field)[index : index + 1]), None)
+    return str(dig(entry, "remoteRef", "key") or dig(entry, "extract", "key") or dig(entry, "key") or "")
+
+
+def secrets_used_by(obj: Object | None) -> frozenset[str]:
+    """Names of Secrets that a workload cannot start without: volumes, environment, image pulls; optional ones aside."""
+    names: set[str] = set()
+    for pointer, container in containers(obj):
+        for source in items(container, "envFrom"):
+            names |= _required(dig(source, "secretRef"), "name")
+        for variable in items(container, "env"):
+            names |= _required(dig(variable, "valueFrom", "secretKeyRef"), "name")
+        pod = get(obj, pointer.rpartition("/")[0].rpartition("/")[0], {})
+        for volume in items(pod, "volumes"):
+            names |= _required(dig(volume, "secret"), "secretName")
+            for source in items(volume, "projected", "sources"):
+                names |= _required(dig(source, "secret"), "name")
+        names |= {str(dig(pull, "name")) for pull in items(pod, "imagePullSecrets") if dig(pull, "name")}
+    return frozenset(names)
+
+
+def _required(ref: object, field: str) -> frozenset[str]:
+    if not isinstance(ref, dict) or ref.get("optional") or not ref.get(field):
+        return frozenset()
+    return frozenset((str(ref[field]),))
+
+
+def users_of(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
+    """Workloads of the application that need this Secret."""
+    return tuple(
+        r for r in app.resources if r.namespace == namespace and not r.missing and secret in secrets_used_by(r.any)
+    )
+
+
+def wave(resource: Resource) -> int:
+    """The sync wave: from the list where the server tells it, else from the manifest."""
+    return resource.sync_wave or integer(annotations_of(resource.desired).get("argocd.argoproj.io/sync-wave")) or 0
+
+
+def force_sync(kind: str, namespace: str, name: str) -> str:
+    """The documented way to make the operator reconcile now; `kind` is the full plural name."""
+    where = f"-n {sh(namespace)} " if namespace else ""
+    return f'kubectl {where}annotate {sh(kind)} {sh(name)} force-sync="$(date +%s)" --overwrite'
+
+
+def force_sync_works(obj: Object | None) -> bool:
+    """False where the operator answers no annotation: interval 0 after the first success, and CreatedOnce.
+
+    docs/api/externalsecret.md; external-secrets issues 4167, 4447, 4568.
+    """
+    policy = refresh_policy(obj)
+    synced = bool(dig(obj, "status", "refreshTime"))
+    if policy == "CreatedOnce":
+        return not synced
+    return policy == "OnChange" or interval(obj) > timedelta() or not synced
+
+
+def set_field(obj: Object | None, pointer: str, value: Json) -> list[dict[str, Json]]:
+    """RFC 6902 operations that set a field, the maps above it included where the manifest lacks them."""
+    tokens = split_pointer(pointer)
+    for depth in range(1, len(tokens)):
+        if get(obj, join_pointer(*tokens[:depth]), None) is None:
+            for token in reversed(tokens[depth:]):
+                value = {token: value}
+            return [{"op": "add", "path": join_pointer(*tokens[:depth]), "value": value}]
+    return [{"op": "add", "path": pointer, "value": value}]
+
+
+def consequences(app: App, resource: ResourceId) -> tuple[Symptom, ...]:
+    """What follows from the bad health of one object: its own health, and an operation that failed on it.
+
+    (An operation that still waits for it is added by the engine.)
+    """
+    operation = app.operation
+    failed = operation is not None and any(
+        (r.get("group"), r.get("kind"), r.get("namespace") or "", r.get("name"))
+        == (resource.group, resource.kind, resource.namespace, resource.name)
+        and r.get("hookPhase") in ("Failed", "Error")
+        for r in operation.results
+    )
+    return Symptom.health(resource), *(operations.consequences(app) if failed else ())

@@ -1,0 +1,67 @@
+"""What refreshing costs: calls to the provider by number, interval and kind of entries, their price, and the quota.
+
+Counts are the least that the operator makes; providers.yaml holds what is known of each provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from argolint import App, Fleet, Object
+from argolint.knowledge import load
+from argolint.values import dig, items, mapping
+
+from . import _external_secret as es
+from . import _stores as stores
+
+MONTH = timedelta(days=30)
+
+
+def cost_of(app: App, fleet: Fleet, obj: Object, namespace: str) -> Object:
+    """The entry of providers.yaml for the first store that the ExternalSecret reads; `other` when the store is not shown."""
+    table: dict[str, Object] = load(__package__, "providers.yaml")
+    for ref in es.store_refs(obj):
+        store = stores.find(app, fleet, ref, namespace)
+        service = dig(store.resource.any if store.resource else None, "spec", "provider", "aws", "service")
+        name = f"{store.provider}/{service}" if service else store.provider
+        return table.get(name) or {**table["other"], **({"title": store.provider} if store.provider else {})}
+    return table["other"]
+
+
+def calls_per_refresh(obj: Object, cost: Object) -> int:
+    """Calls that one refresh makes at least."""
+    remotes = [mapping(entry, "remoteRef") for entry in items(obj, "spec", "data")]
+    distinct = {(str(r.get("key")), str(r.get("version"))) for r in remotes}
+    calls = len(distinct) if cost["data"] == "distinct" else len(remotes)
+    for entry in items(obj, "spec", "dataFrom"):
+        calls += int(cost["find"]) if dig(entry, "find") else 1
+    return calls + int(cost.get("extra") or 0)
+
+
+def a_month(calls: int, every: timedelta) -> int:
+    """Calls in 30 days."""
+    return round(calls * (MONTH / every))
+
+
+def price(calls: int, cost: Object) -> str:
+    """` ($1.23)` by the list price, or nothing where the provider does not charge by call."""
+    return f" (${calls * cost['usd_per_10k'] / 10_000:,.2f})" if cost.get("usd_per_10k") else ""
+
+
+def load_of_store(app: App, fleet: Fleet, obj: Object, namespace: str) -> Iterator[str]:
+    """What all ExternalSecrets of the application that read the same store make together, and the provider's quota."""
+    cost = cost_of(app, fleet, obj, namespace)
+    first = next(iter(es.store_refs(obj)), None)
+    sharing = [
+        r
+        for r in es.external_secrets(app)
+        if es.refresh_policy(r.any) == "Periodic"
+        and es.interval(r.any) > timedelta()
+        and any(first is not None and (s.kind, s.name) == (first.kind, first.name) for s in es.store_refs(r.any))
+    ]
+    if len(sharing) > 1:
+        calls = sum(a_month(calls_per_refresh(r.any, cost), es.interval(r.any)) for r in sharing)
+        yield f"{len(sharing)} ExternalSecrets of this application read the same store: {calls:,} calls a month{price(calls, cost)}"
+    if cost.get("quota"):
+        yield f"quota: {cost['quota']}"

@@ -1,0 +1,143 @@
+"""The store that an ExternalSecret refers to: where it is, who serves it, whether it admits a namespace and is ready.
+
+The questions are asked in the operator's own order: exists, controller class, conditions, ready
+(pkg/controllers/secretstore/client_manager.go).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from argolint import App, AppRef, Fleet, Object, Resource, Want
+from argolint.values import dig, items, mapping, parse_time
+
+from . import _external_secret as es
+
+_PLAIN = re.compile(r"[\w^$.*+?|-]{1,100}")
+_QUANTIFIERS = 3
+
+
+@dataclass(frozen=True)
+class Store:
+    """What is known of a store. `app` manages it; `live` is None when no application shows it (it may exist all the same)."""
+
+    ref: es.StoreRef
+    app: AppRef | None = None
+    resource: Resource | None = None
+
+    @property
+    def live(self) -> Object | None:
+        return self.resource.live if self.resource else None
+
+    @property
+    def absent(self) -> bool:
+        """An application renders it and its cluster does not hold it."""
+        return self.resource is not None and self.resource.missing
+
+    @property
+    def controller(self) -> str:
+        """A controller class other than the default that nobody answers to: the store has no status."""
+        name = str(dig(self.live, "spec", "controller") or "")
+        return name if name not in ("", "default") and not es.ready(self.live) else ""
+
+    @property
+    def is_ready(self) -> bool | None:
+        status = es.ready(self.live).get("status")
+        return None if status is None else status == "True"
+
+    @property
+    def since(self) -> datetime | None:
+        """When its condition Ready last turned, else when the store was made."""
+        turned = parse_time(es.ready(self.live).get("lastTransitionTime"))
+        return turned or (es.created_at(self.resource) if self.resource else None)
+
+    @property
+    def provider(self) -> str:
+        """The first key of spec.provider: aws, vault, gcpsm, azurekv, kubernetes, fake, webhook and so on."""
+        return next(iter(mapping(self.resource.any if self.resource else None, "spec", "provider")), "")
+
+    def admits(self, namespace: str) -> bool | None:
+        """spec.conditions of a ClusterSecretStore; None when labels of the Namespace or an involved expression decide."""
+        conditions = items(self.live, "spec", "conditions")
+        if not conditions or self.ref.kind != "ClusterSecretStore":
+            return True
+        unknown = False
+        for each in conditions:
+            if namespace in items(each, "namespaces"):
+                return True
+            matched = [_matches(str(pattern), namespace) for pattern in items(each, "namespaceRegexes")]
+            if True in matched:
+                return True
+            unknown = unknown or None in matched or bool(dig(each, "namespaceSelector"))
+        return None if unknown else False
+
+
+def _matches(pattern: str, namespace: str) -> bool | None:
+    """Go matches in linear time, Python does not: None for any expression that is not plain."""
+    if _PLAIN.fullmatch(pattern) is None or sum(pattern.count(sign) for sign in "*+?") > _QUANTIFIERS:
+        return None
+    try:
+        return re.search(pattern, namespace) is not None
+    except re.error:
+        return False  # the operator's webhook refuses it
+
+
+def wants_of(app: App, fleet: Fleet, obj: Object | None, namespace: str) -> Iterator[Want]:
+    """The referred stores that another application manages, and those of the same name and the other kind."""
+    for ref in es.store_refs(obj):
+        for candidate in (ref, _other_kind(ref)):
+            want = _peer(app, fleet, candidate, namespace)
+            if want is not None:
+                yield want
+
+
+def find(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store:
+    """The store in this application, else as another one shows it (when it was wanted)."""
+    key = ref.id(namespace, app.cluster).key
+    own = app.resource(key)
+    if own is not None:
+        return Store(ref, app.ref, own)
+    want = _peer(app, fleet, ref, namespace)
+    if want is None:
+        return Store(ref)
+    return Store(ref, want.app, app.evidence.get(want))
+
+
+def twin(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Store | None:
+    """The store of the same name and the other kind, when some application manages it on this cluster.
+
+    ExternalSecrets of this application that read it and are Ready prove it too.
+    """
+    other = _other_kind(ref)
+    key = other.id(namespace, app.cluster).key
+    if app.resource(key) is not None or fleet.owners(key):
+        return find(app, fleet, other, namespace)
+    for each in es.external_secrets(app):
+        near = other.kind == "ClusterSecretStore" or each.namespace == namespace
+        if (
+            near
+            and es.ready(each.live).get("status") == "True"
+            and any((r.kind, r.name) == (other.kind, other.name) for r in es.store_refs(each.live))
+        ):
+            return Store(other)
+    return None
+
+
+def names(app: App, fleet: Fleet, kind: str, namespace: str) -> tuple[str, ...]:
+    """The stores of a kind that applications manage on this cluster and that the namespace may refer to."""
+    own = "" if kind == "ClusterSecretStore" else namespace
+    return tuple(key.name for key in fleet.of_kind(app.cluster, es.GROUP, kind) if key.namespace == own)
+
+
+def _other_kind(ref: es.StoreRef) -> es.StoreRef:
+    kind = "ClusterSecretStore" if ref.kind == "SecretStore" else "SecretStore"
+    return es.StoreRef(kind, ref.name, ref.pointer)
+
+
+def _peer(app: App, fleet: Fleet, ref: es.StoreRef, namespace: str) -> Want | None:
+    wanted = ref.id(namespace, app.cluster)
+    owner = next((other for other in fleet.owners(wanted.key) if other != app.ref), None)
+    return Want("peer", wanted, app=owner) if owner is not None else None

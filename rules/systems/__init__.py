@@ -1,0 +1,1 @@
+"""What several families know: charts, pods, ages, advice."""

@@ -1,0 +1,436 @@
+"""Which charts an application renders: recognised from labels, sources and images.
+
+`releases(app)` reads the label `helm.sh/chart` or `chart` of the objects, the sources (repository, chart, path, values) and
+the images in use, and joins each chart with what catalogue.py knows of it::
+
+    for release in releases(app):
+        for item in release.random():      # valid at this chart version
+            for secret in item.secrets: release.fill(secret.name); pins(item, release)
+        for group in release.shared(): ...
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import yaml
+
+from argolint import App, Object, Resource
+from argolint.manifests import ManifestError, mapping_of
+from argolint.values import containers, dig, items, labels_of, leaves, mapping, maps, split_pointer, text_at, texts
+
+from .chart_catalogue import (
+    Chart,
+    Item,
+    Pin,
+    SharedGroup,
+    Version,
+    bundles,
+    by_name,
+    in_range,
+    measured,
+    newest,
+    parse_version,
+    random_names,
+    verified,
+)
+
+__all__ = [
+    "Chart",
+    "Item",
+    "Pin",
+    "Release",
+    "SharedGroup",
+    "chart_label",
+    "pinned",
+    "pins",
+    "release_of",
+    "releases",
+    "source_type",
+    "split_chart",
+]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A chart as one application renders it.
+
+    chart      its name as rendered, which is the alias when the umbrella gives one
+    version    empty when no label and no source tells it
+    name       Helm release name;   namespace   the destination's
+    prefix     what to put before each values key: empty for the chart of the source itself, else `airflow.`
+    assumed    True when the prefix is deduced from names and the source may as well be the chart itself
+    values_at  the file, or the field of the Application, where values belong
+    inline     values that the Application itself sets, nested; `complete` says that there are no others to read
+    known      the entry of charts.yaml, or None
+    stem       what the names of its workloads begin with
+    """
+
+    chart: str
+    version: str
+    name: str
+    namespace: str
+    prefix: str = ""
+    assumed: bool = False
+    values_at: str = ""
+    inline: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    complete: bool = False
+    known: Chart | None = field(default=None, compare=False)
+    stem: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.chart} {self.version}".rstrip()
+
+    @property
+    def fullnames(self) -> tuple[str, ...]:
+        """What `{fullname}` may be: the override, else the chart's helper; then what its workloads' names begin with."""
+        override = dig(self.inline, *self._path("fullnameOverride"))
+        if isinstance(override, str) and override:
+            return (override,)
+        base = dig(self.inline, *self._path("nameOverride")) or self.chart
+        default = self.name if base in self.name else f"{self.name}-{base}"
+        if self.known and self.known.fullname:
+            default = self.known.fullname.replace("{release}", self.name)
+        return tuple(dict.fromkeys(filter(None, (default[:63].rstrip("-"), self.stem))))
+
+    def fill(self, template: str) -> str:
+        """A name or text of the knowledge with this release's names in it."""
+        return self._fill(template, self.fullnames[0])
+
+    def named(self, template: str, name: str) -> bool:
+        """Whether `name` is what the chart makes of `template`; `*` stands for a random part."""
+        return any(_same(self._fill(template, full), name) for full in self.fullnames)
+
+    def values_key(self, key: str) -> str:
+        """A key of the chart as the application's values spell it."""
+        return key if key.startswith("global.") else self.prefix + key
+
+    def values_block(self, values: Mapping[str, Any]) -> str:
+        """YAML to paste: the dotted keys, prefixed and nested."""
+        nested: dict[str, Any] = {}
+        for key, value in values.items():
+            *parents, last = self.values_key(key).split(".")
+            node = nested
+            for parent in parents:
+                node = node.setdefault(parent, {})
+            node[last] = value
+        return str(yaml.safe_dump(nested, sort_keys=False, width=1000, allow_unicode=True))
+
+    def sets(self, key: str) -> bool:
+        """Whether the Application itself gives this key of the chart a value."""
+        return dig(self.inline, *self._path(key)) not in (None, "", [], {})
+
+    def random(self) -> Iterator[Item]:
+        """What this chart draws at random, at this version."""
+        for item in self.known.random if self.known else ():
+            have, first = parse_version(self.version), parse_version(item.since)
+            if have is None or first is None or have >= first:
+                yield item
+
+    def shared(self) -> Iterator[SharedGroup]:
+        """Objects of this chart that may collide with another release's, at this version."""
+        return (g for g in (self.known.shared if self.known else ()) if in_range(self.version, g.versions))
+
+    def _fill(self, template: str, fullname: str) -> str:
+        return (
+            template.replace("{fullname}", fullname)
+            .replace("{release}", self.name)
+            .replace("{namespace}", self.namespace)
+        )
+
+    def _path(self, key: str) -> tuple[str, ...]:
+        return tuple(self.values_key(key).split("."))
+
+
+def pins(item: Item, release: Release) -> tuple[Pin, ...]:
+    """The pins that this chart version knows, in the order of charts.yaml; pins that are only a remark are left out."""
+    return tuple(found for p in item.pins if p.values and (found := p.at(release.version)) is not None)
+
+
+def pinned(item: Item, release: Release) -> bool:
+    """Whether the Application itself already sets every key of one of the pins, or a global value named like one."""
+    if any(p.values and all(release.sets(key) for key in p.values) for p in item.pins):
+        return True
+    last = {key.rpartition(".")[2] for p in item.pins for key in p.values}
+    shared = {
+        split_pointer(pointer)[-1] for pointer, value in leaves(release.inline.get("global") or {}) if pointer and value
+    }
+    return bool(last & shared)
+
+
+def releases(app: App) -> tuple[Release, ...]:
+    """Every chart that the application renders, as far as labels, sources and images tell; the root chart first.
+
+    Without states (an application that was not read) only sources and images speak.
+    """
+    labels = _chart_labels(app)
+    found: dict[tuple[str, str], Release] = {}
+    rendered = [(i, s, root) for i, s in enumerate(app.sources) if (root := _root(s)) and _is_helm(app, i, s)]
+    roots = {root for *_, root in rendered}
+    for index, source, root in rendered:
+        names = list(labels) or ([] if _by_kustomize(app, index) else [root, *_by_image(app, root)])
+        if root not in names and source.get("chart"):
+            names.insert(0, root)
+        for name in sorted(names, key=lambda n: (n != root, n)):
+            if name != root and (name in roots or any(name == chart for chart, _ in found)):
+                continue  # a source of its own tells more than a bundle; two sources may be two releases of one chart
+            made = _release(app, index, name, labels)
+            found[name, made.name] = made
+    return tuple(found.values())
+
+
+def release_of(resource: Resource, among: Sequence[Release]) -> Release | None:
+    """The release whose chart rendered this object, by its label and then its name; the only one when there is no other."""
+    label = chart_label(resource.any)
+    if label:
+        mine = [r for r in among if r.chart == label[0]]
+        named = (r for r in mine if any(resource.name.startswith(full) for full in r.fullnames))
+        return next(named, mine[0] if mine else None)
+    return among[0] if len(among) == 1 else None
+
+
+def chart_label(obj: Object) -> tuple[str, str] | None:
+    """(chart, version) of the label `helm.sh/chart` or `chart`; the version may be empty."""
+    labels = labels_of(obj)
+    text = labels.get("helm.sh/chart") or labels.get("chart")
+    return split_chart(str(text)) if text else None
+
+
+def split_chart(text: str) -> tuple[str, str]:
+    """`cert-manager-v1.2.3` as (`cert-manager`, `v1.2.3`); Helm writes `_` for `+` in labels."""
+    match = re.fullmatch(r"(.+?)-(v?\d+\.\d+.*)", text, re.DOTALL)
+    return (match[1], match[2].replace("_", "+")) if match else (text, "")
+
+
+_LABELLED = ("Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Secret", "Service", "ServiceAccount")
+
+
+def _chart_labels(app: App) -> Mapping[str, str]:
+    """chart -> the version that most of its objects name. Kinds whose objects are small are enough."""
+    counts: dict[str, Counter[str]] = {}
+    for resource in (r for kind in _LABELLED for r in app.of_kind(kind)):
+        label = chart_label(resource.any)
+        if label:
+            counts.setdefault(label[0], Counter())[label[1]] += 1
+    return {name: max(versions, key=lambda v: (v != "", versions[v], v)) for name, versions in sorted(counts.items())}
+
+
+def source_type(app: App, index: int = 0) -> str:
+    """Helm, Kustomize, Directory or Plugin, as Argo CD found it; empty when it never rendered that source."""
+    types = texts(app.status, "sourceTypes") or (text_at(app.status, "sourceType"),)
+    return types[index] if index < len(types) else ""
+
+
+def _by_kustomize(app: App, index: int) -> bool:
+    return source_type(app, index) == "Kustomize"
+
+
+def _is_helm(app: App, index: int, source: Object) -> bool:
+    """By the type that Argo CD found for this source, else by the source's own fields. Kustomize may inflate charts."""
+    found = source_type(app, index)
+    return found in ("Helm", "Kustomize") if found else bool(source.get("chart") or source.get("helm"))
+
+
+def _root(source: Object) -> str:
+    """The name of the chart that a source itself is: exact for a chart repository, the directory's name in Git."""
+    text = source.get("chart") or source.get("path") or ""
+    return str(text).rstrip("/").rpartition("/")[2]
+
+
+def _release(app: App, index: int, name: str, labels: Mapping[str, str]) -> Release:
+    source = app.sources[index]
+    root = _root(source)
+    version = labels.get(name, "")
+    if not version and source.get("chart") and name == root:
+        version = _resolved(app, index)
+    helm = mapping(source, "helm")
+    kustomize = _by_kustomize(app, index)
+    prefix, assumed = ("", False) if kustomize else _prefix(root, name, labels, exact=bool(source.get("chart")))
+    made = Release(
+        name,
+        version,
+        str(helm.get("releaseName") or app.name),
+        app.destination_namespace,
+        prefix,
+        assumed,
+        _values_at(app, index, source, kustomize),
+        _inline(helm),
+        bool(source.get("chart"))
+        and not helm.get("valueFiles")
+        and not helm.get("fileParameters")
+        and (name == root or measured(root, name, _resolved(app, index))),
+        stem=_stem(app, name),
+    )
+    known = _known(app, source, made)
+    return replace(made, known=known if known or name == root else _aliased(app, made))
+
+
+def _resolved(app: App, index: int) -> str:
+    """The chart's version that Argo CD deploys from this source; empty when it is none."""
+    revision = str(app.sources[index].get("targetRevision") or "")
+    resolved = app.revisions[index] if index < len(app.revisions) else revision
+    return next((v for v in (resolved, revision) if parse_version(v)), "")
+
+
+def _prefix(root: str, name: str, labels: Mapping[str, str], *, exact: bool) -> tuple[str, bool]:
+    """The values prefix of a chart below `root`, and whether it is only deduced."""
+    if name == root:
+        return "", False
+    if (root, name) in bundles():
+        return bundles()[root, name], False
+    parent = next((p for p in labels if p not in (name, root) and (p, name) in bundles()), None)
+    if parent is not None:
+        above, assumed = _prefix(root, parent, {}, exact=exact)
+        return above + bundles()[parent, name], assumed
+    return f"{name}.", not exact and root not in labels
+
+
+def _values_at(app: App, index: int, source: Object, kustomize: bool) -> str:
+    """The last value file, which wins; a `$ref/` one with the repository of the source of that ref."""
+    if kustomize:
+        return f"helmCharts[].valuesInline in {source.get('path')}/kustomization.yaml"
+    files = items(source, "helm", "valueFiles")
+    if files:
+        last = str(files[-1])
+        ref, _, file = last.partition("/")
+        repo = next((s.get("repoURL") for s in app.sources if ref == f"${s.get('ref')}"), None)
+        if repo:
+            return f"{file} of {repo}"
+        return last if "://" in last else posixpath.normpath(posixpath.join(str(source.get("path") or ""), last))
+    if source.get("path"):
+        return f"{source['path']}/values.yaml"
+    place = f"sources[{index}]" if len(app.sources) > 1 else "source"
+    return f"the Application's spec.{place}.helm.valuesObject"
+
+
+def _inline(helm: Mapping[str, Any]) -> dict[str, Any]:
+    """valuesObject, else values, with parameters laid over: the values that the Application itself carries."""
+    values = helm.get("valuesObject")
+    if not values and isinstance(helm.get("values"), str):
+        try:
+            values = mapping_of(helm["values"])
+        except ManifestError:
+            values = None
+    merged: dict[str, Any] = dict(values) if isinstance(values, dict) else {}
+    for parameter in maps(helm, "parameters"):
+        *parents, last = re.split(r"(?<!\\)\.", str(parameter.get("name", "")))
+        node = merged
+        for parent in parents:
+            below = node.get(parent)
+            node[parent] = node = dict(below) if isinstance(below, dict) else {}
+        node[last] = parameter.get("value")
+    return merged
+
+
+_WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Service")
+
+
+def _stem(app: App, chart: str) -> str:
+    """What the names of the chart's workloads and services begin with: after fullnameOverride it shows {fullname}."""
+    names = {
+        r.name
+        for kind in _WORKLOADS
+        for r in app.of_kind(kind)
+        if (label := chart_label(r.any)) is not None and label[0] == chart
+    }
+    return posixpath.commonprefix([f"{name}-" for name in sorted(names)]).rpartition("-")[0]
+
+
+def _by_image(app: App, root: str) -> tuple[str, ...]:
+    """Known charts whose name is that of an image in use, `bitnami/postgresql:17` for instance."""
+    images = {str(i).split("@")[0].rpartition("/")[2].split(":")[0] for i in items(app.status, "summary", "images")}
+    return tuple(sorted((images & random_names()) - {root}))
+
+
+def _known(app: App, source: Object, release: Release) -> Chart | None:
+    """The entry that fits best when several charts share a name: by repository, by object names, by version.
+
+    An entry is refused when the rendered version is a whole major above the newest that was seen: another chart's.
+    """
+    ranked = [
+        (score, _distance(entry, release.version), number, entry)
+        for number, entry in enumerate(by_name().get(release.chart, ()))
+        for score in [_fit(app, source, release, entry)]
+        if score >= 0
+    ]
+    return min(ranked, key=lambda r: (-r[0], r[1], r[2]))[3] if ranked else None
+
+
+_MAJORS = 5
+"""How many major versions an alias may lie from the newest that was seen: a chart of that very name may be older."""
+
+
+def _aliased(app: App, release: Release) -> Chart | None:
+    """The known chart behind a dependency's alias, which Helm puts in the place of the chart's name in labels and names.
+
+    An image of that name runs in the alias's workloads, and the alias's Secrets bear the names and keys that the chart draws.
+    """
+    have = parse_version(release.version)
+    if have is None:
+        return None
+    mine = [
+        r
+        for kind in ("Deployment", "StatefulSet", "DaemonSet", "Secret")
+        for r in app.of_kind(kind)
+        if (label := chart_label(r.any)) is not None and label[0] == release.chart
+    ]
+    images = {
+        str(container.get("image")).split("@")[0].rpartition("/")[2].split(":")[0]
+        for r in mine
+        for _, container in containers(r.any)
+    }
+    for name in sorted(images & random_names()):
+        for entry in by_name()[name]:
+            last = newest(entry)
+            if last is None or not last[0] - _MAJORS <= have[0] <= last[0]:
+                continue
+            for secret in (s for item in entry.random for s in item.secrets):
+                if any(
+                    r.kind == "Secret"
+                    and release.named(secret.name, r.name)
+                    and set(secret.keys) <= set(mapping(r.any, "data"))
+                    for r in mine
+                ):
+                    return entry
+    return None
+
+
+def _fit(app: App, source: Object, release: Release, entry: Chart) -> int:
+    repo = _bare(str(source.get("repoURL") or ""))
+    if source.get("chart") == entry.name and repo in {_bare(r) for r in entry.repositories}:
+        return 100
+    last, have = newest(entry), parse_version(release.version)
+    if last and have and have[0] > last[0]:
+        return -1
+    secrets = {r.name for r in app.of_kind("Secret", "")}
+    names = sum(any(release.named(s.name, n) for n in secrets) for item in entry.random for s in item.secrets)
+    images = [str(image) for image in items(app.status, "summary", "images")]
+    theirs = any("bitnami" in repository for repository in entry.repositories)
+    used = any("bitnami" in image for image in images)
+    if theirs and images and not used and not names:
+        return -1
+    return 2 * min(names, 10) + (theirs and used)
+
+
+def _distance(entry: Chart, version: str) -> tuple[bool, int, Version]:
+    """The oldest entry that is at least as new as the version comes first, the newest when there is no version."""
+    seen, have = verified(entry) or (10**6,), parse_version(version)
+    if have is None:
+        return False, -seen[0], tuple(-part for part in seen)
+    return seen < have, 0, seen
+
+
+def _bare(url: str) -> str:
+    return re.sub(r"^[a-z]+://", "", url).rstrip("/").removesuffix(".git").lower()
+
+
+def _same(pattern: str, name: str) -> bool:
+    return name == pattern or (
+        "*" in pattern and re.fullmatch(re.escape(pattern).replace(r"\*", ".+"), name) is not None
+    )

@@ -1,0 +1,434 @@
+"""Why the pods of a workload do not run: from the resource tree, and from the Events of what is unhealthy in it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import cache
+
+from argolint import App, Edit, Event, Fix, Node, Object, Resource, ResourceId, Want
+from argolint.knowledge import dump, load
+from argolint.redaction import excerpt
+from argolint.values import containers, dig, get, items, mapping, maps, sh
+
+from ..drift._grammar import quantity
+
+_WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
+_TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
+_KARPENTER_TAINT = re.compile(r"did not tolerate (?:taint \(taint=)?([^=:\s)]+)(?:=([^:\s)]*))?:\w+")
+_NODE_STATE = re.compile(
+    r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$"
+)
+_CONTROL_PLANE = "node-role.kubernetes.io/"
+_ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
+_INSUFFICIENT = re.compile(r"Insufficient ([\w./-]+)")
+_KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
+_ENDED = re.compile(
+    r"Evicted|OutOf\w+|(Predicate )?NodeAffinity|TaintToleration|UnexpectedAdmissionError|Terminated|(Node)?Shutdown"
+    r"|NodeLost|ContainerStatusUnknown|Preempt\w+"
+)
+_INIT_FAILED = re.compile(
+    r"Init:(Err.*|.*Error|.*BackOff)$"
+)  # as health_pod.go judges containers, which looks at no init one
+_NOT_RUNNING = ("Degraded", "Progressing", "Unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One reason. `cause` is pod-unschedulable's; empty when the pods start and then fail.
+
+    `failed` is true for what is broken now, false for what may still come by itself; `since` is when the waiting began.
+    """
+
+    cause: str
+    verb: str
+    text: str
+    node: Node
+    since: datetime | None
+    failed: bool
+
+
+def below(app: App) -> Mapping[str, tuple[Node, ...]]:
+    """By uid of a managed object: the pods, ReplicaSets and Jobs under it that are not well, in the tree's order."""
+    found: dict[str, list[Node]] = defaultdict(list)
+    managed = {r.uid for r in app.resources if r.uid}
+    for node in app.nodes:
+        if node.uid in managed or node.orphaned or not ailing(node):
+            continue
+        root = app.root(node)
+        if root.uid in managed:
+            found[root.uid].append(node)
+    return {uid: tuple(n for n in nodes if not _replaced(app, n)) for uid, nodes in found.items()}
+
+
+def _replaced(app: App, node: Node) -> bool:
+    """True for a pod that ended on its node, and whose controller has made another since: it is history."""
+    if node.id.kind != "Pod" or not _ENDED.match(status_reason(node)):
+        return False
+    others = (n for owner in node.owners if owner.kind in _KEEP_RUNNING for n in app.children(owner.uid))
+    return any(n.created_at and node.created_at and n.created_at > node.created_at for n in others)
+
+
+def ailing(node: Node) -> bool:
+    """Not well in Argo CD's eyes, except a pod that works: the pods of Jobs are Progressing until they end."""
+    if node.health.status not in _NOT_RUNNING or status_reason(node) == "Completed":
+        return False
+    return status_reason(node) != "Running" or any(owner.kind in _KEEP_RUNNING for owner in node.owners)
+
+
+def status_reason(node: Node) -> str:
+    """What kubectl shows as STATUS of a pod; empty for other kinds."""
+    return node.info.get("Status Reason", "")
+
+
+def crashes(node: Node) -> bool:
+    """True for a pod of which the kubelet starts a container again and again."""
+    return status_reason(node).removeprefix("Init:") == "CrashLoopBackOff"
+
+
+def wanted_events(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) -> Iterator[Want]:
+    """Events of the workload itself and of some of what is not well under it, pods first."""
+    for node in _pods_first(ailing_nodes)[:_WATCHED]:
+        yield Want("events", node.id, node.uid)
+    if resource.uid:
+        yield Want("events", resource.id, resource.uid)
+
+
+def watched_below(app: App, node: Node) -> tuple[Node, ...]:
+    """What is not well under one object of the tree, pods first, and no more of it than is worth reading Events of."""
+    return tuple(_pods_first(tuple(n for n in app.descendants(node.uid) if ailing(n)))[:_WATCHED])
+
+
+def troubles(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) -> tuple[Trouble, ...]:
+    """What is known of these nodes and of the workload itself, one entry a node at most, the surest first."""
+    own = app.node(resource.id) if resource.uid else None
+    return _troubles(app, (*_pods_first(ailing_nodes), *([own] if own else [])))
+
+
+def troubles_below(app: App, node: Node) -> tuple[Trouble, ...]:
+    """The same for any object of the tree, a hook for instance."""
+    return _troubles(app, (*watched_below(app, node), node))
+
+
+def _troubles(app: App, nodes: tuple[Node, ...]) -> tuple[Trouble, ...]:
+    found = [t for node in nodes if (t := _of(app, node, degraded=node.health.status == "Degraded"))]
+    return tuple(sorted(found, key=lambda t: (t.cause in ("", "unknown"), not t.failed)))
+
+
+def _pods_first(nodes: tuple[Node, ...]) -> list[Node]:
+    return sorted(nodes, key=lambda n: n.id.kind != "Pod")
+
+
+_UNPROVISIONED = (
+    "ProvisioningFailed",
+    "ExternalProvisioning",
+    "FailedBinding",
+)  # the middle one is a Normal Event, too
+
+
+def _claim(app: App, node: Node) -> Trouble | None:
+    """Why a claim is not bound, unless it only waits for its pod."""
+    event = next((e for e in app.events(node.id, node.uid) or () if e.reason in _UNPROVISIONED), None)
+    if event is None or node.health.status != "Progressing":
+        return None
+    text = excerpt(f"{event.reason}: {event.message}")
+    return Trouble("volume", f"wait for the claim {node.id.name}", text, node, node.created_at, failed=False)
+
+
+def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
+    if node.id.kind == "PersistentVolumeClaim":
+        return _claim(app, node)
+    if status_reason(node) == "Terminating":
+        return None  # it is on its way out, whatever kept it from running
+    events = _of_now(app.events(node.id, node.uid) or (), degraded=degraded)
+    newest = next((e for e in events if e.reason == "FailedScheduling"), None)
+    if newest is not None and status_reason(node) in ("", "Pending", "SchedulingGated"):
+        cause, text = scheduling(newest.message, _workload(app, node))
+        return Trouble(cause, "cannot be scheduled", text, node, node.created_at, degraded)
+    said = node.health.message if degraded else ""
+    words = (status_reason(node), said, *(f"{e.reason}: {e.message}" for e in events))
+    told = [text for text in words if text]
+    for text in told:
+        known = _known(text)
+        if known is not None:
+            cause, verb = known
+            failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
+            return Trouble(cause, verb, excerpt(_sharpest(told, cause) or said or text), node, node.created_at, failed)
+    if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
+        got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
+        last = f"the last Event is {got_on.reason}: {excerpt(got_on.message)}" if got_on else "no Event tells why"
+        since = got_on.last if got_on and got_on.last else node.created_at
+        return Trouble(
+            "unknown", "do not start", f"status {status_reason(node)}, and {last}", node, since, failed=False
+        )
+    return None
+
+
+_STARTING = ("Pulling", "Pulled", "Created", "Started")
+_OVERCOME_BY = {
+    "FailedCreate": ("SuccessfulCreate",),
+    **dict.fromkeys(("FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"), _STARTING),
+}
+"""Events that tell that what a Warning complained of is over, if they are newer."""
+
+
+def _of_now(events: Sequence[Event], *, degraded: bool) -> list[Event]:
+    """The Warnings that no newer Event has overcome; all of them while the object's own health still speaks of failure."""
+
+    def over(event: Event) -> bool:
+        better = (e.last for e in events if e.reason in _OVERCOME_BY.get(event.reason, ()))
+        return any(event.last and last and last > event.last for last in better)
+
+    return [e for e in events if e.type != "Normal" and (degraded or not over(e))]
+
+
+def _workload(app: App, node: Node) -> Object | None:
+    """The managed object that the node belongs to."""
+    resource = app.resource(app.root(node).id.key)
+    return (resource.live or resource.desired) if resource else None
+
+
+_BARE = re.compile(r"^\w+: Error: \w+$")
+_BACK_OFF = re.compile(r"^(\w+: )?back-off (pulling image \"[^\"]*\"$|.*restarting failed container)", re.IGNORECASE)
+
+
+def _sharpest(told: Sequence[str], cause: str) -> str:
+    """Of the sentences on one cause, the first that says more than a state's name or that the kubelet waits; empty without any."""
+    kinds = {t: _known(t) for t in told if " " in t}
+    alike = [t for t, known in kinds.items() if (known and known[0] == cause) or t.startswith("Failed: ")]
+    return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
+
+
+@cache
+def _patterns(name: str) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    return tuple(
+        (entry["cause"], entry.get("verb", ""), re.compile(entry["match"], re.IGNORECASE))
+        for entry in load(__package__, "pod_reasons.yaml")[name]
+    )
+
+
+def _known(text: str) -> tuple[str, str] | None:
+    return next(((cause, verb) for cause, verb, match in _patterns("reasons") if match.search(text)), None)
+
+
+_ITEM = re.compile(r"^(\d{1,9})\s+(.*)$", re.DOTALL)
+_PREEMPTION = re.compile(r"(?<!\s)\s*(no new claims to deallocate,?\s*)?preemption:.*$", re.DOTALL | re.IGNORECASE)
+
+
+def scheduling(message: str, workload: Object | None = None) -> tuple[str, str]:
+    """(cause, text) of a FailedScheduling message such as `0/3 nodes are available: 1 …, 2 …. preemption: …`.
+
+    The scheduler tells of each node the first filter that refused it (framework/runtime, RunFilterPlugins), so an item of a
+    later filter speaks of nodes that passed the earlier ones: it decides, and among equals the one that stops most nodes.
+    The scheduler's remark on preemption is left out of the text.
+    """
+    text = _PREEMPTION.sub("", message).strip()
+    _, found, body = text.partition("nodes are available:")
+    best, cause = (-1, -1), "unknown"
+    for part in _parts(body if found else text):
+        sort, place = next(((c, p) for c, p, match in _filters() if match.search(part)), ("", 0))
+        if sort == "selector" and place == 1 and dig(workload, "kind") == "DaemonSet":
+            place = 0  # each of its pods is bound to one node, and so refused by all others
+        counted = _ITEM.match(part)
+        weight = int(counted.group(1)) if counted else 0
+        if sort == "taint" and _wanted_by(workload, part):
+            weight += 10_000
+        if sort and (place, weight) > best:
+            best, cause = (place, weight), sort
+    return cause, excerpt(text)
+
+
+@cache
+def _filters() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
+    return tuple(
+        (entry["cause"], entry["place"], re.compile(entry["match"], re.IGNORECASE))
+        for entry in load(__package__, "pod_reasons.yaml")["scheduling"]
+    )
+
+
+def _wanted_by(workload: Object | None, part: str) -> bool:
+    """True when the pods ask for the very nodes that have this taint: its key or value is one of their node labels."""
+    spec = get(workload, pod_spec(workload), None)
+    terms = items(
+        spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"
+    )
+    asked = dict(mapping(spec, "nodeSelector"))
+    labels = {*asked, *(v for v in asked.values() if isinstance(v, str))}
+    for expression in (e for term in terms for e in maps(term, "matchExpressions") if e.get("operator") == "In"):
+        labels |= {str(expression.get("key")), *map(str, items(expression, "values"))}
+    return any(key.strip() in labels or value.strip() in labels for key, value in _TAINT.findall(part))
+
+
+def pod_spec(obj: Object | None) -> str:
+    """The pointer of a workload's pod spec."""
+    if dig(obj, "kind") == "Pod":
+        return "/spec"
+    return "/spec/jobTemplate/spec/template/spec" if dig(obj, "kind") == "CronJob" else "/spec/template/spec"
+
+
+def _parts(body: str) -> list[str]:
+    """The items between commas; a taint `{key: value}` may hold commas of its own."""
+    return [part.strip().rstrip(".") for part in re.split(r",\s*(?=\d+ )", body)]
+
+
+def pointer_of(obj: Object | None, trouble: Trouble) -> str:
+    """The field of the workload that decides, as far as the manifest has one."""
+    spec = pod_spec(obj)
+    match trouble.cause:
+        case "selector":
+            return next((f"{spec}/{f}" for f in _chosen_by(trouble.text) if get(obj, f"{spec}/{f}", None)), "")
+        case "taint":
+            return f"{spec}/tolerations" if get(obj, spec, None) else ""
+        case "volume":
+            return next((p for p in (f"{spec}/volumes", "/spec/volumeClaimTemplates") if get(obj, p, None)), "")
+        case "quota":
+            return "/spec/replicas" if get(obj, "/spec/replicas", None) is not None else ""
+        case "resources":
+            short = _INSUFFICIENT.findall(trouble.text)
+            asked = [(f"{p}/resources", amount) for p, c in containers(obj) for amount in _asked(c, short)]
+            return max(asked, key=lambda found: found[1], default=("",))[0]
+        case "image":
+            images = [(f"{p}/image", str(c.get("image"))) for p, c in containers(obj)]
+            return next((p for p, image in images if image in trouble.text), images[0][0] if len(images) == 1 else "")
+    return ""
+
+
+def _chosen_by(text: str) -> tuple[str, ...]:
+    """The fields of a pod spec that the scheduler's words speak of."""
+    if "topology spread" in text:
+        return ("topologySpreadConstraints",)
+    if "anti-affinity" in text:
+        return ("affinity/podAntiAffinity",)
+    return ("affinity/podAffinity",) if "pod affinity" in text else ("nodeSelector", "affinity/nodeAffinity")
+
+
+def _asked(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
+    """What a container requests of these resources; a limit without a request counts as one."""
+    asked = {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
+    return (amount for name in names if (amount := quantity(asked.get(name))) is not None)
+
+
+def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> Iterator[Fix]:
+    """Ways to let the pods run, for the workload `id_` whose manifest is `obj` (None: not known)."""
+    where, namespace = str(id_), id_.namespace or "default"
+    pointer = pointer_of(obj, trouble)
+    absent = _ABSENT.search(trouble.text)
+    if absent:
+        kind, name = absent.group(1).lower(), absent.group(2)
+        yield Fix(
+            f'Create the {kind} "{name}" in namespace {namespace}, or name one that is there',
+            "manifest",
+            where,
+            Edit("command", f"kubectl -n {sh(namespace)} get {sh(kind)}"),
+            resource=id_,
+        )
+        return
+    match trouble.cause:
+        case "selector" if pointer and obj is not None:
+            yield Fix(
+                f"Remove {pointer}, or write what the nodes have",
+                "manifest",
+                where,
+                Edit("json-patch", [{"op": "remove", "path": pointer}]),
+                caveat="the pods may then run on any node",
+                resource=id_,
+            )
+            selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
+            if isinstance(selector, dict):
+                labels = " ".join(sh(f"{k}={v}") for k, v in sorted(selector.items()))
+                yield Fix(
+                    "Or label a node", "live", app.cluster, Edit("command", f"kubectl label node <node> {labels}")
+                )
+        case "selector":
+            yield Fix(
+                "Ask for labels that the nodes have (nodeSelector, affinity, topology spread)",
+                "manifest",
+                where,
+                Edit("command", "kubectl get nodes --show-labels"),
+                resource=id_,
+            )
+        case "resources":
+            short = ", ".join(sorted(set(_INSUFFICIENT.findall(trouble.text)))) or "resources"
+            yield Fix(
+                f"Request less {short} than a node has free, or none of it where nodes do not offer it",
+                "manifest",
+                where,
+                Edit("command", "kubectl describe nodes | grep -A8 -e Allocatable -e 'Allocated resources'"),
+                resource=id_,
+            )
+            yield Fix(
+                "Or add nodes that offer it",
+                "live",
+                app.cluster,
+                Edit("command", "kubectl get nodes"),
+                caveat="costs nodes",
+            )
+        case "taint":
+            named = (*_TAINT.findall(trouble.text), *_KARPENTER_TAINT.findall(trouble.text))
+            taints = [t for t in named if not _NODE_STATE.search(t[0])]
+            taints = [t for t in taints if not t[0].startswith(_CONTROL_PLANE)] or taints
+            tolerations = [
+                {"key": key.strip(), "operator": "Equal", "value": value.strip()}
+                if value.strip()
+                else {"key": key.strip(), "operator": "Exists"}
+                for key, value in taints
+            ]
+            if tolerations:
+                yield Fix(
+                    "Tolerate the taint, if the pods belong on those nodes",
+                    "manifest",
+                    where,
+                    Edit("yaml", dump([{"tolerations": tolerations}]).rstrip()),
+                    resource=id_,
+                )
+            away = len(taints) < len(named) or "unschedulable" in trouble.text or "not ready" in trouble.text
+            yield Fix(
+                "Or free a node of the taint"
+                if tolerations
+                else "Bring back the nodes that are cordoned or not ready"
+                if away
+                else "Tolerate the taint of the nodes where the pods belong, or free a node of it",
+                "live",
+                app.cluster,
+                Edit("command", "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints"),
+            )
+        case "quota":
+            yield Fix(
+                "Raise the quota, or lower replicas or requests until they fit",
+                "manifest",
+                f"the ResourceQuota of namespace {namespace}, or {where}",
+                Edit("command", f"kubectl -n {sh(namespace)} describe resourcequota,limitrange"),
+            )
+        case "image":
+            yield Fix(
+                "Correct the image's name or tag, or give the pods credentials (imagePullSecrets)",
+                "manifest",
+                where,
+                Edit("command", f"kubectl -n {sh(namespace)} describe pod {sh(trouble.node.id.name)} | tail -20"),
+                resource=id_,
+            )
+        case "volume":
+            yield Fix(
+                "Provide what the pods mount: the claim, its volume, the Secret or the ConfigMap",
+                "manifest",
+                where,
+                Edit(
+                    "command",
+                    f"kubectl -n {sh(namespace)} get pvc,secret,configmap; kubectl -n {sh(namespace)} describe {sh(trouble.node.id.kind.lower())} {sh(trouble.node.id.name)} | tail -20",
+                ),
+                resource=id_,
+            )
+        case _:
+            yield Fix(
+                "Read what stops the pod",
+                "live",
+                where,
+                Edit(
+                    "command",
+                    f"kubectl -n {sh(namespace)} describe {sh(trouble.node.id.kind.lower())} {sh(trouble.node.id.name)} | tail -20",
+                ),
+            )
