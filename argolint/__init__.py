@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         Symptom,
         Writer,
     )
-    from argolint.narrowest_ignore import narrowest_ignore
+    from argolint.ignore_fix import narrowest_ignore
     from argolint.rule import NoOptions, Rule, Want
 
 __version__ = "0.1.0"
@@ -46,7 +46,7 @@ __version__ = "0.1.0"
 _HOME = {
     "argolint.app": ("App", "Awaited", "Condition", "Event", "Health", "Node", "Operation", "Resource"),
     "argolint.fleet": ("Fleet",),
-    "argolint.narrowest_ignore": ("narrowest_ignore",),
+    "argolint.ignore_fix": ("narrowest_ignore",),
     "argolint.model": (
         "MISSING",
         "AppRef",
