@@ -1,8 +1,30 @@
-"""Names that moved, under which suites written against earlier versions know them."""
+"""The old names of modules and functions, for case collections that were written before they moved.
+
+Such a collection runs this file first: afterwards `import argolint.compare` gives `argolint.comparison.compare` itself, private
+names included. Nothing in the project imports it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
 
 from argolint import glob
 from argolint.comparison import ignore, jq
 from argolint.model import Object
+
+MOVED = {
+    "argolint.compare": "argolint.comparison.compare",
+    "argolint.connection": "argolint.server.connection",
+    "argolint.gate.manifests": "argolint.renders.manifests",
+    "argolint.ignore": "argolint.comparison.ignore",
+    "argolint.login": "argolint.server.login",
+    "argolint.operations": "argolint.consequences",
+    "argolint.scheme": "argolint.comparison.scheme",
+    "argolint.three_way": "argolint.comparison.three_way",
+    "argolint_rules.ownership.tracking": "argolint_rules.ownership._tracking",
+    "argolint_rules.secrets.kes": "argolint_rules.secrets._kes",
+}
 
 
 def jq_failure(path: str, obj: Object) -> str:
@@ -12,3 +34,9 @@ def jq_failure(path: str, obj: Object) -> str:
 
 ignore.jq_failure = jq_failure  # type: ignore[attr-defined]
 ignore.glob_match = glob.matches  # type: ignore[attr-defined]
+
+for old, new in MOVED.items():
+    module = importlib.import_module(new)
+    sys.modules[old] = module
+    package, _, name = old.rpartition(".")
+    setattr(importlib.import_module(package), name, module)
