@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from argolint.app import App, Awaited, Condition, Event, Health, Node, Operation, Resource
     from argolint.fleet import Fleet
+    from argolint.ignore_fix import narrowest_ignore
     from argolint.model import (
         MISSING,
         AppRef,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
         Symptom,
         Writer,
     )
-    from argolint.ignore_fix import narrowest_ignore
     from argolint.rule import NoOptions, Rule, Want
 
 __version__ = "0.1.0"

@@ -22,7 +22,7 @@ from argolint.decoding import json_value, kind_of
 from argolint.errors import UnreadableStateError
 from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom
 from argolint.rule import Want
-from argolint.values import dig, items, mapping, maps, number_at, parse_time, real_time, text_at, texts
+from argolint.values import below, dig, items, mapping, maps, number_at, parse_time, real_time, text_at, texts
 
 State = str | Mapping[str, Json] | None
 """An object as the server sends it: a JSON string (`"null"` = absent), or decoded, or not known."""
@@ -332,7 +332,7 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
         return tuple(c for c in found if not self._is_answered(c)) if self.answered else found
 
     def _is_answered(self, change: Change) -> bool:
-        return any(change.pointer == place or change.pointer.startswith(f"{place}/") for place in self.answered)
+        return any(below(change.pointer, place) for place in self.answered)
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):

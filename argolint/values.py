@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -43,6 +43,24 @@ def index_of(token: str) -> int | None:
 def integer(text: Any) -> int | None:
     """The whole number that a text is in decimal; None for anything else, and for what no 64 bits hold."""
     return int(text) if isinstance(text, str) and _INTEGER.fullmatch(text) else None
+
+
+def below(pointer: str, other: str) -> bool:
+    """True when `pointer` is `other` or lies below it. The empty pointer names the whole object: everything is below it."""
+    return not other or pointer == other or pointer.startswith(f"{other}/")
+
+
+def fits(pattern: str, pointer: str) -> bool:
+    """True when the pointer is one of those that the pattern names: `*` stands for one token, `**` for any number of them."""
+    return _fits(split_pointer(pattern), split_pointer(pointer))
+
+
+def _fits(pattern: tuple[str, ...], tokens: tuple[str, ...]) -> bool:
+    if not pattern:
+        return not tokens
+    if pattern[0] == "**":
+        return any(_fits(pattern[1:], tokens[start:]) for start in range(len(tokens) + 1))
+    return bool(tokens) and pattern[0] in ("*", tokens[0]) and _fits(pattern[1:], tokens[1:])
 
 
 def get(node: Json, pointer: str, default: Json = MISSING) -> Json:
@@ -216,6 +234,19 @@ def sh(word: object) -> str:
     """One word of a command to paste: whatever it holds (names of RBAC objects, URLs, paths, keys), a shell takes it for that word,
     and it ends no line."""
     return shlex.quote(plain(str(word)))
+
+
+def enumerated(words: Sequence[str], noun: str = "", limit: int | None = 3) -> str:
+    """Some words for a sentence: `a`, `a and b`, `a, b and c`, or `a, b, c and 4 more fields` beyond the limit.
+
+    `noun` is what the words name, in the singular; without one it is `and 4 more`.
+    """
+    shown = list(words[:limit])
+    left = len(words) - len(shown)
+    if left:
+        more = f"{left} more {noun}{'s' if left > 1 else ''}" if noun else f"{left} more"
+        return f"{', '.join(shown)} and {more}"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def same_repository(one: str, other: str) -> bool:

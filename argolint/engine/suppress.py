@@ -26,7 +26,7 @@ from argolint.host.folder import FileError
 from argolint.model import AppRef, Finding, Location, Note, Severity, Source
 from argolint.reports.document import Report
 from argolint.rule import Rule
-from argolint.values import join_pointer, plain
+from argolint.values import below, join_pointer, plain
 
 UNUSED = Rule(
     id="suppression-unused",
@@ -158,7 +158,7 @@ def _fits(entry: Ignore, finding: Finding) -> bool:
             entry.resource is None
             or any(fnmatchcase(text, entry.resource) for text in (f"{kind}/{name}", f"{kind}/{namespace}/{name}"))
         )
-        and (entry.pointer is None or at.pointer == entry.pointer or at.pointer.startswith(entry.pointer + "/"))
+        and (entry.pointer is None or below(at.pointer, entry.pointer))
     )
 
 

@@ -25,7 +25,7 @@ from argolint.fleet import Fleet
 from argolint.manifests import ManifestError, mapping_of
 from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey
 from argolint.rule import Want
-from argolint.values import annotations_of, dig, get, index_of, items, mapping, split_pointer
+from argolint.values import annotations_of, below, dig, get, index_of, items, mapping, split_pointer
 
 Check = Callable[[App], Iterable[Finding]]
 """The finding's own rule, over another state of the application."""
@@ -138,7 +138,7 @@ def _is_named(place: _Place, named: Iterable[_Place]) -> bool:
     """A name that is drawn anew belongs to whatever object of the kind the finding names by its name."""
     key, pointer = place
     return any(
-        (key == other and _under(pointer, claim)) or (pointer == claim == "/metadata/name" and key[:3] == other[:3])
+        (key == other and below(pointer, claim)) or (pointer == claim == "/metadata/name" and key[:3] == other[:3])
         for other, claim in named
     )
 
@@ -190,7 +190,7 @@ def _replay(fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | N
         for moment in _moments(fix, pair, live, desired, _terms(raw, desired, pair, fleet)):
             touched[pair.resource.key] = moment
             for pointer in moment.comparison.pointers:
-                if any(_under(pointer, claim) for claim in pair.claimed):
+                if any(below(pointer, claim) for claim in pair.claimed):
                     raise _Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
                 if pointer not in pair.today.shown:
                     raise _Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
@@ -209,7 +209,7 @@ def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None
     if not finding.explains and check is None:
         raise _CannotReplay("nothing tells whether the fault is gone")
     paths = [str(operation.get(field, "")) for operation in fix.edit.content for field in ("path", "from")]
-    if fix.target == "application" and any(_under(path, root) for path in paths for root in RENDERED_FROM):
+    if fix.target == "application" and any(below(path, root) for path in paths for root in RENDERED_FROM):
         raise _CannotReplay("the edit changes what is rendered, and nothing is rendered here")
 
 
@@ -350,7 +350,7 @@ def _rewritten(synced: Object, pair: _Pair) -> Object:
     before = compare.last_applied(pair.live)
     result = synced
     for change in diff.changes(pair.resource.predicted or {}, pair.resource.normalized or {}):
-        if not any(_under(change.pointer, claim) for claim in pair.claimed):
+        if not any(below(change.pointer, claim) for claim in pair.claimed):
             continue
         if before is not None and get(before, change.pointer) == change.live:
             continue
@@ -392,10 +392,6 @@ def _patched(fix: Fix, document: Object) -> Any:
 def _identity(obj: Object) -> tuple[Json, ...]:
     metadata = mapping(obj, "metadata")
     return obj.get("apiVersion"), obj.get("kind"), metadata.get("namespace"), metadata.get("name")
-
-
-def _under(pointer: str, claim: str) -> bool:
-    return pointer == claim or pointer.startswith(claim + "/") or not claim
 
 
 def _after(app: App, raw: Object, touched: Mapping[ResourceKey, _Moment]) -> App:

@@ -18,7 +18,7 @@ from argolint.fixes import locate
 from argolint.fixes.locate import Spot, Unplaced
 from argolint.model import MISSING, Json, Object
 from argolint.reports.document import App, Finding, Fix, Resource
-from argolint.values import dig, get, index_of, join_pointer, leaves, mapping, owner_references, split_pointer
+from argolint.values import below, dig, get, index_of, join_pointer, leaves, mapping, owner_references, split_pointer
 
 Rendered = Callable[[App, Resource], Object | None]
 """What Argo CD rendered of an object, as far as known."""
@@ -505,10 +505,10 @@ def _clash(path: str, before: Operation) -> bool:
     """One path holds the other, or the earlier operation moved the items of a list that the path goes through."""
     for done in _paths(before):
         if path.endswith("/-"):
-            if path.removesuffix("/-") == done or path.startswith(done + "/"):
+            if below(path.removesuffix("/-"), done):
                 return True
             continue
-        if path == done or path.startswith(done + "/") or done.startswith(path + "/"):
+        if below(path, done) or below(done, path):
             return True
         parent, _, last = done.rpartition("/")
         if before["op"] != "replace" and index_of(last) is not None and path.startswith(parent + "/"):

@@ -25,6 +25,7 @@ from argolint.gate.touched import Touched, compared
 from argolint.gate.verdict import Verdict
 from argolint.model import AppRef, Failure, Finding, Object, Symptom
 from argolint.server.transport import Transport
+from argolint.values import enumerated
 
 _RENDERS_IN_FLIGHT = 4
 """A render costs the repo-server a Helm or Kustomize run; several gates may run at once."""
@@ -68,8 +69,7 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
 
 
 def _listed(refs: Iterable[AppRef]) -> str:
-    names = [str(ref) for ref in refs]
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
+    return enumerated([str(ref) for ref in refs], limit=5)
 
 
 def _concluded(

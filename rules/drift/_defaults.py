@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from argolint import MISSING, App, AppRef, Change, Fleet, Json, Object, Resource, ResourceId, Want
 from argolint.knowledge import load
-from argolint.values import dig, index_of, items, mapping, split_pointer
+from argolint.values import dig, fits, index_of, items, mapping, split_pointer
 
 _CRD_GROUP, _CRD = "apiextensions.k8s.io", "CustomResourceDefinition"
 
@@ -20,21 +20,13 @@ def is_default(rule: str, resource: Resource, change: Change) -> bool:
         if not (_matches(entry["groups"], resource.group) and _matches(entry["kinds"], resource.kind)):
             continue
         for pattern, accepted in entry["fields"].items():
-            if _fits(pattern.split("/")[1:], split_pointer(change.pointer)):
+            if fits(pattern, change.pointer):
                 return any(value in ({"any": True}, change.live) for value in accepted)
     return False
 
 
 def _matches(patterns: Sequence[str], text: str) -> bool:
     return any(fnmatchcase(text, pattern) for pattern in patterns)
-
-
-def _fits(pattern: Sequence[str], tokens: Sequence[str]) -> bool:
-    if not pattern:
-        return not tokens
-    if pattern[0] == "**":
-        return any(_fits(pattern[1:], tokens[i:]) for i in range(len(tokens) + 1))
-    return bool(tokens) and pattern[0] in ("*", tokens[0]) and _fits(pattern[1:], tokens[1:])
 
 
 def is_custom(group: str) -> bool:

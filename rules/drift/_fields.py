@@ -18,7 +18,7 @@ from argolint import (
 )
 from argolint.comparison.compare import TRACKING_ID
 from argolint.redaction import HIDDEN, show
-from argolint.values import join_pointer, split_pointer
+from argolint.values import below, enumerated, join_pointer, show, split_pointer
 
 
 def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
@@ -80,7 +80,7 @@ SERVER_SET = ("resourceVersion", "uid", "generation", "managedFields", "selfLink
 
 def of_server(change: Change) -> bool:
     """True for metadata that only the API server writes."""
-    return change.pointer.startswith(tuple(join_pointer("metadata", name) for name in SERVER_SET))
+    return any(below(change.pointer, join_pointer("metadata", name)) for name in SERVER_SET)
 
 
 def value(change: Change, side: Json) -> str:
@@ -110,10 +110,6 @@ def pointers(changes: Iterable[Change]) -> tuple[str, ...]:
     return tuple(change.pointer for change in changes)
 
 
-def listing(changes: Sequence[Change], limit: int = 3) -> str:
+def listing(changes: Sequence[Change]) -> str:
     """The pointers of some changes for a sentence: `/spec/a and 4 more fields`."""
-    names = [change.pointer for change in changes[:limit]]
-    left = len(changes) - len(names)
-    if left:
-        return f"{', '.join(names)} and {left} more field{'s' if left > 1 else ''}"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return enumerated(pointers(changes), "field")

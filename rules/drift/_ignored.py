@@ -10,7 +10,7 @@ from argolint.comparison.compare import hidden, rules_of, strategy_of
 from argolint.comparison.diff import change
 from argolint.comparison.ignore import IgnoreRule, application_rules, matches, matches_object, removed, server_rules
 from argolint.comparison.managed_fields import writer, writers
-from argolint.values import dig, get
+from argolint.values import below, dig, get
 
 
 def has_entries(app: App, fleet: Fleet) -> bool:
@@ -65,7 +65,7 @@ def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule
     return tuple(
         change(p, get(desired, p), get(live, p), desired, live, writer(live, p))
         for p in found
-        if not p.startswith("/status")
+        if not below(p, "/status")
     )
 
 
@@ -75,7 +75,7 @@ def ignores(app: App, fleet: Fleet, resource: Resource, pointer: str, coming: st
     for entry in rules_of(app.raw, fleet.settings).ignore:
         if not matches_object(entry, resource.any):
             continue
-        if any(pointer == p or pointer.startswith(p + "/") for p in taken_out(entry, resource)):
+        if any(below(pointer, p) for p in taken_out(entry, resource)):
             return True
         if coming in entry.managers:
             return True

@@ -15,7 +15,7 @@ Sources: docs/user-guide/diffing.md (ignoreAggregatedRoles); https://kubernetes.
 from collections.abc import Iterator
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
-from argolint.values import items
+from argolint.values import below, items
 
 from ._edits import remove
 from ._fields import finding, matching, writer
@@ -58,7 +58,7 @@ def _collected(resource: Resource, change: Change) -> bool:
     return (
         resource.kind == "ClusterRole"
         and any("aggregationRule" in side for side in (resource.desired or {}, resource.live or {}))
-        and (change.pointer == "/rules" or change.pointer.startswith("/rules/"))
+        and below(change.pointer, "/rules")
     )
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, Want
 from argolint.applied import rewritten_on_arrival
+from argolint.values import below
 
 from ._defaults import from_schema, is_custom, is_default, schema_of, wanted_crds
 from ._edits import server_side_diff, write_live
@@ -62,7 +63,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], what: st
 
 
 def _candidate(resource: Resource, change: Change) -> bool:
-    return change.desired is MISSING and not change.masked and not change.pointer.startswith("/metadata")
+    return change.desired is MISSING and not change.masked and not below(change.pointer, "/metadata")
 
 
 def _appeared(app: App, resource: Resource, change: Change) -> bool:

@@ -15,6 +15,7 @@ Sources: docs/user-guide/diffing.md; docs/operator-manual/upgrading/2.14-3.0.md 
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint.values import below
 
 from ._defaults import is_default
 from ._edits import drop, write_live
@@ -46,7 +47,7 @@ def _noise(resource: Resource, change: Change) -> bool:
         return False
     dropped = change.live is MISSING or only_hollow(change.desired, change.live)
     return is_default("crd-noise", resource, change) or (
-        dropped and any(change.pointer == place or change.pointer.startswith(place + "/") for place in _DROPPED)
+        dropped and any(below(change.pointer, place) for place in _DROPPED)
     )
 
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Json, Location, Object, Resource, Rule, Symptom
-from argolint.values import containers, get, items
+from argolint.values import below, containers, get, items
 
 from ._edits import remove
 from ._refused import Refusal, refusals
@@ -112,7 +112,7 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
     more = f" (and {len(repeats) - 1} more such names)" if len(repeats) > 1 else ""
     end = "the last sync failed on it" if refused else "the last entry wins until a merge by name drops it"
     drifted = dict.fromkeys(
-        r.listed for r in repeats if any(change.pointer.startswith(r.listed + "/") for change in resource.changes)
+        r.listed for r in repeats if any(below(change.pointer, r.listed) for change in resource.changes)
     )
     return Finding(
         message=f"{resource.id} lists {first.name!r} twice in {first.field}{values}{more}: {end}.",

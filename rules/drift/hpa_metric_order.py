@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
-from argolint.values import dig
+from argolint.values import below, dig
 
 from ._edits import place
 from ._fields import finding
@@ -23,7 +23,7 @@ from ._fields import finding
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an autoscaler."""
     for resource in app.of_kind("HorizontalPodAutoscaler", "autoscaling"):
-        changes = tuple(c for c in resource.changes if c.pointer.startswith("/spec/metrics"))
+        changes = tuple(c for c in resource.changes if below(c.pointer, "/spec/metrics"))
         live = dig(resource.normalized, "spec", "metrics")
         if changes and _reordered(resource):
             yield finding(

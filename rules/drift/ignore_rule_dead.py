@@ -24,7 +24,7 @@ from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Ob
 from argolint.comparison import jq
 from argolint.comparison.ignore import IgnoreRule, matches, server_rules
 from argolint.comparison.managed_fields import managers
-from argolint.values import get, index_of, items, join_pointer, owner_references, split_pointer
+from argolint.values import below, get, index_of, items, join_pointer, owner_references, split_pointer
 
 from ._ignored import entries, has_entries, paths, selected, taken_out
 
@@ -175,7 +175,7 @@ def _repeated(fleet: Fleet, objects: Sequence[Resource], places: Mapping[Resourc
             if matches(rule, resource.group, resource.kind, resource.namespace, resource.name)
             for pointer in taken_out(rule, resource)
         ]
-        return all(any(mine == p or mine.startswith(p + "/") for p in theirs) for mine in places[resource.id])
+        return all(any(below(mine, p) for p in theirs) for mine in places[resource.id])
 
     return all(served(resource) for resource in objects)
 

@@ -21,6 +21,7 @@ from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, R
 from argolint.applied import by_argocd
 from argolint.comparison.ignore import IgnoreRule
 from argolint.comparison.managed_fields import managers
+from argolint.values import below
 
 from ._fields import told
 from ._ignored import entries, has_entries, hidden_changes, paths, selected, taken_out
@@ -81,7 +82,7 @@ def _hidden(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule, alone
     """The entry's hidden differences that stand where this path alone takes something out."""
     places = taken_out(alone, resource)
     for change in hidden_changes(app, fleet, resource, entry):
-        if any(change.pointer == place or change.pointer.startswith(place + "/") for place in places):
+        if any(below(change.pointer, place) for place in places):
             yield change
 
 

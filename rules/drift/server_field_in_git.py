@@ -20,7 +20,7 @@ from functools import cache
 from argolint import MISSING, App, Finding, Fleet, Location, Resource, Rule, Symptom
 from argolint.consequences import consequences
 from argolint.knowledge import load
-from argolint.values import get, join_pointer
+from argolint.values import below, get, join_pointer
 
 from ._edits import remove
 from ._fields import SERVER_SET, told
@@ -34,7 +34,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if not (resource.modified or resource.missing):
             continue
         fields = tuple(join_pointer("metadata", name) for name in SERVER_SET if _holds(resource, name))
-        status = tuple(c for c in resource.changes if c.pointer == "/status" or c.pointer.startswith("/status/"))
+        status = tuple(c for c in resource.changes if below(c.pointer, "/status"))
         places = (*fields, *(("/status",) if status else ()))
         written = tuple(c.pointer for c in resource.changes if c.desired is not MISSING and c.pointer in _written())
         if places or written:
@@ -61,7 +61,7 @@ def _holds(resource: Resource, name: str) -> bool:
 
 
 def _finding(app: App, resource: Resource, places: tuple[str, ...], who: str) -> Finding:
-    changes = tuple(c for c in resource.changes if any(c.pointer == p or c.pointer.startswith(p + "/") for p in places))
+    changes = tuple(c for c in resource.changes if any(below(c.pointer, p) for p in places))
     refusal = _refusal(app, resource)
     end = "a sync fails on it" if refusal else "they never equal the live ones"
     return Finding(

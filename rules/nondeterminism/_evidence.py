@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from argolint import App, Fleet, Resource, ResourceKey, Want
 from argolint.comparison import compare, ignore
+from argolint.values import below
 
 from ..systems import charts
 from ._drift import drift
@@ -100,7 +101,7 @@ def _keeps_live(app: App, fleet: Fleet, sign: Sign) -> bool:
         return False
     rules = (*ignore.application_rules(app.raw), *ignore.server_rules(fleet.settings))
     return any(
-        sign.pointer == pointer or sign.pointer.startswith(f"{pointer}/")
+        below(sign.pointer, pointer)
         for rule in rules
         if ignore.matches_object(rule, resource.any)
         for pointer in ignore.removed(rule, resource.any)

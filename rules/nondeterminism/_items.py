@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from argolint import App, Fleet, Resource
 from argolint.model import Confidence
-from argolint.values import join_pointer, mapping, split_pointer
+from argolint.values import fits, join_pointer, mapping, split_pointer
 
 from ..systems import chart_catalogue as catalogue
 from ..systems import charts
@@ -108,8 +108,7 @@ def _other_field(release: Release, field: str, resource: Resource, pointer: str)
     where, _, pattern = field.partition(": ")
     if pattern == "metadata.name":
         pattern = "/metadata/name"
-    same = re.fullmatch(re.escape(pattern).replace(r"\*", "[^/]+"), pointer)
-    return same is not None and release.named(where, f"{resource.kind}/{resource.name}")
+    return fits(pattern, pointer) and release.named(where, f"{resource.kind}/{resource.name}")
 
 
 def _behind(app: App, sign: Sign, workload: Resource) -> Iterator[Sign]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from argolint import App, Edit, Fix
-from argolint.values import sh
+from argolint.values import enumerated, sh
 
 from ..systems import chart_catalogue as catalogue
 from ..systems import charts
@@ -109,7 +109,7 @@ def _with_existing(
     block = release.values_block({k: _filled(release, v) for k, v in values.items()})
     olds = sorted({new.instead_of for new in secrets.values()})
     caveat = (
-        f"The chart then stops rendering {_list([f'Secret {old}' for old in olds])}, and pruning deletes what is no longer rendered under "
+        f"The chart then stops rendering {enumerated([f'Secret {old}' for old in olds], limit=None)}, and pruning deletes what is no longer rendered under "
         "the pods that still read it: make the new one first, or keep the old one with the annotation "
         "argocd.argoproj.io/sync-options: Prune=false. The pods restart once."
     )
@@ -320,13 +320,8 @@ def _prefix_note(release: Release) -> str:
 
 
 def _quoted(keys: Sequence[str]) -> str:
-    return _list([f'"{key}"' for key in keys])
+    return enumerated([f'"{key}"' for key in keys], limit=None)
 
 
 def _counted(names: Sequence[str]) -> str:
-    return f"Secret {names[0]}" if len(names) == 1 else f"Secrets {_list(names)}"
-
-
-def _list(words: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return f"Secret {names[0]}" if len(names) == 1 else f"Secrets {enumerated(names, limit=None)}"

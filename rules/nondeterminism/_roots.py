@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
-from argolint.values import join_pointer, split_pointer
+from argolint.values import enumerated, join_pointer, split_pointer
 
 from ..systems import charts
 from . import _pins as pins
@@ -195,8 +195,7 @@ def _message(app: App, root: Root) -> str:
 
 
 def _names(found: Sequence[Sign]) -> str:
-    names = [str(resource) for resource in dict.fromkeys(s.resource for s in found)]
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}" if names else ""
+    return enumerated([str(resource) for resource in dict.fromkeys(s.resource for s in found)], limit=None)
 
 
 def _evidence(app: App, root: Root) -> tuple[str, ...]:

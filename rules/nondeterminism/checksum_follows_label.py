@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
-from argolint.values import containers, dig, join_pointer, labels_of, mapping
+from argolint.values import below, containers, dig, join_pointer, labels_of, mapping
 
 from ..systems import charts
 from . import _evidence as evidence
@@ -61,9 +61,7 @@ def _chart(resource: Resource) -> str:
 
 def _pods_move(resource: Resource) -> bool:
     """Whether the pods change in more than metadata, so that they restart in any case."""
-    changed = any(
-        f"{change.pointer}/".startswith("/spec/template/spec/") for change in (*resource.changes, *resource.pending)
-    )
+    changed = any(below(change.pointer, "/spec/template/spec") for change in (*resource.changes, *resource.pending))
     return changed or _images(resource.desired) != _images(resource.live)
 
 

@@ -12,10 +12,10 @@ import yaml
 from argolint import Edit, Fix, Json
 from argolint.comparison.compare import SYNC_OPTIONS, TRACKING_ID
 from argolint.model import FixTarget
-from argolint.values import annotations_of, items
+from argolint.values import annotations_of, enumerated, items
 
 from . import _handover as handover
-from ._sharing import Party, Shared, enumerated
+from ._sharing import Party, Shared
 
 _LONG = 6000
 """Characters of JSON from which on a manifest is not printed in a fix (a CustomResourceDefinition has many more)."""

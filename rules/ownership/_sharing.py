@@ -11,7 +11,7 @@ from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceI
 from argolint.comparison.compare import LAST_APPLIED, TRACKING_ID
 from argolint.comparison.diff import differences
 from argolint.consequences import consequences
-from argolint.values import annotations_of, dig, get, integer, items, mapping
+from argolint.values import annotations_of, dig, enumerated, get, integer, items, mapping
 
 from ..systems.charts import Release
 from ._switches import switches
@@ -149,18 +149,6 @@ class Shared:
     def name(self, party_: Party) -> str:
         """The Application as a message names it: with its namespace where they have several."""
         return f'"{party_.app}"' if self._scattered else f'"{party_.app.name}"'
-
-
-_NAMED = 3
-"""How many fields or Applications a sentence names before it counts the others."""
-
-
-def enumerated(words: Sequence[str], noun: str) -> str:
-    """`a, b and c`, or `a, b, c and 4 more Applications`."""
-    head, rest = list(words[:_NAMED]), len(words) - _NAMED
-    if rest > 0:
-        return f"{', '.join(head)} and {rest} more {noun}{'s' if rest > 1 else ''}"
-    return " and ".join([", ".join(head[:-1]), head[-1]] if len(head) > 1 else head)
 
 
 def party_of(fact: Fact) -> Party:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.comparison.compare import SYNC_OPTIONS
 from argolint.consequences import prune_option
-from argolint.values import annotations_of, sh
+from argolint.values import annotations_of, enumerated, sh
 
 from ._handover import kubectl_name
 from ._references import users
@@ -39,8 +39,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     only = not any(r.status == "OutOfSync" and r.id not in kept for r in app.resources)
     names = sorted(kept)
-    shown = [str(id_) for id_ in names[:3]] + ([f"{len(names) - 3} more"] if len(names) > 3 else [])
-    listed = " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    listed = enumerated([str(id_) for id_ in names])
     verb = "is" if len(names) == 1 else "are"
     reasons = sorted(set(kept.values()))
     yield Finding(

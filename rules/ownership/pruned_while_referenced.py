@@ -38,7 +38,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.values import dig
+from argolint.values import dig, enumerated
 
 from ._handover import guard, prunes, unguard
 from ._references import User, holders, made_secrets, makers, users
@@ -175,8 +175,7 @@ def _named_in(id_: ResourceId, owner: AppRef, app: App) -> str:
 
 def _who(users: list[User], app: App) -> str:
     names = list(dict.fromkeys(_named_in(u.id, u.app, app) for u in users))
-    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
-    return " and ".join(names[:2]) + more if not more else ", ".join(names[:2]) + more
+    return enumerated(names, limit=2)
 
 
 def _verb(resource: Resource, users: list[User]) -> str:

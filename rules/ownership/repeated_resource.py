@@ -22,6 +22,7 @@ from shlex import quote
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
 from argolint.comparison.diff import differences
 from argolint.redaction import show
+from argolint.values import enumerated, show
 
 _MESSAGE = re.compile(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times among application resources\.?")
 
@@ -46,11 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if len(copies) < 2:
             outcome = "so the last one wins and the others are dropped"
         elif fields:
-            more = f" and {len(fields) - 3} more fields" if len(fields) > 3 else ""
-            named = (
-                " and ".join([", ".join(fields[:-1]), fields[-1]]) if 1 < len(fields) <= 3 else ", ".join(fields[:3])
-            )
-            outcome = f"with different {named}{more}, so the last one wins and the others are dropped"
+            outcome = f"with different {enumerated(fields, 'field')}, so the last one wins and the others are dropped"
         else:
             outcome = "with the same content, so an edit of one copy may do nothing"
         yield Finding(

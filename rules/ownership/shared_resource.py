@@ -45,10 +45,11 @@ from argolint import (
     Symptom,
 )
 from argolint.redaction import HIDDEN, show
+from argolint.values import below, enumerated, show
 
 from ..systems.charts import releases
 from ._shared_fixes import fixed_names, fixes
-from ._sharing import Party, Shared, believed, content_differences, enumerated, party, party_of, ref_of
+from ._sharing import Party, Shared, believed, content_differences, party, party_of, ref_of
 from ._tracking import own_names, owner_of, shared_warnings, tracking_of, warned_resources
 
 _READ = 8
@@ -269,7 +270,7 @@ def _symptom(kind: Any, key: Sequence[str] | None, detail: str) -> Symptom:
 
 
 def _overlap(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+    return below(one, other) or below(other, one)
 
 
 RULE = Rule(

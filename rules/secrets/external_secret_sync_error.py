@@ -40,7 +40,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
-from argolint.values import dig, get, items, mapping, parse_time, sh
+from argolint.values import below, dig, get, items, mapping, parse_time, sh
 
 from ..systems.advice import PLURAL, advice
 from . import _external_secret as es
@@ -152,9 +152,7 @@ def _fixes(
     if found.passing:
         yield _sync_now(resource, "Wait for the next attempt, or force it")
         return
-    changed = bool(pointer) and any(
-        c.desired is not MISSING and f"{c.pointer}/".startswith(f"{pointer}/") for c in resource.changes
-    )
+    changed = bool(pointer) and any(c.desired is not MISSING and below(c.pointer, pointer) for c in resource.changes)
     if changed:
         edit = Edit("command", f"argocd app sync {sh(app.ref)}")
         yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)

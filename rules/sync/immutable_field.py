@@ -38,7 +38,7 @@ from argolint.applied import not_yet_applied
 from argolint.consequences import consequences
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import join_pointer, sh, split_pointer
+from argolint.values import excerpt, fits, join_pointer, sh, split_pointer
 
 from ._failures import Failed, answered_by
 from ._options import as_hook, on_manifest, pasted, sync_options
@@ -83,15 +83,7 @@ def _immutable(id_: ResourceId, change: Change) -> bool:
     entry = _table().get((id_.group, id_.kind))
     if entry is None or change.desired is MISSING or change.live is MISSING:
         return False
-    return any(_fits(field, change.pointer) for field in entry["fields"])
-
-
-def _fits(pattern: str, pointer: str) -> bool:
-    wanted, have = split_pointer(pattern), split_pointer(pointer)
-    if wanted[-1:] == ("**",):
-        wanted = wanted[:-1]
-        have = have[: len(wanted)] if len(have) >= len(wanted) else ()
-    return len(wanted) == len(have) and all(w in ("*", h) for w, h in zip(wanted, have, strict=True))
+    return any(fits(field, change.pointer) for field in entry["fields"])
 
 
 def _failed(app: App, failed: Failed, resource: Resource | None) -> Finding:

@@ -46,7 +46,7 @@ from argolint import (
 from argolint.comparison import managed_fields
 from argolint.comparison.diff import differences
 from argolint.redaction import of_secret, show
-from argolint.values import dig, get, index_of, items, mapping, maps, split_pointer, text_at
+from argolint.values import below, dig, get, index_of, items, mapping, maps, show, split_pointer, text_at
 
 from ._options import on_application
 
@@ -187,7 +187,7 @@ def _field(app: App, resource: Resource, rivals: tuple[AppRef, ...]) -> _Field:
         peer = app.evidence.get(Want("peer", resource.id, app=ref))
         if isinstance(peer, Resource) and peer.desired and resource.desired:
             for pointer, ours, theirs in sorted(
-                differences(resource.desired, peer.desired), key=lambda d: (d[0].startswith("/metadata"), d[0])
+                differences(resource.desired, peer.desired), key=lambda d: (below(d[0], "/metadata"), d[0])
             ):
                 return pointer, ours, theirs, None
     if _autoscaler(app, resource) is not None and get(resource.desired, "/spec/replicas", None) is not None:
@@ -197,7 +197,7 @@ def _field(app: App, resource: Resource, rivals: tuple[AppRef, ...]) -> _Field:
 
 def _weight(change: Change) -> tuple[bool, bool, str]:
     """The field that somebody else wrote comes first; metadata comes last."""
-    return change.pointer.startswith("/metadata"), not _foreign(change.writer), change.pointer
+    return below(change.pointer, "/metadata"), not _foreign(change.writer), change.pointer
 
 
 def _foreign(writer: Writer | None) -> bool:
