@@ -20,6 +20,7 @@ from msgspec import structs
 from argolint.comparison import diff
 from argolint.decoding import json_value, kind_of
 from argolint.errors import UnreadableStateError
+from argolint.kubernetes import wave
 from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom
 from argolint.rule import Want
 from argolint.values import below, dig, items, mapping, maps, number_at, parse_time, real_time, text_at, texts
@@ -294,6 +295,11 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def predicted(self) -> Object | None:
         return _decode(self.predicted_state, self.id)
+
+    @property
+    def wave(self) -> int:
+        """The sync wave: of the manifest where it is known, else as the list says (controller/state.go, SyncWave)."""
+        return self.sync_wave if self.desired is None else wave(self.desired)
 
     @property
     def any(self) -> Object:

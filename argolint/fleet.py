@@ -14,7 +14,7 @@ from functools import cached_property
 
 from argolint.app import App, Resource
 from argolint.model import AppRef, Object, ResourceKey
-from argolint.values import items, mapping, text_at
+from argolint.values import items, mapping, parse_version, text_at
 
 _VERSION = re.compile(r"v?([0-9]{1,6})\.([0-9]{1,6})(?![0-9])")
 IN_CLUSTER = "https://kubernetes.default.svc"
@@ -177,8 +177,7 @@ class Fleet:
 
     def at_least(self, major: int, minor: int) -> bool:
         """False when the server's version is older, or unknown."""
-        found = _VERSION.match(self.version)
-        return found is not None and (int(found[1]), int(found[2])) >= (major, minor)
+        return (parse_version(self.version) or ()) >= (major, minor)
 
     @cached_property
     def _cluster_by_name(self) -> Mapping[str, str]:

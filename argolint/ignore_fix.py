@@ -15,6 +15,7 @@ from typing import Any
 from argolint.app import App, Resource
 from argolint.comparison import compare, managed_fields
 from argolint.comparison.ignore import IgnoreRule, application_rules, locate
+from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Edit, Fix, Json, Object
 from argolint.values import dig, get, index_of, items, join_pointer, mapping, owner_references, split_pointer
 
@@ -24,19 +25,6 @@ FOR_MANY = re.compile(
     re.IGNORECASE,
 )
 """Field managers that stand for people, pipelines or many controllers: to trust them hides more than one field's writer."""
-
-ITEM_KEYS = (
-    "name",
-    "key",
-    "secretKey",
-    "mountPath",
-    "devicePath",
-    "containerPort",
-    "port",
-    "ip",
-    "type",
-    "topologyKey",
-)
 
 
 def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str], caveat: str = "") -> Fix:
@@ -166,7 +154,7 @@ def _jq_path(resource: Resource, pointer: str) -> str | None:
 
 def _at(node: Json, token: str, item: Json) -> Json:
     """What stands at the token, or, in a list, the item of the same name, or else of the same index."""
-    name = next((key for key in ITEM_KEYS if isinstance(item, Mapping) and key in item), None)
+    name = next((key for key in ITEM_NAMES if isinstance(item, Mapping) and key in item), None)
     if not isinstance(node, list) or name is None:
         return get(node, join_pointer(token))
     return next((i for i in node if isinstance(i, Mapping) and i.get(name) == item[name]), MISSING)
@@ -176,7 +164,7 @@ def _choice(item: Json, lists: Iterable[Sequence[Json]]) -> str | None:
     """The jq condition that holds for this item alone, on every side that has it."""
     if isinstance(item, str):
         return f". == {json.dumps(item)}"
-    for key in ITEM_KEYS if isinstance(item, Mapping) else ():
+    for key in ITEM_NAMES if isinstance(item, Mapping) else ():
         value = item.get(key)
         same = [[other for other in found if isinstance(other, Mapping) and other.get(key) == value] for found in lists]
         if isinstance(value, str | int) and all(len(others) <= 1 for others in same):

@@ -120,6 +120,9 @@ def json_in(text: Any) -> Json:
         return None
 
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
 def mapping(node: Json, *path: str) -> Mapping[str, Any]:
     """The map under these keys; empty when it is missing, null or no map."""
     found = dig(node, *path)
@@ -155,15 +158,10 @@ def _texts(found: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def containers(obj: Object | None) -> Iterator[tuple[str, Object]]:
-    """Each container (init containers first) of a workload, Pod, CronJob or pod template, with its pointer."""
-    for base in ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"):
-        spec = get(obj, base, None)
-        if isinstance(spec, Mapping) and isinstance(spec.get("containers"), list):
-            for field in ("initContainers", "containers"):
-                for index, container in enumerate(items(spec, field)):
-                    if isinstance(container, Mapping):
-                        yield f"{base}/{field}/{index}", container
-            return
+    """The former place of `argolint.kubernetes.containers`, kept for one minor version."""
+    from argolint import kubernetes
+
+    return kubernetes.containers(obj)
 
 
 def condition(obj: Object | None, kind: str) -> Object | None:
@@ -234,6 +232,15 @@ def sh(word: object) -> str:
     """One word of a command to paste: whatever it holds (names of RBAC objects, URLs, paths, keys), a shell takes it for that word,
     and it ends no line."""
     return shlex.quote(plain(str(word)))
+
+
+_VERSION = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9})+)(?![0-9])")
+
+
+def parse_version(text: Any) -> tuple[int, ...] | None:
+    """The dotted number that a version begins with, for comparing: `v3.1.0-rc2` is (3, 1, 0). None for a date, a branch, nothing."""
+    found = _VERSION.match(text) if isinstance(text, str) else None
+    return tuple(int(part) for part in found[1].split(".")) if found else None
 
 
 def enumerated(words: Sequence[str], noun: str = "", limit: int | None = 3) -> str:

@@ -24,9 +24,10 @@ from argolint.comparison.ignore import (
     server_rules,
     trusted,
 )
-from argolint.comparison.scheme import builtin, canonical, defaulted, group_of, merge_key
+from argolint.comparison.scheme import builtin, canonical, defaulted, merge_key
 from argolint.comparison.server_side import server_side_apply, with_owner
 from argolint.comparison.three_way import Place, completed, numbered, three_way
+from argolint.kubernetes import group_of, is_secret
 from argolint.model import MISSING, Json, Object
 from argolint.values import annotations_of, items, json_in, labels_of, mapping
 
@@ -249,7 +250,7 @@ def _normalized(obj: Object, rules: Rules) -> Object:
     metadata = obj.get("metadata")
     if isinstance(metadata, dict) and "creationTimestamp" in metadata:
         obj = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "creationTimestamp"}}
-    if group_of(obj) == "" and obj.get("kind") == "Secret":
+    if is_secret(obj):
         obj = _encoded(obj)
     elif group_of(obj) == "rbac.authorization.k8s.io" and obj.get("rules") == []:
         obj = {**obj, "rules": None}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from argolint.comparison import managed_fields
+from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Change, Json, Object, Writer
 from argolint.redaction import is_hidden, of_secret
 from argolint.values import join_pointer
@@ -65,12 +66,9 @@ def _same_number(desired: Json, live: Json) -> bool:
     )
 
 
-_ITEM_KEYS = ("name", "key", "mountPath", "containerPort", "port", "ip", "type", "secretKey")
-
-
 def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterator[Pair]:
     """Items are paired by the first key that names each one on both sides, else by deepdiff's alignment."""
-    key = next((k for k in _ITEM_KEYS if _unique(desired, k) and _unique(live, k)), None)
+    key = next((k for k in ITEM_NAMES if _unique(desired, k) and _unique(live, k)), None)
     if key is not None:
         have_at = {item[key]: index for index, item in enumerate(live)}
         want_names = {item[key] for item in desired}

@@ -14,7 +14,8 @@ from typing import Any
 
 from argolint import glob
 from argolint.comparison import jq
-from argolint.comparison.scheme import as_known_type, group_of
+from argolint.comparison.scheme import as_known_type
+from argolint.kubernetes import group_of
 from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Json, Object
 from argolint.values import index_of, integer, items, join_pointer, json_in, mapping, maps, text_at

@@ -86,7 +86,7 @@ def _steps(node: Any, token: str) -> Iterator[str]:
         return
     item = _child(node, token)
     if isinstance(item, dict):
-        for keys in _MERGE_KEYS:
+        for keys in LIST_MAP_KEYS:
             if all(key in item for key in keys):
                 yield "k:" + json.dumps({key: item[key] for key in sorted(keys)}, separators=(",", ":"))
     else:
@@ -102,8 +102,7 @@ def _child(node: Any, token: str) -> Any:
     return None
 
 
-# The list map keys of Kubernetes' own types (x-kubernetes-list-map-keys), most specific first.
-_MERGE_KEYS = (
+LIST_MAP_KEYS = (
     ("containerPort", "protocol"),
     ("port", "protocol"),
     ("topologyKey", "whenUnsatisfiable"),
@@ -117,3 +116,4 @@ _MERGE_KEYS = (
     ("port",),
     ("key", "effect"),
 )
+"""How server-side apply names the items of lists: x-kubernetes-list-map-keys of Kubernetes' own types, most specific first."""

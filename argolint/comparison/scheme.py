@@ -7,13 +7,14 @@ The tables below are those types' relevant facts: k8s.io/api `types.go` tags, ku
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from operator import is_
 from typing import Any
 
+from argolint.kubernetes import group_of
 from argolint.model import Json, Object
+from argolint.quantities import NANO, quantity
 from argolint.values import parse_duration
 
 GROUPS = frozenset({
@@ -53,7 +54,8 @@ MERGE_KEYS = {
     "volumeDevices": "devicePath", "hostAliases": "ip", "topologySpreadConstraints": "topologyKey",
     "ownerReferences": "uid", "conditions": "type", "addresses": "type",
 }  # fmt: skip
-"""patchMergeKey by field name; `ports` depends on its parent, see `merge_key`. Every other list is replaced whole."""
+"""patchMergeKey by field name: how a strategic merge patch pairs items. `ports` depends on its parent, see `merge_key`. Every
+other list is replaced whole."""
 
 MERGED_SCALARS = frozenset({"finalizers", "podCIDRs"})
 RETAIN_KEYS = frozenset({"strategy", "volumes", "resourceClaims"})
@@ -80,12 +82,6 @@ _KEPT_EMPTY = frozenset({
     "ingressClassName", "key", "name", "runtimeClassName", "storageClassName", "timeZone", "topologyKey",
 })  # fmt: skip
 """Strings behind a pointer or without `omitempty`: the empty string is printed."""
-
-
-def group_of(obj: Object) -> str:
-    """The API group; the core group is the empty string."""
-    version = obj.get("apiVersion") or ""
-    return version.rpartition("/")[0] if isinstance(version, str) else ""
 
 
 def builtin(obj: Object) -> bool:
@@ -117,7 +113,7 @@ def _canonical_map(node: Mapping[str, Json]) -> Mapping[str, Json]:
     found: dict[str, Json] | None = None
     for key, value in node.items():
         if type(value) is str:  # nearly all that a manifest holds
-            made: Json = _quantity(value, _NANO) if key in _QUANTITIES else value
+            made: Json = quantity(value, NANO) if key in _QUANTITIES else value
             omitted = not value and key not in _KEPT_EMPTY
         else:
             made = value if key == "managedFields" else _canonical(key, value)  # the API server prints that one itself
@@ -138,7 +134,7 @@ def _canonical(field: str, value: Json) -> Json:
         return value if plain else _canonical_map(value)
     if isinstance(value, list):
         return _each(value, _canonical_map)
-    return quantity(value, _NANO) if field in _QUANTITIES else value
+    return quantity(value, NANO) if field in _QUANTITIES else value
 
 
 def _each(found: list[Json], change: Callable[[Mapping[str, Json]], Mapping[str, Json]]) -> list[Json]:
@@ -157,89 +153,6 @@ def _omitted(field: str, value: Json) -> bool:
     return (value == [] and field != "rules") or (value == {} and field in _STRING_MAPS)
 
 
-_QUANTITY = re.compile(
-    r"([+-]?)(?:(\d{1,100})(?:\.(\d{0,100}))?|\.(\d{1,100}))(?:([KMGTPE]i)|([numkMGTPE]?)|[eE]([+-]?\d{1,18}))",
-    re.ASCII,
-)
-"""At most 100 digits: more than Argo CD is ever given, and nothing that takes time."""
-_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_DECIMAL = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
-_DECIMAL_POWER = {suffix: power for power, suffix in _DECIMAL.items()}
-_MOST_BINARY = 2**63 - 1
-_NANO, _MILLI = -9, -3
-"""The finest powers of ten of a quantity, and of one in a list of resources (SetDefaults_ResourceList)."""
-
-
-def quantity(value: Json, finest: int = _MILLI) -> Json:
-    """See `_quantity`; a container is none. Lists of resources are not finer than a thousandth."""
-    return value if isinstance(value, dict | list) else _quantity(value, finest)
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _quantity(value: Json, finest: int) -> Json:
-    """A resource quantity as Go prints it (`1000m` is `1`, `0.5Gi` is `512Mi`), rounded up to 10^finest; anything else unchanged.
-
-    Powers of ten are counted, never computed: `1e30000000` is a quantity. Source: k8s.io/apimachinery pkg/api/resource/quantity.go,
-    ParseQuantity, RoundUp and CanonicalizeBytes.
-    """
-    text = str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
-    match = _QUANTITY.fullmatch(text.strip())
-    if match is None:
-        return value
-    sign, whole, places, only_places, binary, decimal, exponent = match.groups()
-    places = only_places or places or ""
-    digits = (whole or "").lstrip("0") or "0"
-    power = (_int32(int(exponent)) if exponent else _DECIMAL_POWER[decimal or ""]) - len(places)
-    if power >= finest and _spelt_as_printed(digits + places, power, places, _BINARY.index(binary) if binary else 0):
-        return text.strip()
-    amount = int(digits + places)
-    if binary:
-        amount *= 1024 ** _BINARY.index(binary)
-    amount, power = _rounded_up(amount, power, finest)
-    if not amount:
-        return "0"
-    if binary:
-        amount = min(amount, _MOST_BINARY * 10**-power)
-        if amount % 10**-power == 0 and amount >= 1024 * 10**-power:
-            return sign.strip("+") + _in_1024s(amount // 10**-power)
-    while amount % 10 == 0:
-        amount, power = amount // 10, power + 1
-    while power % 3:
-        amount, power = amount * 10, power - 1
-    suffix = (f"e{power}" if power else "") if exponent else _DECIMAL.get(power, "")
-    return f"{sign.strip('+')}{amount}{suffix}"
-
-
-def _spelt_as_printed(digits: str, power: int, places: str, binary: int) -> bool:
-    """True for what Go holds to be in canonical form and prints as it was written, `1E3` and `5.` among them."""
-    if binary:
-        exact = not places and 15 - len(digits) - binary * 3 - 1 >= 0
-        return exact and int(digits) % 8 != 0
-    return len(digits) <= 18 and power >= -9 and power % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
-
-
-def _int32(number: int) -> int:
-    """The number as Go's conversion to 32 bits cuts it."""
-    return (number + 2**31) % 2**32 - 2**31
-
-
-def _rounded_up(amount: int, power: int, finest: int) -> tuple[int, int]:
-    """Not finer than 10^finest; what is left over counts as one, so that a wish for little is none for nothing."""
-    drop = finest - power
-    if drop <= 0 or not amount:
-        return amount, power
-    if drop > 400:  # more than an amount has digits
-        return 1, finest
-    return -(-amount // 10**drop), finest
-
-
-def _in_1024s(amount: int) -> str:
-    power = 0
-    while power < len(_BINARY) - 1 and amount % 1024 == 0:
-        amount, power = amount // 1024, power + 1
-    return f"{amount}{_BINARY[power]}"
-
-
 def duration(value: Json) -> Json:
     """A duration as Go prints it (`8760h` is `8760h0m0s`); anything else comes back unchanged."""
     span = parse_duration(value)
@@ -252,8 +165,8 @@ def duration(value: Json) -> Json:
 
 
 KNOWN_TYPES: Mapping[str, Callable[[Json], Json]] = {
-    "core/Quantity": lambda value: quantity(value, _NANO),
-    "core/v1/Quantity": lambda value: quantity(value, _NANO),
+    "core/Quantity": lambda value: quantity(value, NANO),
+    "core/v1/Quantity": lambda value: quantity(value, NANO),
     "meta/v1/Duration": duration,
     "core/v1/ResourceList": lambda value: _canonical("limits", value),
 }

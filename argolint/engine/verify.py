@@ -22,6 +22,7 @@ from argolint.comparison.ignore import IgnoreRule, matches, matches_object, with
 from argolint.decoding import json_value
 from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
+from argolint.kubernetes import group_of, is_secret_data
 from argolint.manifests import ManifestError, mapping_of
 from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey
 from argolint.rule import Want
@@ -126,7 +127,7 @@ def _drawn_anew(pair: tuple[Sequence[Object], Sequence[Object]], app: App) -> se
 
 def _key(manifest: Object, app: App) -> ResourceKey:
     """The identity under which the application lists it: without a namespace of its own it may get the destination's."""
-    group = str(manifest.get("apiVersion") or "").rpartition("/")[0]
+    group = group_of(manifest)
     own = str(dig(manifest, "metadata", "namespace") or "")
     name = str(dig(manifest, "metadata", "name") or "")
     key = ResourceKey(app.cluster, group, str(manifest.get("kind") or ""), own, name)
@@ -241,8 +242,7 @@ def _pairs(fix: Fix, finding: Finding, app: App, after: Object, fleet: Fleet, to
         raise _CannotReplay("the states of the object are not known")
     if any(symptom.resource != resource_.key for symptom in finding.explains if symptom.kind == "change"):
         raise _CannotReplay("it works through another object")
-    masked = resource_.kind == "Secret" and not resource_.group
-    if masked and any(str(o.get("path", "")).startswith(("/data", "/stringData")) for o in fix.edit.content):
+    if any(is_secret_data(resource_, str(o.get("path", ""))) for o in fix.edit.content):
         raise _CannotReplay("Argo CD masks the data of Secrets")
     yield _pair(resource_, finding, app, fleet, today)
 

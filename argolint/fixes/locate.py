@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from argolint import glob
 from argolint.checkouts.checkout import Checkout, inside
 from argolint.checkouts.yaml_text import Document, EditError, documents
+from argolint.kubernetes import group_of
 from argolint.model import MISSING, Json, Object
 from argolint.reports.document import Resource
 from argolint.values import dig, get, index_of, items, mapping, same_repository, split_pointer, text_at
@@ -72,7 +73,7 @@ def application(checkouts: Iterable[Checkout], namespace: str, name: str) -> tup
                 for spot, obj in _objects(checkout, file, name):
                     if (
                         obj.get("kind") == "Application"
-                        and _group(obj) == "argoproj.io"
+                        and group_of(obj) == "argoproj.io"
                         and _named(obj, name, namespace)
                     ):
                         found.append((spot, obj))
@@ -337,11 +338,6 @@ def _objects(checkout: Checkout, file: str, word: str = "") -> Iterator[tuple[Sp
     return ((Spot(checkout, file, *place), obj) for place, obj in _split(checkout.documents(file), word))
 
 
-def _group(obj: Object) -> str:
-    version = str(obj.get("apiVersion") or "")
-    return version.rpartition("/")[0]
-
-
 def _named(obj: Object, name: str, namespace: str) -> bool:
     metadata = obj.get("metadata") or {}
     return metadata.get("name") == name and metadata.get("namespace") in (None, "", namespace)
@@ -357,7 +353,7 @@ def _is(obj: Object, resource: Resource, default_namespace: str) -> bool:
     """The very object. One without a namespace is put into the destination's by Argo CD, if its kind has one."""
     return (
         obj.get("kind") == resource.kind
-        and _group(obj) == resource.group
+        and group_of(obj) == resource.group
         and _named(obj, resource.name, resource.namespace)
         and (not resource.namespace or (dig(obj, "metadata", "namespace") or default_namespace) == resource.namespace)
     )
@@ -396,7 +392,7 @@ def _in_kustomize(
         layers = (*layers, *own)  # noqa: PLW2901  the Application's own transformations come last
         if (
             obj.get("kind") == resource.kind
-            and _group(obj) == resource.group
+            and group_of(obj) == resource.group
             and _rendered_as(obj, layers, app, resource)
         ):
             found.append(Found(spot, obj, layers, number, _shared(spot, layers, top)))
@@ -549,7 +545,7 @@ def _reaches(patch: Json, target: Object, obj: Object) -> bool:
     if target:
         return all(
             _matches(str(target[key]), str(value or ""))
-            for key, value in (("kind", obj.get("kind")), ("name", name), ("group", _group(obj)))
+            for key, value in (("kind", obj.get("kind")), ("name", name), ("group", group_of(obj)))
             if target.get(key)
         )
     return (

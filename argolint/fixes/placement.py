@@ -16,6 +16,7 @@ from argolint.checkouts.checkout import Checkout
 from argolint.checkouts.yaml_text import EditError, Operation, applied, documents, patch
 from argolint.fixes import locate
 from argolint.fixes.locate import Spot, Unplaced
+from argolint.kubernetes import ITEM_NAMES, group_of
 from argolint.model import MISSING, Json, Object
 from argolint.reports.document import App, Finding, Fix, Resource
 from argolint.values import below, dig, get, index_of, join_pointer, leaves, mapping, owner_references, split_pointer
@@ -150,7 +151,7 @@ def _subject(choice: Choice) -> str:
 def _identity(obj: Json) -> tuple[Json, ...]:
     if not isinstance(obj, Mapping) or "kind" not in obj:
         return ()
-    group = str(obj.get("apiVersion") or "").rpartition("/")[0]
+    group = group_of(obj)
     return group, obj["kind"], dig(obj, "metadata", "name"), dig(obj, "metadata", "namespace")
 
 
@@ -409,9 +410,6 @@ def _merge(at: str, old: Json, new: Mapping[str, Json], lists: bool) -> Iterator
 _ARGO_ADDS = ("/metadata/annotations", "/metadata/labels")
 """Maps that the rendered object may have though the file has not: Argo CD writes its tracking data there."""
 
-_NAMES = ("name", "key", "secretKey", "mountPath", "containerPort", "port")
-"""What tells the items of a list apart."""
-
 
 def fitted(operations: Iterable[Operation], data: Json, rendered: Object | None) -> Iterator[Operation]:
     """The operations as they apply to the file's object. EditError when its old values are not those of the rendered one."""
@@ -468,7 +466,7 @@ def _require_fit(step: Operation, data: Json, rendered: Object | None) -> None:
 def _same_item(one: Json, other: Json) -> bool:
     if MISSING in (one, other) or not (isinstance(one, Mapping) and isinstance(other, Mapping)):
         return True
-    return all(one.get(name) == other.get(name) for name in _NAMES if name in one and name in other)
+    return all(one.get(name) == other.get(name) for name in ITEM_NAMES if name in one and name in other)
 
 
 def composed(

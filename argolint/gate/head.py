@@ -17,10 +17,11 @@ from argolint.app import BLINDING, App, Resource
 from argolint.comparison import compare, diff
 from argolint.fleet import Fleet
 from argolint.gate.delta import Delta, Edited, overlap, with_value
+from argolint.kubernetes import api_of, is_secret, wave
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
 from argolint.renders.manifests import Rendered
 from argolint.rule import Want
-from argolint.values import annotations_of, integer, items, labels_of, mapping, split_pointer
+from argolint.values import annotations_of, items, labels_of, mapping, split_pointer
 
 
 def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:
@@ -118,9 +119,9 @@ def without_conditions(raw: Object, unwanted: Any) -> Object:
 
 def added(key: ResourceKey, desired: Object) -> Resource:
     """An object that the change brings: what of it is live, if anything, is not known."""
-    version = str(desired.get("apiVersion") or "").rpartition("/")[2]
+    version = api_of(desired)[1]
     id_ = ResourceId(key.group, key.kind, key.namespace, key.name, version, key.cluster)
-    return Resource(id_, status="OutOfSync", sync_wave=_wave(desired), desired_state=desired, desired_known=True)
+    return Resource(id_, status="OutOfSync", sync_wave=wave(desired), desired_state=desired, desired_known=True)
 
 
 def _readded(resource: Resource, desired: Object, app: App, fleet: Fleet) -> Resource:
@@ -162,8 +163,8 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
     desired = _with_secrets(edit.head, resource.desired)
     changed = structs.replace(
         resource,
-        id=structs.replace(resource.id, version=str(desired.get("apiVersion") or "").rpartition("/")[2]),
-        sync_wave=_wave(desired),
+        id=structs.replace(resource.id, version=api_of(desired)[1]),
+        sync_wave=wave(desired),
         desired_state=desired,
     )
     live = resource.live
@@ -221,15 +222,11 @@ def _showing(resource: Resource, predicted: Object | None, shown: Iterable[Chang
 
 def _with_secrets(desired: Object, before: Object | None) -> Object:
     """A Secret's desired state with the masks that the server made for the pair of desired and live."""
-    if desired.get("kind") != "Secret" or before is None:
+    if not is_secret(desired) or before is None:
         return desired
     masks = before.get("data") or {}
     data = desired.get("data") or {}
     return {**desired, "data": {key: masks.get(key, value) for key, value in data.items()}} if data else desired
-
-
-def _wave(desired: Object) -> int:
-    return integer(annotations_of(desired).get("argocd.argoproj.io/sync-wave")) or 0
 
 
 def _cured(resource: Resource, app: App) -> bool:

@@ -18,6 +18,7 @@ from argolint.comparison.scheme import CLUSTER_SCOPED
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.folder import Folder, is_name
+from argolint.kubernetes import group_of, is_secret
 from argolint.manifests import ManifestError, documents, objects
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.values import annotations_of, dig, mapping
@@ -45,7 +46,7 @@ def rendered(manifests: Sequence[Object], app: App, fleet: Fleet) -> Rendered:
     for manifest in manifests:
         if not manifest.get("kind") or not dig(manifest, "metadata", "name"):
             continue  # generateName serves hooks only: such an object has no identity that a change could alter
-        group, kind = _group(manifest), str(manifest["kind"])
+        group, kind = group_of(manifest), str(manifest["kind"])
         scoped = _cluster_scoped(group, kind, scopes, app, fleet)
         placed = _placed(_masked_secret(manifest), "" if scoped else app.destination_namespace, drop=scoped)
         key = ResourceKey(
@@ -68,11 +69,6 @@ def is_hook(manifest: Object) -> bool:
     if own is not None:
         return own.strip() != "Skip"
     return annotations.get("helm.sh/hook", "crd-install") != "crd-install"
-
-
-def _group(manifest: Object) -> str:
-    group, slash, _ = str(manifest.get("apiVersion") or "").rpartition("/")
-    return group if slash else ""
 
 
 def _scopes(manifests: Iterable[Object]) -> Mapping[tuple[str, str], bool]:
@@ -106,7 +102,7 @@ def _placed(manifest: Object, namespace: str, *, drop: bool) -> Object:
 
 def _masked_secret(manifest: Object) -> Object:
     """As /manifests answers it: every value masked alone, stringData folded in. Renders made elsewhere hold the values."""
-    if manifest.get("kind") != "Secret" or manifest.get("apiVersion") != "v1":
+    if not is_secret(manifest):
         return manifest
     names = {**mapping(manifest, "data"), **mapping(manifest, "stringData")}
     rest = {k: v for k, v in manifest.items() if k not in ("data", "stringData")}
@@ -123,7 +119,7 @@ def tracked(manifest: Object, app: App, fleet: Fleet) -> Object:
     metadata = dict(manifest["metadata"])
     if "annotation" in fleet.tracking_method:
         namespace = metadata.get("namespace") or app.destination_namespace
-        name = f"{_group(manifest)}/{manifest.get('kind')}:{namespace}/{metadata['name']}"
+        name = f"{group_of(manifest)}/{manifest.get('kind')}:{namespace}/{metadata['name']}"
         metadata["annotations"] = {
             **mapping(metadata, "annotations"),
             compare.TRACKING_ID: f"{app.instance}:{name}",

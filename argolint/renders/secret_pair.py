@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from argolint.kubernetes import is_secret
 from argolint.model import Object
 from argolint.values import dig
 
@@ -14,15 +15,11 @@ MASKS = ("++++++++", "+++++++++")
 
 def masked_pair(one: Sequence[Object], two: Sequence[Object]) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
     """Both renders with the values of Secrets masked, so that equal ones look equal and nothing is told of them."""
-    twins = {_name(m): _secret_values(m) for m in one if _is_secret(m)}
+    twins = {_name(m): _secret_values(m) for m in one if is_secret(m)}
     return (
-        tuple(_masked(m, {}) if _is_secret(m) else m for m in one),
-        tuple(_masked(m, twins.get(_name(m), {})) if _is_secret(m) else m for m in two),
+        tuple(_masked(m, {}) if is_secret(m) else m for m in one),
+        tuple(_masked(m, twins.get(_name(m), {})) if is_secret(m) else m for m in two),
     )
-
-
-def _is_secret(manifest: Object) -> bool:
-    return manifest.get("kind") == "Secret" and manifest.get("apiVersion") == "v1"
 
 
 def _name(manifest: Object) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from argolint import MISSING, App, AppRef, Change, Fleet, Json, Object, Resource, ResourceId, Want
 from argolint.knowledge import load
+from argolint.kubernetes import api_of
 from argolint.values import dig, fits, index_of, items, mapping, split_pointer
 
 _CRD_GROUP, _CRD = "apiextensions.k8s.io", "CustomResourceDefinition"
@@ -77,7 +78,7 @@ def _want(owner: AppRef, crd: ResourceId) -> Want:
 
 def schema_of(app: App, resource: Resource) -> Object | None:
     """The openAPIV3Schema of this object's version, from the application's own CRD or one that was asked for."""
-    version = resource.id.version or str(resource.any.get("apiVersion", "")).rpartition("/")[2]
+    version = resource.id.version or api_of(resource.any)[1]
     for crd in (*_own_crds(app, resource), *_peer_crds(app, resource)):
         for served in items(crd, "spec", "versions"):
             if served.get("name") == version:

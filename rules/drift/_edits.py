@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
+from argolint.kubernetes import ITEM_NAMES
 from argolint.values import annotations_of, get, index_of, join_pointer, split_pointer
-
-NAMING_KEYS = ("name", "key", "mountPath", "containerPort", "port", "ip", "type", "secretKey")
-"""The keys by which argolint pairs the items of two lists of unequal length."""
 
 
 def place(app: App) -> str:
@@ -56,7 +54,7 @@ def in_manifest(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...]
 def _partner(live: list[Any], want: list[Any], index: int) -> int | None:
     """The index in `want` of the item that stands at `index` in `live`: by name, else by place."""
     if index < len(live) and isinstance(live[index], Mapping):
-        for key in NAMING_KEYS:
+        for key in ITEM_NAMES:
             names = [item.get(key) if isinstance(item, Mapping) else None for item in want]
             if key in live[index] and all(n is not None for n in names) and names.count(live[index][key]) == 1:
                 return names.index(live[index][key])

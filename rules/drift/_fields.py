@@ -18,7 +18,7 @@ from argolint import (
 )
 from argolint.comparison.compare import TRACKING_ID
 from argolint.redaction import HIDDEN, show
-from argolint.values import below, enumerated, join_pointer, show, split_pointer
+from argolint.values import below, enumerated, join_pointer, split_pointer
 
 
 def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:

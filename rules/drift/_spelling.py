@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 
 from argolint import App, Change, Finding, Resource
 from argolint.applied import git_moved
+from argolint.quantities import amount
 from argolint.values import split_pointer
 
 from ._edits import write_live
 from ._fields import finding, matching, pointers, value, writer
-from ._grammar import quantity, same_quantity
+from ._grammar import same_quantity
 from ._known_types import known_type_fields
 
 _AMOUNTS = frozenset({"requests", "limits", "capacity", "hard", "minAllowed", "maxAllowed"})
@@ -20,7 +21,7 @@ _AMOUNTS = frozenset({"requests", "limits", "capacity", "hard", "minAllowed", "m
 def same_amount(change: Change) -> bool:
     """True for two spellings of one quantity; in a map of quantities plain numbers are no versions (`1.0` and `1`)."""
     if _AMOUNTS.intersection(split_pointer(change.pointer)[-2:-1]):
-        return quantity(change.desired) is not None and quantity(change.desired) == quantity(change.live)
+        return amount(change.desired) is not None and amount(change.desired) == amount(change.live)
     return same_quantity(change.desired, change.live)
 
 

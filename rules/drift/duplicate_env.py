@@ -21,7 +21,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Json, Location, Object, Resource, Rule, Symptom
-from argolint.values import below, containers, get, items
+from argolint.kubernetes import containers, pod_spec
+from argolint.values import below, items
 
 from ._edits import remove
 from ._refused import Refusal, refusals
@@ -74,14 +75,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _repeats(manifest: Object) -> Iterator[Repeat]:
-    pods: dict[str, None] = {}
     for base, container in containers(manifest):
-        pods[base.rpartition("/")[0].rpartition("/")[0]] = None
         for field, keys in _LISTS.items():
             yield from _repeated(f"{base}/{field}", field, items(container, field), keys)
-    for base in pods:
-        for field, keys in _POD_LISTS.items():
-            yield from _repeated(f"{base}/{field}", field, get(manifest, f"{base}/{field}", ()), keys)
+    base, spec = pod_spec(manifest)
+    for field, keys in _POD_LISTS.items():
+        yield from _repeated(f"{base}/{field}", field, items(spec, field), keys)
 
 
 def _repeated(listed: str, field: str, entries: Iterable[Json], keys: Sequence[str]) -> Iterator[Repeat]:

@@ -19,10 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Location, Node, Related, Resource, Rule, Symptom, Want
-from argolint.values import age_text, dig, get, items
+from argolint.kubernetes import reads
+from argolint.values import age_text
 
 from ..systems.age import Patience, overdue
-from ..systems.pods import Trouble, below, fixes, pod_spec, pointer_of, troubles, wanted_events
+from ..systems.pods import Trouble, below, fixes, pointer_of, troubles, wanted_events
 
 _NO_CHECK = ""  # an operator's own object, which Argo CD has no health check for
 
@@ -68,7 +69,7 @@ _NEVER_PLACED = ("cannot be scheduled", "cannot be created")
 def _unbound(app: App, resource: Resource) -> Iterator[Resource]:
     """Claims of the application that the workload's pods mount and that are not bound."""
     obj = resource.live or resource.desired
-    mounted = {dig(v, "persistentVolumeClaim", "claimName") for v in items(get(obj, pod_spec(obj), None), "volumes")}
+    mounted = {read.name for read in reads(obj) if read.kind == "PersistentVolumeClaim"}
     for claim in app.of_kind("PersistentVolumeClaim", ""):
         if claim.name in mounted and claim.namespace == resource.namespace and claim.health.status == "Progressing":
             yield claim

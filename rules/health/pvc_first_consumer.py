@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Related, Resource, Rule, Symptom, Want
-from argolint.values import annotations_of, dig, get, integer, items, sh
+from argolint.kubernetes import SYNC_WAVE, reads
+from argolint.values import annotations_of, dig, join_pointer, sh
 
 from ..systems.age import Patience
 from ._waiting import age, late, told, wanted
 
-_WAVE = "argocd.argoproj.io/sync-wave"
-_POINTER = "/metadata/annotations/argocd.argoproj.io~1sync-wave"
+_POINTER = join_pointer("metadata", "annotations", SYNC_WAVE)
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
@@ -36,7 +36,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding a claim."""
     for claim in _pending(app, options):
         consumers = [r for r in app.resources if r.desired is not None and _uses(r, claim)]
-        later = [c for c in consumers if wave(c) > wave(claim)]
+        later = [c for c in consumers if c.wave > claim.wave]
         if later and app.awaits(claim.id) and _first_consumer(app, claim) is not False:
             yield _deadlock(app, claim, later[0])
         elif _first_consumer(app, claim) and all(_stopped(c) for c in consumers):
@@ -51,11 +51,6 @@ def _pending(app: App, options: Patience) -> Iterator[Resource]:
     )
 
 
-def wave(resource: Resource) -> int:
-    """The sync wave that the manifest asks for; 0 without one."""
-    return integer(annotations_of(resource.desired).get(_WAVE, str(resource.sync_wave))) or 0
-
-
 def _first_consumer(app: App, claim: Resource) -> bool | None:
     """Whether its class binds at the first consumer, by its Events; None when they tell nothing."""
     events = app.events(claim.id, claim.uid) or ()
@@ -65,13 +60,8 @@ def _first_consumer(app: App, claim: Resource) -> bool | None:
 
 
 def _uses(resource: Resource, claim: Resource) -> bool:
-    if resource.namespace != claim.namespace:
-        return False
-    for spec in ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"):
-        volumes = items(get(resource.desired, spec, None), "volumes")
-        if any(dig(v, "persistentVolumeClaim", "claimName") == claim.name for v in volumes):
-            return True
-    return False
+    mounted = (r.name for r in reads(resource.desired) if r.kind == "PersistentVolumeClaim")
+    return resource.namespace == claim.namespace and claim.name in mounted
 
 
 def _stopped(resource: Resource) -> bool:
@@ -84,8 +74,8 @@ def _stopped(resource: Resource) -> bool:
 
 def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
     return Finding(
-        message=f"{claim.id} in wave {wave(claim)} waits for its first consumer, and {consumer.kind} {consumer.name} in wave {wave(consumer)} waits for the claim, so the sync of application {app.ref} never ends.",
-        at=Location(app.ref, claim.id, _POINTER if _WAVE in annotations_of(claim.desired) else ""),
+        message=f"{claim.id} in wave {claim.wave} waits for its first consumer, and {consumer.kind} {consumer.name} in wave {consumer.wave} waits for the claim, so the sync of application {app.ref} never ends.",
+        at=Location(app.ref, claim.id, _POINTER if SYNC_WAVE in annotations_of(claim.desired) else ""),
         confidence="proven" if _first_consumer(app, claim) else "likely",
         evidence=(f"pending for {age(app, claim)}", *told(app, claim)),
         related=(Related(app.ref, consumer.id, role="cause"),),
@@ -94,7 +84,7 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
                 f"Put the claim into the wave of {consumer.kind} {consumer.name}",
                 "manifest",
                 str(claim.id),
-                Edit("json-patch", _into(claim, wave(consumer))),
+                Edit("json-patch", _into(claim, consumer.wave)),
                 caveat="then terminate the operation, so that a new one can start",
                 resource=claim.id,
             ),
@@ -111,11 +101,11 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
 
 def _into(claim: Resource, wanted_wave: int) -> list[Json]:
     held = annotations_of(claim.desired)
-    if wanted_wave == 0 and _WAVE in held:
+    if wanted_wave == 0 and SYNC_WAVE in held:
         return [{"op": "remove", "path": _POINTER}]
     if held:
         return [{"op": "add", "path": _POINTER, "value": str(wanted_wave)}]
-    return [{"op": "add", "path": "/metadata/annotations", "value": {_WAVE: str(wanted_wave)}}]
+    return [{"op": "add", "path": "/metadata/annotations", "value": {SYNC_WAVE: str(wanted_wave)}}]
 
 
 def _unused(app: App, claim: Resource, consumers: list[Resource]) -> Finding:

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from argolint import App, Change, Fleet, Object, Resource, Symptom
 from argolint.applied import applied_value
+from argolint.kubernetes import containers
 from argolint.model import Confidence
-from argolint.values import containers, items, labels_of, mapping, split_pointer
+from argolint.values import items, labels_of, mapping, split_pointer
 
 from ..systems import charts
 from ..systems.charts import Release

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from argolint import App, Edit, Fix
-from argolint.values import enumerated, sh
+from argolint.values import enumerated, parse_version, sh
 
-from ..systems import chart_catalogue as catalogue
 from ..systems import charts
 from ..systems.charts import Item, Pin, Release
 from ._ignoring import ignoring
@@ -232,7 +231,7 @@ def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
 def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
     """The first chart version that knows a pin of this item, or one of another item that holds its keys too."""
     fitting = [*item.pins, *(p for other in found for p in other.pins if _keys(item) and _keys(item) <= set(p.keys))]
-    later = [(v, n, p) for n, p in enumerate(fitting) if p.values and (v := catalogue.parse_version(p.first_version))]
+    later = [(v, n, p) for n, p in enumerate(fitting) if p.values and (v := parse_version(p.first_version))]
     if later:
         pin = min(later, key=lambda known: known[:2])[2]
         keys = _quoted([release.values_key(k) for k in pin.values])

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from argolint import App, Object, Resource, ResourceId, Symptom, Want
 from argolint.comparison.diff import differences
+from argolint.kubernetes import api_of
 from argolint.model import Confidence
 from argolint.values import annotations_of, join_pointer
 
@@ -93,7 +94,7 @@ def _same_but_name(one: ResourceId, other: ResourceId) -> bool:
 
 def _identity(app: App, manifest: Object) -> ResourceId:
     """The object's identity as Argo CD lists it: a namespaced kind without a namespace gets the destination's."""
-    group, _, version = str(manifest.get("apiVersion", "")).rpartition("/")
+    group, version = api_of(manifest)
     metadata = manifest.get("metadata") or {}
     id_ = ResourceId(
         group,

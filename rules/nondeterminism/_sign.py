@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from argolint import App, Fleet, Object, Resource, ResourceId, Symptom
 from argolint.comparison.compare import TRACKING_ID
+from argolint.kubernetes import reads
 from argolint.model import Confidence
-from argolint.values import annotations_of, dig, get, items, split_pointer
+from argolint.values import annotations_of, dig, items, split_pointer
 
 from ..systems.chart_catalogue import Item
 from ..systems.charts import Release
@@ -51,23 +52,9 @@ WORKLOADS = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "CronJo
 
 
 def references(obj: Object) -> frozenset[str]:
-    """Names of Secrets and ConfigMaps that a workload's pods read: env, envFrom, volumes, projected volumes."""
-    found: set[str] = set()
-    spec = get(obj, "/spec/template/spec", None) or get(obj, "/spec/jobTemplate/spec/template/spec", None) or {}
-    for volume in items(spec, "volumes"):
-        found.add(str(dig(volume, "secret", "secretName") or ""))
-        found.add(str(dig(volume, "configMap", "name") or ""))
-        for source in items(volume, "projected", "sources"):
-            found.add(str(dig(source, "secret", "name") or ""))
-            found.add(str(dig(source, "configMap", "name") or ""))
-    for container in (*items(spec, "containers"), *items(spec, "initContainers")):
-        for env in items(container, "env"):
-            found.add(str(dig(env, "valueFrom", "secretKeyRef", "name") or ""))
-            found.add(str(dig(env, "valueFrom", "configMapKeyRef", "name") or ""))
-        for env in items(container, "envFrom"):
-            found.add(str(dig(env, "secretRef", "name") or ""))
-            found.add(str(dig(env, "configMapRef", "name") or ""))
-    return frozenset(found - {""})
+    """Names of the Secrets and ConfigMaps that a workload's containers see, as environment or as files."""
+    seen = (read for read in reads(obj) if read.by in ("environment", "volume"))
+    return frozenset(read.name for read in seen if read.kind in ("Secret", "ConfigMap"))
 
 
 def checksums(app: App) -> Mapping[str, list[tuple[Resource, str]]]:

@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
-from argolint.values import below, containers, dig, join_pointer, labels_of, mapping
+from argolint.kubernetes import containers
+from argolint.values import below, dig, join_pointer, labels_of, mapping
 
 from ..systems import charts
 from . import _evidence as evidence

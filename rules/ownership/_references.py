@@ -8,9 +8,9 @@ from functools import cache
 
 from argolint import App, AppRef, Json, Object, Resource, ResourceId
 from argolint.knowledge import load
-from argolint.values import annotations_of, dig, get, items, join_pointer, mapping, split_pointer
+from argolint.kubernetes import group_of, reads
+from argolint.values import annotations_of, dig, get, items, join_pointer, split_pointer
 
-_POD_SPECS = ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec")
 _RBAC = "rbac.authorization.k8s.io"
 _PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
 
@@ -88,7 +88,7 @@ def holders(kind: str) -> Iterator[tuple[str, str]]:
 def references(obj: Object) -> Iterator[Reference]:
     """Every object that this one cannot do without: pod specs, ingresses, bindings, claims and the fields of extension kinds."""
     namespace = str(dig(obj, "metadata", "namespace") or "")
-    group, kind = str(obj.get("apiVersion") or "").rpartition("/")[0], str(obj.get("kind"))
+    group, kind = group_of(obj), str(obj.get("kind"))
     for field in _fields().get((group, kind), ()):
         for pointer, node in _places(obj, field.at):
             yield from _of_field(field, node, pointer, namespace)
@@ -97,11 +97,10 @@ def references(obj: Object) -> Iterator[Reference]:
         yield from (
             r for r in _of_custom(obj.get("spec"), "/spec", namespace) if r.kind != "Secret" or r.name not in made
         )
-    for pointer in _POD_SPECS:
-        spec = get(obj, pointer, None)
-        if isinstance(spec, Mapping) and isinstance(spec.get("containers"), list):
-            yield from _of_pod(spec, pointer, namespace)
-            break
+    for read in reads(obj):
+        if read.needed:
+            where = namespace if read.kind in _namespaced() else ""
+            yield Reference(read.group, read.kind, where, read.name, read.pointer)
     if kind == "Ingress":
         for index, tls in enumerate(items(obj, "spec", "tls")):
             yield from _named("", "Secret", namespace, tls.get("secretName"), f"/spec/tls/{index}/secretName")
@@ -145,7 +144,7 @@ def makers() -> Sequence[tuple[str, str]]:
 
 def made_secrets(obj: Object) -> tuple[str, ...]:
     """The names of the Secrets that an operator makes from this object."""
-    group, kind = str(obj.get("apiVersion") or "").rpartition("/")[0], str(obj.get("kind"))
+    group, kind = group_of(obj), str(obj.get("kind"))
     entry = _makers().get((group, kind))
     if entry is None or ("with" in entry and not any(name in annotations_of(obj) for name in entry["with"])):
         return ()
@@ -154,37 +153,6 @@ def made_secrets(obj: Object) -> tuple[str, ...]:
     found = [name for _, name in _places(obj, split_pointer(entry["at"])) if isinstance(name, str) and name]
     default = get(obj, entry["default"], None) if "default" in entry else None
     return tuple(found) or ((str(default),) if default else ())
-
-
-def _of_pod(spec: Object, at: str, namespace: str) -> Iterator[Reference]:
-    for field in ("initContainers", "containers"):
-        for i, container in enumerate(items(spec, field)):
-            base = f"{at}/{field}/{i}"
-            for j, env in enumerate(items(container, "env")):
-                for key, kind in (("secretKeyRef", "Secret"), ("configMapKeyRef", "ConfigMap")):
-                    ref = mapping(env, "valueFrom", key)
-                    yield from _needed(kind, namespace, ref, "name", f"{base}/env/{j}/valueFrom/{key}")
-            for j, source in enumerate(items(container, "envFrom")):
-                for key, kind in (("secretRef", "Secret"), ("configMapRef", "ConfigMap")):
-                    yield from _needed(kind, namespace, mapping(source, key), "name", f"{base}/envFrom/{j}/{key}")
-    for i, volume in enumerate(items(spec, "volumes")):
-        base = f"{at}/volumes/{i}"
-        yield from _needed("Secret", namespace, mapping(volume, "secret"), "secretName", f"{base}/secret")
-        yield from _needed("ConfigMap", namespace, mapping(volume, "configMap"), "name", f"{base}/configMap")
-        claim = dig(volume, "persistentVolumeClaim", "claimName")
-        yield from _named("", "PersistentVolumeClaim", namespace, claim, f"{base}/persistentVolumeClaim/claimName")
-        provided = dig(volume, "csi", "volumeAttributes", "secretProviderClass")
-        yield from _named(*_PROVIDER_CLASS, namespace, provided, f"{base}/csi/volumeAttributes/secretProviderClass")
-        for j, source in enumerate(items(volume, "projected", "sources")):
-            for key, kind in (("secret", "Secret"), ("configMap", "ConfigMap")):
-                place = f"{base}/projected/sources/{j}/{key}"
-                yield from _needed(kind, namespace, mapping(source, key), "name", place)
-    for i, ref in enumerate(items(spec, "imagePullSecrets")):
-        yield from _named("", "Secret", namespace, dig(ref, "name"), f"{at}/imagePullSecrets/{i}/name")
-    account = spec.get("serviceAccountName")
-    yield from _named("", "ServiceAccount", namespace, account, f"{at}/serviceAccountName")
-    priority = spec.get("priorityClassName")
-    yield from _named("scheduling.k8s.io", "PriorityClass", "", priority, f"{at}/priorityClassName")
 
 
 def _needed(kind: str, namespace: str, ref: Object, field: str, at: str) -> Iterator[Reference]:

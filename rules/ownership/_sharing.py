@@ -11,7 +11,8 @@ from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceI
 from argolint.comparison.compare import LAST_APPLIED, TRACKING_ID
 from argolint.comparison.diff import differences
 from argolint.consequences import consequences
-from argolint.values import annotations_of, dig, enumerated, get, integer, items, mapping
+from argolint.kubernetes import is_secret, wave
+from argolint.values import dig, enumerated, get, items, mapping
 
 from ..systems.charts import Release
 from ._switches import switches
@@ -95,7 +96,7 @@ class Shared:
 
     @property
     def secret(self) -> bool:
-        return self.id.kind == "Secret" and not self.id.group
+        return is_secret(self.id)
 
     @property
     def applied(self) -> tuple[Party, ...]:
@@ -209,7 +210,7 @@ def party(
         cascade=cascades(app),
         attempts=operation.self_heal_attempts if operation else 0,
         synced_at=operation.finished_at.strftime("%H:%M:%SZ") if operation and operation.finished_at else "",
-        wave=_wave(app),
+        wave=wave(app.raw),
         repo=str(source.get("repoURL") or ""),
         path=str(source.get("path") or ""),
         chart=str(source.get("chart") or ""),
@@ -286,10 +287,6 @@ def _applied(app: App, resource: Resource, owner: App | None) -> bool:
     return bool(app.status.get("history"))
 
 
-def _wave(app: App) -> int:
-    return integer(annotations_of(app.raw).get("argocd.argoproj.io/sync-wave")) or 0
-
-
 def _source(app: App) -> tuple[int, Object]:
     """The only source, or the first that renders something."""
     for index, source in enumerate(app.sources):
@@ -312,6 +309,6 @@ def _content(desired: Object | None, fleet: Fleet) -> Json:
             metadata[name] = kept
     metadata.pop("creationTimestamp", None)
     content = {k: v for k, v in desired.items() if k not in ("metadata", "status")} | {"metadata": metadata}
-    if (desired.get("kind"), desired.get("apiVersion")) == ("Secret", "v1"):
+    if is_secret(desired):
         content |= {k: dict.fromkeys(content[k] or {}, "") for k in ("data", "stringData") if k in content}
     return content

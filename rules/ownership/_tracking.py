@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from argolint import App, Condition, Fleet, Object, Resource, ResourceKey
 from argolint.comparison import managed_fields
 from argolint.comparison.compare import LAST_APPLIED, TRACKING_ID
+from argolint.kubernetes import group_of
 from argolint.values import annotations_of, dig, json_in, labels_of
 
 INSTALLATION_ID = "argocd.argoproj.io/installation-id"
@@ -57,7 +58,7 @@ def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
     group, _, kind = parts[1].partition("/")
     namespace, _, name = parts[2].partition("/")
     metadata = live.get("metadata") or {}
-    mine = (str(live.get("apiVersion") or "").rpartition("/")[0], live.get("kind"), metadata.get("name"))
+    mine = (group_of(live), live.get("kind"), metadata.get("name"))
     # a cluster-scoped object carries the namespace of its application's destination
     own = (group, kind, name) == mine and metadata.get("namespace") in (None, "", namespace)
     return Tracking(parts[0], TRACKING_ID, own)

@@ -22,6 +22,7 @@ from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
 from argolint.comparison.scheme import CLUSTER_SCOPED
+from argolint.kubernetes import api_of
 from argolint.values import dig
 
 _MESSAGE = re.compile(r"Resource (?P<group>[^/\s]*)/(?P<kind>\S+) (?P<name>\S+) is excluded in the settings")
@@ -96,7 +97,7 @@ def _resource(app: App, group: str, kind: str, name: str) -> ResourceId:
     namespace, version = "" if scoped else app.destination_namespace, ""
     for obj in rendered:
         metadata = obj.get("metadata") or {}
-        its_group, _, its_version = str(obj.get("apiVersion") or "").rpartition("/")
+        its_group, its_version = api_of(obj)
         if (its_group, obj.get("kind"), metadata.get("name")) == (group, kind, name):
             namespace, version = "" if scoped else metadata.get("namespace") or namespace, its_version
             break

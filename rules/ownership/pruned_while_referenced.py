@@ -38,6 +38,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.kubernetes import is_secret
 from argolint.values import dig, enumerated
 
 from ._handover import guard, prunes, unguard
@@ -72,7 +73,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Objects of other applications that could name what this one drops, or make it anew."""
     asked: set[Want] = set()
     for resource in _dropped(app, fleet):
-        makes = makers() if resource.kind == "Secret" else ()
+        makes = makers() if is_secret(resource) else ()
         by = dict.fromkeys((*makes, *_NAMED_BY.get(resource.kind, ()), *holders(resource.kind)))
         for group, kind in by if prunes(app, resource, fleet) == "automatic" else ():
             for key in fleet.of_kind(app.cluster, group, kind):
@@ -159,7 +160,7 @@ def _gone(app: App, key: object) -> bool:
 
 def _maker(app: App, resource: Resource) -> str:
     """An object of this or another application that makes the Secret anew, such as an ExternalSecret."""
-    if (resource.group, resource.kind) != ("", "Secret"):
+    if not is_secret(resource):
         return ""
     peers = [(w.app, r) for w, r in app.evidence.items() if w.kind == "peer" and w.app and isinstance(r, Resource)]
     for owner, other in (*((app.ref, r) for r in app.resources), *peers):
@@ -220,7 +221,7 @@ def _fixes(resource: Resource) -> Iterator[Fix]:
         caveat=f"it then belongs to nobody; once nothing names it: {unguard(resource.id)}",
         safe=True,
     )
-    if (resource.group, resource.kind) == ("", "Secret"):
+    if is_secret(resource):
         yield Fix(
             "Name another Secret, made beforehand, in place of the one that the chart used to make",
             "manifest",

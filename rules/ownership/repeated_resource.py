@@ -21,8 +21,9 @@ from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
 from argolint.comparison.diff import differences
+from argolint.kubernetes import group_of, is_secret
 from argolint.redaction import show
-from argolint.values import enumerated, show
+from argolint.values import enumerated
 
 _MESSAGE = re.compile(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times among application resources\.?")
 
@@ -65,9 +66,8 @@ def _copies(app: App, resource: ResourceId) -> list[Object]:
     found: list[Object] = []
     for obj in rendered:
         metadata = obj.get("metadata") or {}
-        group = str(obj.get("apiVersion") or "").rpartition("/")[0]
         namespace = resource.namespace and (metadata.get("namespace") or app.destination_namespace)
-        if (group, obj.get("kind"), namespace, metadata.get("name")) == (
+        if (group_of(obj), obj.get("kind"), namespace, metadata.get("name")) == (
             resource.group,
             resource.kind,
             resource.namespace,
@@ -84,7 +84,7 @@ def _differing(copies: list[Object]) -> list[str]:
 
 
 def _values(copies: list[Object], fields: list[str]) -> Iterator[str]:
-    if len(copies) < 2 or copies[-1].get("kind") == "Secret":
+    if len(copies) < 2 or is_secret(copies[-1]):
         return
     for pointer, last, first in sorted(differences(copies[-1], copies[0]), key=lambda row: row[0])[:6]:
         sides = show(first, pointer, within=copies[0]), show(last, pointer, within=copies[-1])

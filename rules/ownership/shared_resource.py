@@ -44,8 +44,9 @@ from argolint import (
     Rule,
     Symptom,
 )
+from argolint.kubernetes import is_secret_data
 from argolint.redaction import HIDDEN, show
-from argolint.values import below, enumerated, show
+from argolint.values import below, enumerated
 
 from ..systems.charts import releases
 from ._shared_fixes import fixed_names, fixes
@@ -149,7 +150,7 @@ def _fields(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:
     unknown = any(p.content is None for p in parties)
     for party_ in parties:
         for pointer in party_.changed:
-            masked = pointer.startswith(("/data/", "/stringData/")) and (party_.content or {}).get("kind") == "Secret"
+            masked = is_secret_data(party_.content, pointer)
             if unknown or masked:
                 found.setdefault(pointer, {})
     return dict(sorted(found.items()))

@@ -12,13 +12,11 @@ from datetime import datetime, timedelta
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Want
 from argolint import consequences as operations
+from argolint.kubernetes import reads
 from argolint.values import (
-    annotations_of,
     condition,
-    containers,
     dig,
     get,
-    integer,
     items,
     join_pointer,
     mapping,
@@ -256,26 +254,8 @@ def remote_key(obj: Object | None, field: str, index: int) -> str:
 
 
 def secrets_used_by(obj: Object | None) -> frozenset[str]:
-    """Names of Secrets that a workload cannot start without: volumes, environment, image pulls; optional ones aside."""
-    names: set[str] = set()
-    for pointer, container in containers(obj):
-        for source in items(container, "envFrom"):
-            names |= _required(dig(source, "secretRef"), "name")
-        for variable in items(container, "env"):
-            names |= _required(dig(variable, "valueFrom", "secretKeyRef"), "name")
-        pod = get(obj, pointer.rpartition("/")[0].rpartition("/")[0], {})
-        for volume in items(pod, "volumes"):
-            names |= _required(dig(volume, "secret"), "secretName")
-            for source in items(volume, "projected", "sources"):
-                names |= _required(dig(source, "secret"), "name")
-        names |= {str(dig(pull, "name")) for pull in items(pod, "imagePullSecrets") if dig(pull, "name")}
-    return frozenset(names)
-
-
-def _required(ref: object, field: str) -> frozenset[str]:
-    if not isinstance(ref, dict) or ref.get("optional") or not ref.get(field):
-        return frozenset()
-    return frozenset((str(ref[field]),))
+    """Names of Secrets that a workload cannot start without."""
+    return frozenset(read.name for read in reads(obj) if read.kind == "Secret" and read.needed)
 
 
 def users_of(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
@@ -283,11 +263,6 @@ def users_of(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     return tuple(
         r for r in app.resources if r.namespace == namespace and not r.missing and secret in secrets_used_by(r.any)
     )
-
-
-def wave(resource: Resource) -> int:
-    """The sync wave: from the list where the server tells it, else from the manifest."""
-    return resource.sync_wave or integer(annotations_of(resource.desired).get("argocd.argoproj.io/sync-wave")) or 0
 
 
 def force_sync(kind: str, namespace: str, name: str) -> str:

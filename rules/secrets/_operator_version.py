@@ -14,15 +14,16 @@ from functools import lru_cache
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Want
 from argolint.knowledge import load
-from argolint.values import dig, items, labels_of
+from argolint.values import dig, items, labels_of, parse_version
 
-Version = tuple[int, int, int]
+Version = tuple[int, ...]
 
 _IMAGE = re.compile(
-    r"(?:^|/)(?:external-secrets|bitnami(?:legacy|secure)?)/external-secrets:v?(\d{1,9}\.\d{1,9}\.\d{1,9})(?:-|@|$)"
+    r"(?:^|/)(?:external-secrets|bitnami(?:legacy|secure)?)/external-secrets:v?(\d{1,9}\.\d{1,9}\.\d{1,9})(?:-|@|$)",
+    re.ASCII,
 )
 _CRD = "externalsecrets.external-secrets.io"
-_EXACT = re.compile(r"^v?(\d{1,9})\.(\d{1,9})\.(\d{1,9})$")
+_EXACT = re.compile(r"^v?\d{1,9}\.\d{1,9}\.\d{1,9}$", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,10 @@ class OperatorVersion:
 
 def parse(version: str) -> Version:
     """`v0.11.0` as numbers; ValueError when it is no plain version."""
-    found = _EXACT.match(version)
+    found = parse_version(version) if _EXACT.match(version) else None
     if found is None:
         raise ValueError(f"not a version: {version!r}")
-    return int(found[1]), int(found[2]), int(found[3])
+    return found
 
 
 def text(version: Version) -> str:

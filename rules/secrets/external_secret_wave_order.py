@@ -23,12 +23,12 @@ Sources: Argo CD gitops-engine/pkg/sync/sync_context.go, docs/user-guide/sync-wa
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceId, Rule, Want
+from argolint.kubernetes import SYNC_WAVE, api_of
 from argolint.values import annotations_of, dig, items
 
 from . import _external_secret as es
 
 BLOCKING = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "Pod")
-WAVE = "argocd.argoproj.io/sync-wave"
 HOOK = "argocd.argoproj.io/hook"
 HELM_BEFORE = frozenset(("pre-install", "pre-upgrade"))
 
@@ -53,7 +53,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if resource.desired is None:
             continue
         for source, what in _sources(app, resource):
-            if es.wave(source) > es.wave(resource):
+            if source.wave > resource.wave:
                 yield _finding(app, source, resource, "which reads it", what)
         if not _makes_secret(resource):
             continue
@@ -62,9 +62,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if waiting:
             yield _before_the_sync(app, resource, waiting, secret)
         for workload, used in workloads:
-            if workload.namespace == resource.namespace and secret in used and es.wave(resource) > es.wave(workload):
+            if workload.namespace == resource.namespace and secret in used and resource.wave > workload.wave:
                 need = f'which cannot start without its Secret "{secret}"'
-                least = max((es.wave(source) for source, _ in _sources(app, resource)), default=None)
+                least = max((source.wave for source, _ in _sources(app, resource)), default=None)
                 yield _finding(app, resource, workload, need, "the ExternalSecret", least)
 
 
@@ -80,7 +80,7 @@ def _early_hooks(app: App) -> Iterator[tuple[ResourceId, Object]]:
             yield r.id, r.live or {}
     for manifest in app.evidence.get(Want("manifests")) or ():
         if manifest.get("kind") in BLOCKING and _runs_before(manifest):
-            group, _, version = str(manifest.get("apiVersion") or "").rpartition("/")
+            group, version = api_of(manifest)
             namespace = str(dig(manifest, "metadata", "namespace") or app.destination_namespace)
             name = str(dig(manifest, "metadata", "name") or dig(manifest, "metadata", "generateName") or "")
             yield ResourceId(group, str(manifest["kind"]), namespace, name, version, app.cluster), manifest
@@ -96,7 +96,7 @@ def _runs_before(manifest: Object | None) -> bool:
 
 def _before_the_sync(app: App, late: Resource, hooks: Sequence[ResourceId], secret: str) -> Finding:
     first, more = hooks[0], f" (and {len(hooks) - 1} more)" if len(hooks) > 1 else ""
-    annotations = f'{HOOK}: Sync\n    {WAVE}: "{es.wave(late) + 1}"'
+    annotations = f'{HOOK}: Sync\n    {SYNC_WAVE}: "{late.wave + 1}"'
     place = f"/metadata/annotations/{HOOK.replace('/', '~1')}"
     return Finding(
         message=f'{late.id} comes after the PreSync hook {first}{more}, which cannot start without its Secret "{secret}": a first sync never ends.',
@@ -134,13 +134,15 @@ def _sources(app: App, resource: Resource) -> Iterator[tuple[Resource, str]]:
 
 def _finding(app: App, late: Resource, early: Resource, need: str, what: str, least: int | None = None) -> Finding:
     """`least`: a wave that the later object needs itself, if that is possible at all."""
-    wave = es.wave(early) - 1
-    if least is not None and least <= es.wave(early):
+    wave = early.wave - 1
+    if least is not None and least <= early.wave:
         wave = max(wave, least)
-    edit = Edit("json-patch", es.set_field(late.desired, f"/metadata/annotations/{WAVE.replace('/', '~1')}", str(wave)))
+    edit = Edit(
+        "json-patch", es.set_field(late.desired, f"/metadata/annotations/{SYNC_WAVE.replace('/', '~1')}", str(wave))
+    )
     return Finding(
-        message=f"{late.id} (wave {es.wave(late)}) comes after {early.id} (wave {es.wave(early)}), {need}: a first sync never ends.",
-        at=Location(app.ref, late.id, f"/metadata/annotations/{WAVE.replace('/', '~1')}"),
+        message=f"{late.id} (wave {late.wave}) comes after {early.id} (wave {early.wave}), {need}: a first sync never ends.",
+        at=Location(app.ref, late.id, f"/metadata/annotations/{SYNC_WAVE.replace('/', '~1')}"),
         fixes=(Fix(f"Put {what} into an earlier wave", "manifest", str(late.id), edit, safe=True),),
     )
 

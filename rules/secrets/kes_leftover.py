@@ -27,7 +27,8 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.knowledge import dump
-from argolint.values import age_text, containers, dig, items, mapping, parse_time, sh
+from argolint.kubernetes import containers
+from argolint.values import age_text, dig, items, mapping, parse_time, sh
 
 from . import _external_secret as es
 from ._kes import convert

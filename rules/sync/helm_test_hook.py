@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
+from argolint.kubernetes import api_of
 from argolint.values import annotations_of, dig, items
 
 
@@ -58,7 +59,7 @@ def _is_test(manifest: Object) -> bool:
 
 
 def _id(app: App, manifest: Object) -> ResourceId:
-    group, _, version = str(manifest.get("apiVersion") or "").rpartition("/")
+    group, version = api_of(manifest)
     namespace = dig(manifest, "metadata", "namespace") or app.destination_namespace
     return ResourceId(
         group, str(manifest.get("kind")), namespace, str(dig(manifest, "metadata", "name")), version, app.cluster

@@ -204,7 +204,7 @@ def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.T
     since = f" since {operation.started_at:%Y-%m-%d %H:%M:%SZ}" if operation.started_at else ""
     yield f"operation {operation.phase}{since}: {excerpt(operation.message, 400)}"
     if node is not None:
-        wave = next((r.sync_wave for r in app.resources if r.key == node.id.key), 0)
+        wave = next((r.wave for r in app.resources if r.key == node.id.key), 0)
         yield f"{node.id}: wave {wave}, health {node.health.status or 'none'} {node.health.message}".rstrip()
     if trouble is not None:
         yield f"{trouble.node.id}: {trouble.text}"

@@ -38,7 +38,7 @@ from argolint.applied import not_yet_applied
 from argolint.consequences import consequences
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import excerpt, fits, join_pointer, sh, split_pointer
+from argolint.values import fits, join_pointer, sh, split_pointer
 
 from ._failures import Failed, answered_by
 from ._options import as_hook, on_manifest, pasted, sync_options

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
 from argolint.consequences import consequences
 from argolint.redaction import excerpt
+from argolint.values import parse_version
 
 from ._failures import Failed
 from ._removed import refused, removal_of
@@ -62,8 +63,8 @@ def _told_versions(told: Failed | None) -> tuple[str, ...]:
 
 def _reached(version: str, removed_in: str) -> bool:
     """True when a Kubernetes version such as v1.29.3 or 1.29 is at least `removed_in`; False when it is not known."""
-    have = [int(n) for n in _NUMBERS.findall(version)[:2]]
-    return len(have) == 2 and have >= [int(n) for n in _NUMBERS.findall(removed_in)[:2]]
+    have, gone = parse_version(version), parse_version(removed_in)
+    return have is not None and gone is not None and have >= gone
 
 
 def _names(resources: list[Resource]) -> str:

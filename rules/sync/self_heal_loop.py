@@ -46,7 +46,7 @@ from argolint import (
 from argolint.comparison import managed_fields
 from argolint.comparison.diff import differences
 from argolint.redaction import of_secret, show
-from argolint.values import below, dig, get, index_of, items, mapping, maps, show, split_pointer, text_at
+from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
 
 from ._options import on_application
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Object, Resource
-from argolint.values import annotations_of, containers, dig, maps, number_at, parse_time
+from argolint.kubernetes import containers, pod_spec
+from argolint.values import annotations_of, dig, maps, number_at, parse_time
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def allowed(resource: Resource, patience: timedelta) -> timedelta:
     deadlines = [dig(obj, "spec", field) for field in ("progressDeadlineSeconds", "minReadySeconds")]
     own = sum(seconds for seconds in deadlines if isinstance(seconds, int) and 0 < seconds < 2**31 - 1)
     starting = max((_startup(container) for _, container in containers(obj)), default=0)
-    stopping = number_at(obj, "spec", "template", "spec", "terminationGracePeriodSeconds")
+    stopping = number_at(pod_spec(obj)[1], "terminationGracePeriodSeconds")
     return max(patience, timedelta(seconds=own), timedelta(seconds=starting), timedelta(seconds=stopping))
 
 

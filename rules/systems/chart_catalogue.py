@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from argolint.knowledge import load
+from argolint.values import parse_version
 
 Version = tuple[int, ...]
 
@@ -172,12 +173,6 @@ def measured(root: str, name: str, version: str) -> bool:
         and any(name in (sub["chart"], sub["prefix"].rstrip(".").rpartition(".")[2]) for sub in parent["subcharts"])
         for parent in _data()["umbrellas"]
     )
-
-
-def parse_version(text: str | None) -> Version | None:
-    """The leading dotted number of a version; None for a date (`2024-04-29`), a branch or nothing."""
-    match = re.match(r"v?(\d{1,9}(?:\.\d{1,9})+)", str(text or ""))
-    return tuple(int(part) for part in match[1].split(".")) if match else None
 
 
 def newest(entry: Chart) -> Version | None:

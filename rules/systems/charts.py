@@ -21,8 +21,9 @@ from typing import Any
 import yaml
 
 from argolint import App, Object, Resource
+from argolint.kubernetes import containers
 from argolint.manifests import ManifestError, mapping_of
-from argolint.values import containers, dig, items, labels_of, leaves, mapping, maps, split_pointer, text_at, texts
+from argolint.values import dig, items, labels_of, leaves, mapping, maps, parse_version, split_pointer, text_at, texts
 
 from .chart_catalogue import (
     Chart,
@@ -35,7 +36,6 @@ from .chart_catalogue import (
     in_range,
     measured,
     newest,
-    parse_version,
     random_names,
     verified,
 )

@@ -12,10 +12,10 @@ from functools import cache
 
 from argolint import App, Edit, Event, Fix, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import dump, load
+from argolint.kubernetes import containers, pod_spec
+from argolint.quantities import amount
 from argolint.redaction import excerpt
-from argolint.values import containers, dig, get, items, mapping, maps, sh
-
-from ..drift._grammar import quantity
+from argolint.values import dig, get, items, mapping, maps, sh
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -252,7 +252,7 @@ def _filters() -> tuple[tuple[str, int, re.Pattern[str]], ...]:
 
 def _wanted_by(workload: Object | None, part: str) -> bool:
     """True when the pods ask for the very nodes that have this taint: its key or value is one of their node labels."""
-    spec = get(workload, pod_spec(workload), None)
+    _, spec = pod_spec(workload)
     terms = items(
         spec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"
     )
@@ -263,13 +263,6 @@ def _wanted_by(workload: Object | None, part: str) -> bool:
     return any(key.strip() in labels or value.strip() in labels for key, value in _TAINT.findall(part))
 
 
-def pod_spec(obj: Object | None) -> str:
-    """The pointer of a workload's pod spec."""
-    if dig(obj, "kind") == "Pod":
-        return "/spec"
-    return "/spec/jobTemplate/spec/template/spec" if dig(obj, "kind") == "CronJob" else "/spec/template/spec"
-
-
 def _parts(body: str) -> list[str]:
     """The items between commas; a taint `{key: value}` may hold commas of its own."""
     return [part.strip().rstrip(".") for part in re.split(r",\s*(?=\d+ )", body)]
@@ -277,19 +270,19 @@ def _parts(body: str) -> list[str]:
 
 def pointer_of(obj: Object | None, trouble: Trouble) -> str:
     """The field of the workload that decides, as far as the manifest has one."""
-    spec = pod_spec(obj)
+    at, spec = pod_spec(obj)
     match trouble.cause:
         case "selector":
-            return next((f"{spec}/{f}" for f in _chosen_by(trouble.text) if get(obj, f"{spec}/{f}", None)), "")
+            return next((f"{at}/{f}" for f in _chosen_by(trouble.text) if get(spec, f"/{f}", None)), "")
         case "taint":
-            return f"{spec}/tolerations" if get(obj, spec, None) else ""
+            return f"{at}/tolerations" if spec else ""
         case "volume":
-            return next((p for p in (f"{spec}/volumes", "/spec/volumeClaimTemplates") if get(obj, p, None)), "")
+            return next((p for p in (f"{at}/volumes", "/spec/volumeClaimTemplates") if get(obj, p, None)), "")
         case "quota":
             return "/spec/replicas" if get(obj, "/spec/replicas", None) is not None else ""
         case "resources":
             short = _INSUFFICIENT.findall(trouble.text)
-            asked = [(f"{p}/resources", amount) for p, c in containers(obj) for amount in _asked(c, short)]
+            asked = [(f"{p}/resources", wanted) for p, c in containers(obj) for wanted in _asked(c, short)]
             return max(asked, key=lambda found: found[1], default=("",))[0]
         case "image":
             images = [(f"{p}/image", str(c.get("image"))) for p, c in containers(obj)]
@@ -309,7 +302,7 @@ def _chosen_by(text: str) -> tuple[str, ...]:
 def _asked(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
     """What a container requests of these resources; a limit without a request counts as one."""
     asked = {**mapping(container, "resources", "limits"), **mapping(container, "resources", "requests")}
-    return (amount for name in names if (amount := quantity(asked.get(name))) is not None)
+    return (wanted for name in names if (wanted := amount(asked.get(name))) is not None)
 
 
 def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> Iterator[Fix]:
