@@ -15,9 +15,10 @@ from typing import Any
 from argolint.app import App, Resource
 from argolint.comparison import compare, managed_fields
 from argolint.comparison.ignore import IgnoreRule, application_rules, locate
+from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
 from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Edit, Fix, Json, Object
-from argolint.values import dig, get, index_of, items, join_pointer, mapping, owner_references, split_pointer
+from argolint.values import get, index_of, join_pointer, mapping, split_pointer
 
 FOR_MANY = re.compile(
     r"argocd|kubectl|helm|terraform|pulumi|ansible|unknown|go-http-client|python|node-fetch|openapi-generator"
@@ -34,15 +35,13 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str], cave
     Application; the engine verifies it.
     """
     fields = _fields(resource, _joined(resource, pointers))
-    operations = [*_entry_operations(app, resource, fields), *_respect_operations(app, resource, pointers)]
-    generator = next((o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"), None)
-    where = (
-        f"Application {app.ref}" if generator is None else f"template of ApplicationSet {app.ref.namespace}/{generator}"
-    )
+    target = {"group": resource.group, "kind": resource.kind, "name": resource.name, "namespace": resource.namespace}
+    entry = {**{key: value for key, value in target.items() if value}, **fields}
+    operations = [*ignore_entries(app, entry), *_respect_operations(app, resource, pointers)]
     return Fix(
         title=f"Ignore {', '.join(pointers[:3])}{' …' if len(pointers) > 3 else ''} of {resource.id}",
         target="application",
-        where=where,
+        where=application_place(app),
         edit=Edit("json-patch", operations),
         caveat="; ".join(filter(None, (caveat, _caveat(app, fields, operations)))),
     )
@@ -73,9 +72,6 @@ def _caveat(app: App, fields: Mapping[str, list[str]], operations: Iterable[Obje
         f"; {RESPECT} then holds for {others} other ignore {'entries' if others > 1 else 'entry'} too" if others else ""
     )
     return blind + once + wide
-
-
-RESPECT = "RespectIgnoreDifferences=true"
 
 
 def _fields(resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:
@@ -172,28 +168,6 @@ def _choice(item: Json, lists: Iterable[Sequence[Json]]) -> str | None:
     return None
 
 
-def _entry_operations(app: App, resource: Resource, fields: Mapping[str, list[str]]) -> list[dict[str, Any]]:
-    own = resource.id
-    target = {"group": own.group, "kind": own.kind, "name": own.name, "namespace": own.namespace}
-    entries = items(app.spec, "ignoreDifferences")
-    for index, entry in enumerate(entries):
-        if all((dig(entry, key) or "") == value for key, value in target.items()):
-            return [
-                operation
-                for field, values in fields.items()
-                for operation in _appended(f"/spec/ignoreDifferences/{index}/{field}", dig(entry, field), values)
-            ]
-    new = {**{key: value for key, value in target.items() if value}, **fields}
-    return _appended("/spec/ignoreDifferences", entries, [new])
-
-
-def _appended(pointer: str, existing: Json, values: Sequence[Json]) -> list[dict[str, Any]]:
-    """Operations that append to a list of the Application, or make it."""
-    if not isinstance(existing, list | tuple) or not existing:
-        return [{"op": "add", "path": pointer, "value": list(values)}]
-    return [{"op": "add", "path": f"{pointer}/-", "value": value} for value in values if value not in existing]
-
-
 def _respect_operations(app: App, resource: Resource, pointers: Sequence[str]) -> list[dict[str, Any]]:
     """Nothing when the application respects its ignore entries already, or a sync would leave the fields as they are."""
     live, desired = resource.live, resource.desired
@@ -202,7 +176,4 @@ def _respect_operations(app: App, resource: Resource, pointers: Sequence[str]) -
     synced = compare.apply(live, desired, server_side=compare.syncs_server_side(app.raw, desired))
     if all(get(synced, pointer) == get(live, pointer) for pointer in pointers):
         return []
-    policy = mapping(app.spec, "syncPolicy")
-    if not policy:
-        return [{"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": [RESPECT]}}]
-    return _appended("/spec/syncPolicy/syncOptions", items(policy, "syncOptions"), [RESPECT])
+    return sync_option(app, RESPECT)

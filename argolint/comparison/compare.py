@@ -113,9 +113,14 @@ def syncs_server_side(application: Object, desired: Object | None) -> bool:
 
 
 def has_sync_option(application: Object, desired: Object | None, option: str) -> bool:
-    """True when the Application's syncOptions or the resource's own annotation set the option."""
-    given = items(application, "spec", "syncPolicy", "syncOptions")
-    return option in given or option in _options(annotations_of(desired).get(SYNC_OPTIONS))
+    """True when the Application's syncOptions or the resource's own annotation set the option.
+
+    RespectIgnoreDifferences is read of the Application alone (controller/sync.go, SyncAppState).
+    """
+    if option in items(application, "spec", "syncPolicy", "syncOptions"):
+        return True
+    own = annotations_of(desired) if not option.startswith("RespectIgnoreDifferences=") else {}
+    return option in _options(own.get(SYNC_OPTIONS))
 
 
 def _options(text: str | None) -> tuple[str, ...]:

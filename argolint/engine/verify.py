@@ -205,6 +205,8 @@ def _replay(fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | N
 def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None:
     if fix.edit.kind != "json-patch":
         raise _CannotReplay(_NOT_REPLAYED[fix.edit.kind])
+    if not fix.edit.content:
+        raise _Contradicted("the edit changes nothing: what it would write stands there already")
     if fix.target not in ("manifest", "application", "live"):
         raise _CannotReplay("what is made of this setting cannot be replayed")
     if not finding.explains and check is None:

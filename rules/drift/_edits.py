@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
+from argolint.comparison.compare import COMPARE_OPTIONS
+from argolint.edits import annotation_option, application_place
 from argolint.kubernetes import ITEM_NAMES
-from argolint.values import annotations_of, get, index_of, join_pointer, split_pointer
+from argolint.values import get, index_of, join_pointer, split_pointer
 
 
 def place(app: App) -> str:
@@ -134,21 +136,13 @@ def remove(app: App, pointers: Sequence[str], title: str, caveat: str = "") -> F
 
 def server_side_diff(app: App) -> Fix | None:
     """The Application's annotation by which the API server itself says what a sync would change; None when it stands there."""
-    option, name = "ServerSideDiff=true", "argocd.argoproj.io/compare-options"
-    path = "/metadata" + join_pointer("annotations", name)
-    present = annotations_of(app.raw)
-    if option in app.compare_options:
+    operations = annotation_option(app.raw, COMPARE_OPTIONS, "ServerSideDiff=true")
+    if not operations:
         return None
-    if name in present:
-        operation: dict[str, Json] = {"op": "replace", "path": path, "value": f"{present[name]},{option}"}
-    elif present:
-        operation = {"op": "add", "path": path, "value": option}
-    else:
-        operation = {"op": "add", "path": "/metadata/annotations", "value": {name: option}}
     return Fix(
         "Let the API server compare: ServerSideDiff=true",
         "application",
-        f"Application {app.ref}",
-        Edit("json-patch", [operation]),
+        application_place(app),
+        Edit("json-patch", operations),
         "each comparison costs a dry-run apply; needs Argo CD 2.10 or later",
     )

@@ -13,18 +13,17 @@ Example: `/spec/replicas` ignored, 2 in Git, 4 by the autoscaler.
 Sources: argoproj/argo-cd#6520; docs/user-guide/sync-options.md ("Respect ignore difference configs").
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.applied import by_argocd
 from argolint.comparison.compare import apply, has_sync_option, syncs_server_side
+from argolint.edits import RESPECT, application_place, sync_option
 from argolint.values import get
 
 from ._edits import remove
 from ._fields import listing, told, value, writer
 from ._ignored import entries, has_entries, hidden_changes, selected, server_entries
-
-_OPTION = "RespectIgnoreDifferences=true"
 
 
 def reads(app: App, fleet: Fleet) -> bool:
@@ -53,15 +52,15 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     in_git = [change.pointer for change in changes if get(resource.desired, change.pointer) is not MISSING]
     return Finding(
         message=f"{resource.id} has {value(first, first.live)} at {listing(changes)}, set by {writer(first)} and ignored in the comparison, but"
-        f" {when} writes Git's {value(first, first.desired)} over it: {app.name} lacks {_OPTION}.",
+        f" {when} writes Git's {value(first, first.desired)} over it: {app.name} lacks {RESPECT}.",
         at=Location(app.ref, resource.id, first.pointer),
         evidence=tuple(told(change) for change in changes),
         fixes=(
             Fix(
-                f"Add the sync option {_OPTION}",
+                f"Add the sync option {RESPECT}",
                 "application",
-                f"Application {app.ref}",
-                Edit("json-patch", _added(app)),
+                application_place(app),
+                Edit("json-patch", sync_option(app, RESPECT)),
                 "holds for every ignored field of this application",
             ),
             *((remove(app, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
@@ -69,19 +68,9 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
     )
 
 
-def _added(app: App) -> list[dict[str, Json]]:
-    """The operations that add the sync option to the Application."""
-    policy = app.spec.get("syncPolicy")
-    if not isinstance(policy, Mapping):
-        return [{"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": [_OPTION]}}]
-    if isinstance(policy.get("syncOptions"), list):
-        return [{"op": "add", "path": "/spec/syncPolicy/syncOptions/-", "value": _OPTION}]
-    return [{"op": "add", "path": "/spec/syncPolicy/syncOptions", "value": [_OPTION]}]
-
-
 def _lost(app: App, resource: Resource, change: Change) -> bool:
     """True when a sync puts something else where another writer's value stands."""
-    if change.writer is None or by_argocd(change.writer) or has_sync_option(app.raw, resource.desired, _OPTION):
+    if change.writer is None or by_argocd(change.writer) or has_sync_option(app.raw, resource.desired, RESPECT):
         return False
     synced = apply(resource.live, resource.desired, server_side=syncs_server_side(app.raw, resource.desired))
     return bool(get(synced, change.pointer) != change.live)

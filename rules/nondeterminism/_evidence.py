@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from argolint import App, Fleet, Resource, ResourceKey, Want
 from argolint.comparison import compare, ignore
+from argolint.edits import RESPECT
 from argolint.values import below
 
 from ..systems import charts
@@ -97,7 +98,7 @@ def _merge(found: Iterable[Sign]) -> list[Sign]:
 def _keeps_live(app: App, fleet: Fleet, sign: Sign) -> bool:
     """Whether the field is ignored and each sync keeps its live value: somebody took the second choice already."""
     resource = app.resource(sign.resource.key)
-    if resource is None or not compare.has_sync_option(app.raw, resource.desired, "RespectIgnoreDifferences=true"):
+    if resource is None or not compare.has_sync_option(app.raw, resource.desired, RESPECT):
         return False
     rules = (*ignore.application_rules(app.raw), *ignore.server_rules(fleet.settings))
     return any(

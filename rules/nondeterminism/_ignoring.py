@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from argolint import App, Edit, Fix, ResourceId
-from argolint.values import items, owner_references
+from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
 
 from ._sign import Sign
 
@@ -20,31 +20,17 @@ def ignoring(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix | N
     entries = _entries([s for s in (*own, *symptoms) if s.kind != "name"])
     if not entries:
         return None
-    spec = app.spec
-    operations: list[dict[str, Any]] = []
-    if items(spec, "ignoreDifferences"):
-        operations += [{"op": "add", "path": "/spec/ignoreDifferences/-", "value": entry} for entry in entries]
-    else:
-        operations.append({"op": "add", "path": "/spec/ignoreDifferences", "value": entries})
-    option = "RespectIgnoreDifferences=true"
-    if option not in app.sync_options:
-        if not isinstance(spec.get("syncPolicy"), dict):
-            operations.append({"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": [option]}})
-        elif not items(spec, "syncPolicy", "syncOptions"):
-            operations.append({"op": "add", "path": "/spec/syncPolicy/syncOptions", "value": [option]})
-        else:
-            operations.append({"op": "add", "path": "/spec/syncPolicy/syncOptions/-", "value": option})
+    operations = [*ignore_entries(app, *entries), *sync_option(app, RESPECT)]
     secret = any(s.kind == "secret" for s in own)
     stamp = all(s.kind == "stamp" for s in own)
     hides = (
         "Hides nothing but restarts." if stamp else "Hides a change of these fields that is wanted, a rotation for one."
     )
     first = "The first sync, and one after a deletion, still writes a random value." if secret else ""
-    parent = next((o for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"), None)
     return Fix(
         title="Ignore the fields and keep their live values at each sync",
         target="application",
-        where=f"template of ApplicationSet {parent['name']}" if parent else f"Application {app.ref}",
+        where=application_place(app),
         edit=Edit("json-patch", operations),
         caveat=" ".join(filter(None, ("Second choice.", hides, first))),
     )

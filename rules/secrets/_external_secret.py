@@ -12,18 +12,16 @@ from datetime import datetime, timedelta
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Want
 from argolint import consequences as operations
+from argolint.edits import set_field
 from argolint.kubernetes import reads
 from argolint.values import (
     condition,
     dig,
-    get,
     items,
-    join_pointer,
     mapping,
     parse_duration,
     parse_time,
     sh,
-    split_pointer,
 )
 
 GROUP = "external-secrets.io"
@@ -281,17 +279,6 @@ def force_sync_works(obj: Object | None) -> bool:
     if policy == "CreatedOnce":
         return not synced
     return policy == "OnChange" or interval(obj) > timedelta() or not synced
-
-
-def set_field(obj: Object | None, pointer: str, value: Json) -> list[dict[str, Json]]:
-    """RFC 6902 operations that set a field, the maps above it included where the manifest lacks them."""
-    tokens = split_pointer(pointer)
-    for depth in range(1, len(tokens)):
-        if get(obj, join_pointer(*tokens[:depth]), None) is None:
-            for token in reversed(tokens[depth:]):
-                value = {token: value}
-            return [{"op": "add", "path": join_pointer(*tokens[:depth]), "value": value}]
-    return [{"op": "add", "path": pointer, "value": value}]
 
 
 def consequences(app: App, resource: ResourceId) -> tuple[Symptom, ...]:

@@ -20,6 +20,7 @@ resource_customizations/external-secrets.io/ClusterExternalSecret/health.lua.
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule
+from argolint.edits import set_field
 from argolint.values import dig, items, sh
 
 from . import _external_secret as es
@@ -88,7 +89,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json]) -> Iterator[Fix]:
             Edit("command", "\n".join([*lines, retry])),
             "deleting an ExternalSecret deletes the Secret that it owns; the new one makes it again",
         )
-        edit = Edit("json-patch", es.set_field(resource.any, "/spec/externalSecretName", f"{name}-shared"))
+        edit = Edit("json-patch", set_field(resource.any, "/spec/externalSecretName", f"{name}-shared"))
         yield Fix(
             "Give the generated ExternalSecrets another name",
             "manifest",

@@ -22,13 +22,13 @@ from collections.abc import Iterator, Sequence
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
 from argolint.applied import git_moved
+from argolint.comparison.compare import COMPARE_OPTIONS
+from argolint.edits import annotation_option, application_place, ignore_entries
 from argolint.knowledge import load
-from argolint.values import annotations_of, index_of, items, join_pointer, split_pointer
+from argolint.values import index_of, join_pointer, split_pointer
 
 from . import _external_secret as es
 from ._operator_version import parse, version_of
-
-COMPARE = "argocd.argoproj.io/compare-options"
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -121,14 +121,11 @@ def _written(resource: Resource, changes: Sequence[Change]) -> Fix:
 
 
 def _server_side(app: App) -> Fix:
-    have = annotations_of(app.raw).get(COMPARE, "")
-    value = f"{have},ServerSideDiff=true" if have else "ServerSideDiff=true"
-    edit = Edit("json-patch", es.set_field(app.raw, f"/metadata/annotations/{COMPARE.replace('/', '~1')}", value))
     return Fix(
         "Compare on the server, which knows the defaults",
         "application",
-        f"Application {app.name}",
-        edit,
+        application_place(app),
+        Edit("json-patch", annotation_option(app.raw, COMPARE_OPTIONS, "ServerSideDiff=true")),
         "one dry-run request an object and comparison",
         safe=True,
     )
@@ -136,15 +133,12 @@ def _server_side(app: App) -> Fix:
 
 def _ignored(app: App, resource: Resource, changes: Sequence[Change]) -> Fix:
     paths = sorted({"." + ".".join(_jq(c.pointer)) for c in changes})
-    rule = {"group": resource.group, "kind": resource.kind, "jqPathExpressions": paths}
-    have = items(app.spec, "ignoreDifferences")
-    path = "/spec/ignoreDifferences/-" if have else "/spec/ignoreDifferences"
-    edit = Edit("json-patch", [{"op": "add", "path": path, "value": rule if have else [rule]}])
+    entry = {"group": resource.group, "kind": resource.kind, "jqPathExpressions": paths}
     return Fix(
         "Ignore these fields",
         "application",
-        f"Application {app.name}",
-        edit,
+        application_place(app),
+        Edit("json-patch", ignore_entries(app, entry)),
         "do not combine with RespectIgnoreDifferences: it breaks on list paths",
     )
 

@@ -22,6 +22,7 @@ from datetime import timedelta
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom, Want
 from argolint import consequences as operations
+from argolint.edits import set_field
 from argolint.knowledge import load
 from argolint.values import dig, mapping, parse_duration, parse_time
 
@@ -100,7 +101,7 @@ def _converted(app: App, fleet: Fleet, resource: Resource, bug: Object, version:
 
 
 def _interval_finding(app: App, resource: Resource, bug: Object, version: OperatorVersion, change: Change) -> Finding:
-    edit = Edit("json-patch", es.set_field(resource.desired, "/spec/refreshInterval", change.live))
+    edit = Edit("json-patch", set_field(resource.desired, "/spec/refreshInterval", change.live))
     return Finding(
         message=f"{resource.id} shows drift in refreshInterval ({change.desired} in Git, {change.live} live): {bug['says']}.",
         at=Location(app.ref, resource.id, change.pointer),

@@ -42,7 +42,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             "id": to_builtins(resource.id),
             "policy": policy,
             "keys": sorted(es.written_keys(manifest)),
-            "rename": found.set("/spec/target/name", resource.name),
+            "rename": found.set("/spec/target/name", _another_name(resource.name, secret)),
             "failed": resource.kind == "ExternalSecret" and es.ready(resource.live).get("status") == "False",
             "v1": str(manifest.get("apiVersion")) == f"{es.GROUP}/v1",
             "place": found.pointer("/spec/target/name"),
@@ -95,8 +95,8 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     ident = ResourceId(**second.data["id"])
     secret = second.data["secret"]
     names = " and ".join(_called(f.data) for f in others)
-    name = ident.name if ident.name != secret else f"{ident.name}-eso"
-    edit = Edit("json-patch", _renamed(second.data["rename"], name))
+    name = _another_name(ident.name, secret)
+    edit = Edit("json-patch", second.data["rename"])
     yield Finding(
         message=f'{ident} and {names} both write the Secret "{secret}": {_why([second.data, *(f.data for f in others)])}.',
         at=Location(second.app, ident, second.data["place"]),
@@ -167,10 +167,9 @@ def _called(data: Any) -> str:
     )
 
 
-def _renamed(operations: Any, name: str) -> list[dict[str, Any]]:
-    last = operations[-1]
-    value = name if isinstance(last["value"], str) else {"name": name}
-    return [*operations[:-1], {**last, "value": value}]
+def _another_name(own: str, secret: str) -> str:
+    """What the ExternalSecret's Secret could be called instead: as the ExternalSecret, unless it is called so."""
+    return own if own != secret else f"{own}-eso"
 
 
 RULE = Rule(

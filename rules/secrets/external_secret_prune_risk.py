@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
 from argolint import consequences as operations
+from argolint.edits import set_field
 from argolint.values import annotations_of, join_pointer, labels_of
 
 from . import _external_secret as es
@@ -106,7 +107,7 @@ def _label_left_out(fleet: Fleet, resource: Resource) -> Fix:
 
 def _nothing_copied(resource: Resource) -> Fix:
     empty = {"engineVersion": "v2", "metadata": {"labels": {}, "annotations": {}}}
-    edit = Edit("json-patch", es.set_field(resource.any, "/spec/target/template", empty))
+    edit = Edit("json-patch", set_field(resource.any, "/spec/target/template", empty))
     return Fix("Copy no metadata to the Secret", "manifest", str(resource.id), edit, safe=True)
 
 

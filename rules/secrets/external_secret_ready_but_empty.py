@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
+from argolint.edits import set_field
 from argolint.values import dig, items, mapping, parse_time, sh
 
 from . import _external_secret as es
@@ -94,7 +95,7 @@ def _found(
 
 def _merge_target(app: App, resource: Resource) -> Finding:
     secret = es.target_name(resource.live)
-    edit = Edit("json-patch", es.set_field(resource.any, "/spec/target/creationPolicy", "Owner"))
+    edit = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Owner"))
     fixes = (
         Fix("Let the ExternalSecret create its Secret", "manifest", str(resource.id), edit),
         Fix(
@@ -115,7 +116,7 @@ def _merge_target(app: App, resource: Resource) -> Finding:
 
 def _deleted(app: App, resource: Resource) -> Finding:
     keys = ", ".join(f'"{key}"' for key in _remote_keys(resource)) or "the key"
-    edit = Edit("json-patch", es.set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
+    edit = Edit("json-patch", set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
     fixes = (
         Fix(
             f"Restore {keys} at the provider, or correct it",
@@ -228,7 +229,7 @@ def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
         names = ", ".join(f'"{key}"' for key in missing)
         lacks = names if lacking else f"the values of {names}"
         policy = es.deletion_policy(resource.live)
-        edit = Edit("json-patch", es.set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
+        edit = Edit("json-patch", set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
         fixes = (
             Fix(
                 "Correct the keys, or create them at the provider",

@@ -40,6 +40,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
+from argolint.edits import set_field
 from argolint.values import below, dig, get, items, mapping, parse_time, sh
 
 from ..systems.advice import PLURAL, advice
@@ -473,7 +474,7 @@ def _rename(resource: Resource) -> Fix:
 
 
 def _patch(resource: Resource, title: str, path: str, value: str, caveat: str = "") -> Fix:
-    edit = Edit("json-patch", es.set_field(resource.any, path, value))
+    edit = Edit("json-patch", set_field(resource.any, path, value))
     return Fix(title, "manifest", f"ExternalSecret {resource.namespace}/{resource.name}", edit, caveat)
 
 

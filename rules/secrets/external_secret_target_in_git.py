@@ -37,6 +37,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import set_field
 from argolint.values import join_pointer, mapping, owner_references
 
 from . import _external_secret as es
@@ -91,8 +92,8 @@ def _other_owners(app: App, secret: ResourceId) -> tuple[str, ...]:
 
 def _second_owner(app: App, resource: Resource, secret: ResourceId, maker: str) -> Finding:
     name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
-    rename = Edit("json-patch", es.set_field(resource.any, "/spec/target/name", name))
-    merge = Edit("json-patch", es.set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
+    rename = Edit("json-patch", set_field(resource.any, "/spec/target/name", name))
+    merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
     return Finding(
         message=f"{resource.id} replaces the data of {secret} (creationPolicy {es.creation_policy(resource.any)}), which {maker} owns too: "
         "its two makers overwrite each other.",
@@ -174,8 +175,8 @@ def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource) -> F
     taken = any(str(o.get("apiVersion", "")).startswith(es.GROUP) for o in owner_references(secret.live))
     mine = "" if owner == app.ref else f" of application {app.ref}"
     name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
-    rename = Edit("json-patch", es.set_field(resource.any, "/spec/target/name", name))
-    merge = Edit("json-patch", es.set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
+    rename = Edit("json-patch", set_field(resource.any, "/spec/target/name", name))
+    merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
     where = f"ExternalSecret {resource.namespace}/{resource.name}"
     return Finding(
         message=f"{secret.id} is in Git and the target of {resource.id}{mine} (creationPolicy {policy}): Argo CD and the operator overwrite each other.",

@@ -23,6 +23,7 @@ Sources: Argo CD gitops-engine/pkg/sync/sync_context.go, docs/user-guide/sync-wa
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceId, Rule, Want
+from argolint.edits import annotate
 from argolint.kubernetes import SYNC_WAVE, api_of
 from argolint.values import annotations_of, dig, items
 
@@ -137,9 +138,7 @@ def _finding(app: App, late: Resource, early: Resource, need: str, what: str, le
     wave = early.wave - 1
     if least is not None and least <= early.wave:
         wave = max(wave, least)
-    edit = Edit(
-        "json-patch", es.set_field(late.desired, f"/metadata/annotations/{SYNC_WAVE.replace('/', '~1')}", str(wave))
-    )
+    edit = Edit("json-patch", annotate(late.desired, {SYNC_WAVE: str(wave)}))
     return Finding(
         message=f"{late.id} (wave {late.wave}) comes after {early.id} (wave {early.wave}), {need}: a first sync never ends.",
         at=Location(app.ref, late.id, f"/metadata/annotations/{SYNC_WAVE.replace('/', '~1')}"),

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
+from argolint.edits import set_field
 from argolint.values import dig, items, sh
 
 from ..systems.advice import PLURAL, advice
@@ -161,7 +162,7 @@ def _other_kind(app: App, fleet: Fleet, resource: Resource, text: str) -> Iterat
     other = stores.twin(app, fleet, ref, resource.namespace)
     if other is not None:
         kind = other.ref.kind
-        edit = Edit("json-patch", es.set_field(resource.any, f"{pointer.rpartition('/')[0]}/kind", kind))
+        edit = Edit("json-patch", set_field(resource.any, f"{pointer.rpartition('/')[0]}/kind", kind))
         yield Fix(f'Refer to the {kind} "{ref.name}", which exists', "manifest", str(resource.id), edit)
 
 
@@ -212,7 +213,7 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
         title = "Free the key at the provider: something else made the value that is there"
         return (Fix(title, "live", "the provider", Edit("text", content), "whoever made the value may still write it"),)
     if _CANNOT_ASK.search(text):
-        edit = Edit("json-patch", es.set_field(resource.any, "/spec/updatePolicy", "Replace"))
+        edit = Edit("json-patch", set_field(resource.any, "/spec/updatePolicy", "Replace"))
         title = "Write without asking first: this provider cannot tell whether a key exists"
         return (Fix(title, "manifest", str(resource.id), edit, "replaces a value that is already there"),)
     if "has no managed stores" in text:

@@ -1,36 +1,22 @@
-"""RFC 6902 operations that set sync options or make a hook, on a manifest or on an Application, and keep what is there."""
+"""Hooks and sync options as annotations of manifests."""
 
 from __future__ import annotations
 
-from argolint import App, Json, Object
+from argolint import Json, Object
 from argolint.comparison.compare import SYNC_OPTIONS
-from argolint.values import annotations_of, dig, items, join_pointer, split_pointer
+from argolint.edits import annotate, annotation_option
+from argolint.values import annotations_of, split_pointer
 
 
 def on_manifest(desired: Object | None, *options: str) -> list[Json]:
-    """Adds the options to the annotation of one manifest."""
-    held = annotations_of(desired)
-    value = ",".join(filter(None, (held.get(SYNC_OPTIONS), *options)))
-    if held or desired is None:
-        return [{"op": "add", "path": "/metadata/annotations/argocd.argoproj.io~1sync-options", "value": value}]
-    return [{"op": "add", "path": "/metadata/annotations", "value": {SYNC_OPTIONS: value}}]
-
-
-def on_application(app: App, option: str) -> list[Json]:
-    """Adds the option to spec.syncPolicy.syncOptions."""
-    if items(app.spec, "syncPolicy", "syncOptions"):
-        return [{"op": "add", "path": "/spec/syncPolicy/syncOptions/-", "value": option}]
-    if dig(app.spec, "syncPolicy") is not None:
-        return [{"op": "add", "path": "/spec/syncPolicy/syncOptions", "value": [option]}]
-    return [{"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": [option]}}]
+    """Operations that add sync options to the annotation of one manifest; none when it has them all."""
+    return [*annotation_option(desired, SYNC_OPTIONS, *options)]
 
 
 def as_hook(desired: Object | None) -> list[Json]:
-    """Makes the manifest a Sync hook that is deleted before each run."""
-    pairs = {"argocd.argoproj.io/hook": "Sync", "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
-    if desired is not None and not annotations_of(desired):
-        return [{"op": "add", "path": "/metadata/annotations", "value": pairs}]
-    return [{"op": "add", "path": "/metadata/annotations" + join_pointer(k), "value": v} for k, v in pairs.items()]
+    """Operations that make the manifest a Sync hook that is deleted before each run."""
+    hook = {"argocd.argoproj.io/hook": "Sync", "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
+    return [*annotate(desired, hook)]
 
 
 def pasted(operations: list[Json]) -> str:

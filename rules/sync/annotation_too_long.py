@@ -19,10 +19,11 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
 from argolint.consequences import consequences
+from argolint.edits import application_place, sync_option
 from argolint.redaction import excerpt
 
 from ._failures import Failed, answered_by
-from ._options import on_application, on_manifest, sync_options
+from ._options import on_manifest, sync_options
 
 _LIMIT = 262144  # bytes, TotalAnnotationSizeLimitB
 _SERVER_SIDE = "ServerSideApply=true"
@@ -73,8 +74,8 @@ def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
     yield Fix(
         "Apply on the server's side",
         "application",
-        f"Application {app.ref}",
-        Edit("json-patch", on_application(app, _SERVER_SIDE)),
+        application_place(app),
+        Edit("json-patch", sync_option(app, _SERVER_SIDE)),
         caveat="then sync by hand: Argo CD does not try the failed revision again by itself",
     )
     if first is not None and first.desired is not None:

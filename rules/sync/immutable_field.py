@@ -175,11 +175,14 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             where,
             Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
         )
+    forced = on_manifest(desired, "Replace=true", "Force=true")
+    if not forced:
+        return
     yield Fix(
         "Let Argo CD replace the object by force",
         "manifest",
         where,
-        Edit("yaml", pasted(on_manifest(desired, "Replace=true", "Force=true"))),
+        Edit("yaml", pasted(forced)),
         caveat="the object is deleted and made again, with what it owns",
         resource=id_,
     )

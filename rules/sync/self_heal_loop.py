@@ -45,10 +45,9 @@ from argolint import (
 )
 from argolint.comparison import managed_fields
 from argolint.comparison.diff import differences
+from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
 from argolint.redaction import of_secret, show
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
-
-from ._options import on_application
 
 
 @dataclass(frozen=True)
@@ -278,19 +277,11 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             "jsonPointers": [pointer],
         }
         entry = {k: v for k, v in entry.items() if v}
-        held = items(app.spec, "ignoreDifferences")
-        add: dict[str, Json] = {"op": "add", "path": "/spec/ignoreDifferences/-", "value": entry}
         yield Fix(
             "Or ignore the field, and respect that in syncs",
             "application",
-            f"Application {app.ref}",
-            Edit(
-                "json-patch",
-                [
-                    add if held else {"op": "add", "path": "/spec/ignoreDifferences", "value": [entry]},
-                    *on_application(app, "RespectIgnoreDifferences=true"),
-                ],
-            ),
+            application_place(app),
+            Edit("json-patch", [*ignore_entries(app, entry), *sync_option(app, RESPECT)]),
             caveat="hides every later difference of that field",
         )
 
