@@ -1,4 +1,4 @@
-"""What a sync that failed or does not end leaves behind, and what pruning and deleting an Application leave alone.
+"""What a sync that failed or does not end leaves behind.
 
 A later wave's objects stay missing and changed fields stay old: consequences, which the finding that explains the operation
 answers as well, so that one fault is told once.
@@ -11,10 +11,7 @@ from dataclasses import replace
 
 from argolint.app import App, Operation, Resource
 from argolint.applied import not_yet_applied
-from argolint.comparison.compare import SYNC_OPTIONS
-from argolint.fleet import Fleet
 from argolint.model import Finding, Object, Symptom
-from argolint.values import annotations_of, items
 
 
 def consequences(app: App) -> Iterator[Symptom]:
@@ -70,36 +67,3 @@ def _names(result: Object, resource: Resource) -> bool:
         for k, v in (("group", resource.group), ("kind", resource.kind), ("name", resource.name))
     )
     return same and resource.namespace in ("", result.get("namespace") or "")
-
-
-def prune_option(app: App, live: Object | None, fleet: Fleet) -> str:
-    """What `Prune=` says of a live object that left the manifests: `false`, `confirm`, or empty when pruning is free.
-
-    gitops-engine/pkg/sync/sync_context.go (isPruningDisabled, objRequiresPruneConfirmation).
-    """
-    value = _option("Prune", app, live, fleet)
-    return value if value == "false" or (value == "confirm" and fleet.at_least(2, 14)) else ""
-
-
-def outlives(app: App, live: Object, fleet: Fleet) -> bool:
-    """Whether an object stays when its Application is deleted with all that it owns: CRDs, `Delete=false`, Helm's `keep`.
-
-    controller/appcontroller.go (shouldBeDeleted).
-    """
-    kept = annotations_of(live).get("helm.sh/resource-policy") or ""
-    return (
-        live.get("kind") == "CustomResourceDefinition"
-        or _option("Delete", app, live, fleet) == "false"
-        or "keep" in (word.strip() for word in kept.split(","))
-    )
-
-
-def _option(name: str, app: App, live: Object | None, fleet: Fleet) -> str:
-    """The value of a sync option: the object's own, else, since 3.4, the Application's; the first counts."""
-    own = (annotations_of(live).get(SYNC_OPTIONS) or "").split(",")
-    general = items(app.spec, "syncPolicy", "syncOptions") if fleet.at_least(3, 4) else ()
-    for option in (*own, *general):
-        key, said, value = str(option).strip().partition("=")
-        if said and key == name:
-            return value
-    return ""

@@ -19,7 +19,7 @@ MOVED = {
     "argolint.gate.manifests": "argolint.renders.manifests",
     "argolint.ignore": "argolint.comparison.ignore",
     "argolint.login": "argolint.server.login",
-    "argolint.operations": "argolint.consequences",
+    "argolint.operations": "argolint.pruning",
     "argolint.scheme": "argolint.comparison.scheme",
     "argolint.three_way": "argolint.comparison.three_way",
     "argolint_rules.ownership.tracking": "argolint_rules.ownership._tracking",

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from argolint.app import App, app_from_list
-from argolint.consequences import outlives, prune_option
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.model import Object
+from argolint.pruning import outlives, prune_option
 
 
 def application(*options: str) -> App:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from argolint.app import App, app_from_list
-from argolint.consequences import outlives
 from argolint.engine import run as engine
 from argolint.engine.run import Plan
 from argolint.fleet import Fleet
@@ -16,9 +15,10 @@ from argolint.gate.delta import Delta, delta
 from argolint.gate.head import head_app, respecified
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, AppRef, Failure, Json, Object
+from argolint.pruning import cascades, outlives
 from argolint.renders.manifests import Rendered, manifests_of, rendered, tracked
 from argolint.server.transport import Transport
-from argolint.values import dig, items, mapping, plain
+from argolint.values import dig, mapping, plain
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,7 @@ def _new_child(manifest: Object, fleet: Fleet, folder: Path | None) -> Touched:
 def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touched:
     """An Application that its parent lets go: with the resources finalizer its objects are deleted with it."""
     app, _ = engine.load(t, listed, fleet, plan, states=True)
-    finalizers = items(app.raw, "metadata", "finalizers")
-    if not any(str(f).startswith("resources-finalizer.argocd.argoproj.io") for f in finalizers):
+    if not cascades(app):
         return Touched("removed", app, None, notes=("It has no resources finalizer, so its objects stay, unmanaged.",))
     deleted = (r for r in app.resources if not r.hook and not outlives(app, r.live or {}, fleet))
     gone = Delta(removed={r.key: r.desired for r in deleted if r.desired is not None})

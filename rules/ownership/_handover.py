@@ -7,11 +7,9 @@ annotation `sync-options` holds `Prune=false` (gitops-engine/pkg/sync/sync_conte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
-from argolint import App, AppRef, Fleet, Resource, ResourceId
+from argolint import AppRef, ResourceId
 from argolint.comparison.compare import SYNC_OPTIONS, TRACKING_ID
-from argolint.consequences import prune_option
 from argolint.values import sh
 
 _SHOWN = 8
@@ -93,11 +91,3 @@ def take_over(resource: ResourceId, taker: AppRef, tracked_by: str = "") -> str:
         unguard(resource),
     )
     return "\n".join(lines) + "\n"
-
-
-def prunes(app: App, resource: Resource, fleet: Fleet) -> Literal["automatic", "manual", "never"]:
-    """Who would prune an object that left this application's manifests: the next automated sync, a person, or nobody."""
-    option = prune_option(app, resource.live, fleet)
-    if option == "false":
-        return "never"
-    return "automatic" if app.prune and not option else "manual"

@@ -12,6 +12,7 @@ from argolint.comparison.compare import LAST_APPLIED, TRACKING_ID
 from argolint.comparison.diff import differences
 from argolint.consequences import consequences
 from argolint.kubernetes import is_secret, wave
+from argolint.pruning import cascades
 from argolint.values import dig, enumerated, get, items, mapping
 
 from ..systems.charts import Release
@@ -253,12 +254,6 @@ def _left_by(fleet: Fleet, ref: AppRef, resource: Resource) -> str:
     other = fleet.by_ref[ref]
     listed = listed_by(other, resource.key)
     return _leaving(other, listed) if listed is not None else ""
-
-
-def cascades(app: App) -> bool:
-    """Whether deleting the Application deletes the objects that it owns: it carries the resources finalizer."""
-    finalizers = items(app.raw, "metadata", "finalizers")
-    return any(str(f).startswith("resources-finalizer.argocd.argoproj.io") for f in finalizers)
 
 
 def content_differences(parties: Sequence[Party]) -> Mapping[str, Mapping[AppRef, Json]]:

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.comparison.compare import SYNC_OPTIONS
 from argolint.consequences import prune_option
+from argolint.pruning import prune_option
 from argolint.values import annotations_of, enumerated, sh
 
 from ._handover import kubectl_name

@@ -39,9 +39,10 @@ from argolint import (
     Want,
 )
 from argolint.kubernetes import is_secret
+from argolint.pruning import prunes
 from argolint.values import dig, enumerated
 
-from ._handover import guard, prunes, unguard
+from ._handover import guard, unguard
 from ._references import User, holders, made_secrets, makers, users
 from ._tracking import copied_tracking
 

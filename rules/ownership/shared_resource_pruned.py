@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
-from argolint.consequences import outlives
+from argolint.pruning import cascades, outlives, prunes
 
-from ._handover import prunes, take_over
-from ._sharing import cascades, claims
+from ._handover import take_over
+from ._sharing import claims
 from ._tracking import tracking_of
 
 

@@ -21,8 +21,8 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
-from argolint import consequences as operations
 from argolint.edits import set_field
+from argolint.pruning import prune_option
 from argolint.values import annotations_of, join_pointer, labels_of
 
 from . import _external_secret as es
@@ -43,7 +43,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if secret is not None and extra is None:
             continue  # the application renders the Secret: the label is right
         labels, annotations = _handed_on(resource)
-        kept = operations.prune_option(app, {"metadata": {"annotations": annotations}}, fleet) == "false"
+        kept = prune_option(app, {"metadata": {"annotations": annotations}}, fleet) == "false"
         if not kept and _tracked(app, fleet, resource, labels):
             yield _finding(app, fleet, resource, policy, extra)
 

@@ -20,9 +20,9 @@ Sources: kubernetes-external-secrets lib/poller.js (ownerReferences); Kubernetes
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, Rule, Symptom
+from argolint.pruning import prunes
 from argolint.values import sh
 
-from ..ownership._handover import prunes
 from . import _external_secret as es
 
 
