@@ -412,7 +412,8 @@ def _listed(row: Row, cluster: str) -> Resource:
 
 @dataclass(frozen=True)
 class App:
-    """One Application as rules see it. `raw` is the Application object of the server's list."""
+    """One Application as rules see it. `raw` is the Application object of the server's list, `control_plane` the namespace of
+    Argo CD itself as the server tells it."""
 
     ref: AppRef
     raw: Object
@@ -422,6 +423,7 @@ class App:
     tree: Tree = field(default_factory=Tree)
     read: bool = False
     evidence: Mapping[Want, Any] = field(default_factory=dict)
+    control_plane: str = "argocd"
 
     @property
     def spec(self) -> Object:
@@ -533,7 +535,7 @@ class App:
     @property
     def instance(self) -> str:
         """The name in tracking data: `name` in the control plane, `<namespace>_<name>` elsewhere."""
-        control_plane = self.status.get("controllerNamespace") or "argocd"
+        control_plane = text_at(self.status, "controllerNamespace") or self.control_plane
         return self.ref.name if self.ref.namespace == control_plane else f"{self.ref.namespace}_{self.ref.name}"
 
     def of_kind(self, kind: str, group: str | None = None) -> Iterator[Resource]:
@@ -662,7 +664,8 @@ def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str,
     ref = AppRef(namespace, text_at(raw, "metadata", "name"), text_at(raw, "spec", "project") or "default", server)
     rows = tuple(_row(r) for r in maps(raw, "status", "resources"))
     status = {k: v for k, v in mapping(raw, "status").items() if k != "resources"}
-    return App(ref, {**raw, "status": status}, cluster, observed_at, Listed(rows, cluster))
+    resources = Listed(rows, cluster)
+    return App(ref, {**raw, "status": status}, cluster, observed_at, resources, control_plane=control_plane)
 
 
 _TEXTS = ("group", "kind", "namespace", "name", "version", "status")

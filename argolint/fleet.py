@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -157,9 +157,10 @@ class Fleet:
                 return self.app(name, namespace)
         return self.app(instance)
 
-    @property
+    @cached_property
     def control_plane(self) -> str:
-        return text_at(self.settings, "controllerNamespace") or "argocd"
+        """The namespace of Argo CD itself."""
+        return control_plane_of(self.settings, (app.raw for app in self.apps))
 
     @property
     def tracking_method(self) -> str:
@@ -217,6 +218,12 @@ class Fleet:
     def peers(self, app: App) -> Iterator[App]:
         """The other applications of the same cluster."""
         return (other for other in self.apps if other.cluster == app.cluster and other.ref != app.ref)
+
+
+def control_plane_of(settings: Object, applications: Iterable[Object]) -> str:
+    """The namespace of Argo CD itself: by its settings, else by the controller that wrote an Application's status."""
+    told = (text_at(application, "status", "controllerNamespace") for application in applications)
+    return text_at(settings, "controllerNamespace") or next(filter(None, told), "argocd")
 
 
 def cluster_of(spec: Object, by_name: Mapping[str, str]) -> str:

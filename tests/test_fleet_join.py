@@ -46,6 +46,33 @@ def test_two_applications_of_one_cluster_contest_an_object_of_one_name() -> None
     assert contested(fleet(app("a", role("x"), role("y")), app("b", role("x")))) == {"x": ["a", "b"]}
 
 
+@pytest.mark.parametrize(
+    ("settings", "status", "names"),
+    [
+        ({}, {}, ["argocd", "one", "gitops_two"]),
+        ({"controllerNamespace": "gitops"}, {}, ["gitops", "argocd_one", "two"]),
+        ({}, {"controllerNamespace": "gitops"}, ["gitops", "argocd_one", "two"]),
+    ],
+)
+def test_tracking_data_names_the_applications_of_the_control_plane_alone(
+    settings: Mapping[str, Any], status: Mapping[str, Any], names: Sequence[str]
+) -> None:
+    home = str(settings.get("controllerNamespace") or "argocd")
+    apps = tuple(
+        app_from_list(
+            {"metadata": {"name": name, "namespace": namespace}, "status": dict(status)},
+            server="",
+            cluster=HOME,
+            control_plane=home,
+            observed_at=NOW,
+        )
+        for name, namespace in (("one", "argocd"), ("two", "gitops"))
+    )
+    found = Fleet("", "v3.5.1", settings, apps)
+    assert [found.control_plane, *(app.instance for app in apps)] == names
+    assert [found.app_of_instance(app.instance) for app in apps] == list(apps)
+
+
 def test_another_version_of_the_kind_is_the_same_object() -> None:
     assert contested(fleet(app("a", role("x", version="v1beta1")), app("b", role("x")))) == {"x": ["a", "b"]}
 

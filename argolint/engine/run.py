@@ -26,7 +26,7 @@ from argolint.consequences import with_consequences
 from argolint.engine.notes import notes
 from argolint.engine.verify import Render, Today, unreplayed, verify
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UnreadableStateError
-from argolint.fleet import Fleet, cluster_of
+from argolint.fleet import Fleet, cluster_of, control_plane_of
 from argolint.host.inflate import held_together
 from argolint.model import (
     AppRef,
@@ -137,7 +137,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     clusters = {text_at(c, "server").rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
     by_name = {text_at(c, "name"): server for server, c in clusters.items()}
     server = (text_at(settings, "url") or t.server).rstrip("/")
-    control_plane = text_at(settings, "controllerNamespace") or "argocd"
+    control_plane = control_plane_of(settings, ())
     observed_at = t.now()
     apps = sorted(
         (

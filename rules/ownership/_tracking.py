@@ -71,7 +71,7 @@ def own_names(app: App, fleet: Fleet) -> Callable[[Resource], bool]:
     """
     if fleet.tracking_method == "label" or fleet.settings.get("installationID"):
         return lambda resource: False
-    begins, namespace = f'"{TRACKING_ID}":"{instance_of(app, fleet)}:', app.destination_namespace
+    begins, namespace = f'"{TRACKING_ID}":"{app.instance}:', app.destination_namespace
     return lambda r: r.mentions(f'{begins}{r.group}/{r.kind}:{r.namespace or namespace}/{r.name}"', "live")
 
 
@@ -195,8 +195,3 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
     return bool(managers)
-
-
-def instance_of(app: App, fleet: Fleet) -> str:
-    """The application's name in tracking data: `name` in the control plane, `<namespace>_<name>` elsewhere."""
-    return app.name if app.ref.namespace == fleet.control_plane else f"{app.ref.namespace}_{app.name}"

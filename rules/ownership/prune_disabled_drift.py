@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.comparison.compare import SYNC_OPTIONS
-from argolint.consequences import prune_option
 from argolint.pruning import prune_option
 from argolint.values import annotations_of, enumerated, sh
 

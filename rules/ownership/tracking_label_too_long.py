@@ -20,14 +20,14 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 from argolint.consequences import consequences
 
-from ._tracking import LABEL_LIMIT, instance_of
+from ._tracking import LABEL_LIMIT
 
 _REFUSED = "must be no more than 63 "
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each application whose name does not fit."""
-    name = instance_of(app, fleet)
+    name = app.instance
     if fleet.tracking_method != "label" or len(name) <= LABEL_LIMIT:
         return
     operation = app.operation
