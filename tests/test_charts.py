@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from argolint_rules.systems import chart_catalogue as catalogue
-from argolint_rules.systems import charts
+from argolint_rules.shared import chart_catalogue as catalogue
+from argolint_rules.shared import charts
 from msgspec import structs
 
 from argolint.app import App, app_from_list

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from argolint_rules.ownership._switches import switches
-from argolint_rules.systems.charts import releases
+from argolint_rules.shared.charts import releases
 
 from argolint.app import app_from_list
 

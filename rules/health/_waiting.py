@@ -8,7 +8,7 @@ from argolint import App, Resource, Want
 from argolint.redaction import excerpt
 from argolint.values import age_text
 
-from ..systems.age import Patience, judged, overdue, waited, waiting_since
+from ..shared.age import Patience, judged, overdue, waited, waiting_since
 
 
 def late(app: App, options: Patience, kind: str, *groups: str) -> Iterator[Resource]:

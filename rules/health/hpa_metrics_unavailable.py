@@ -24,7 +24,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource,
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
 
-from ..systems.age import Patience, overdue
+from ..shared.age import Patience, overdue
 
 _NO_API = re.compile(
     r"could not find the requested resource|no matches for|unable to handle the request|not registered|no custom metrics API|no known available metric versions",

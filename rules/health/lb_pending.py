@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, Want
 from argolint.values import dig, get, items, sh
 
-from ..systems.age import Patience
+from ..shared.age import Patience
 from ._waiting import age, late, told, wanted, warning
 
 

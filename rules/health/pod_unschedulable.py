@@ -22,8 +22,8 @@ from argolint import App, Finding, Fleet, Location, Node, Related, Resource, Rul
 from argolint.kubernetes import reads
 from argolint.values import age_text
 
-from ..systems.age import Patience, overdue
-from ..systems.pods import Trouble, below, fixes, pointer_of, troubles, wanted_events
+from ..shared.age import Patience, overdue
+from ..shared.pods import Trouble, below, fixes, pointer_of, troubles, wanted_events
 
 _NO_CHECK = ""  # an operator's own object, which Argo CD has no health check for
 

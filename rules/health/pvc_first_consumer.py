@@ -21,7 +21,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Related, Re
 from argolint.kubernetes import SYNC_WAVE, reads
 from argolint.values import annotations_of, dig, join_pointer, sh
 
-from ..systems.age import Patience
+from ..shared.age import Patience
 from ._waiting import age, late, told, wanted
 
 _POINTER = join_pointer("metadata", "annotations", SYNC_WAVE)

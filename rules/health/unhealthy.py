@@ -38,8 +38,8 @@ from argolint import (
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
 
-from ..systems.age import Patience, allowed, judged, overdue, waited, waiting_since
-from ..systems.pods import Trouble, below, crashes, troubles, wanted_events
+from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
+from ..shared.pods import Trouble, below, crashes, troubles, wanted_events
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
 

@@ -12,8 +12,8 @@ from argolint.kubernetes import containers
 from argolint.model import Confidence
 from argolint.values import items, labels_of, mapping, split_pointer
 
-from ..systems import charts
-from ..systems.charts import Release
+from ..shared import charts
+from ..shared.charts import Release
 from ._items import item_at
 from ._shapes import Kind, alike, classify, drawn, generated, go_time, is_version_label, turns, twins
 from ._sign import Sign, own

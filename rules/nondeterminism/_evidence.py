@@ -17,7 +17,7 @@ from argolint.comparison import compare, ignore
 from argolint.edits import RESPECT
 from argolint.values import below
 
-from ..systems import charts
+from ..shared import charts
 from ._drift import drift
 from ._items import by_knowledge, hashed_secrets, with_item
 from ._renders import one_render, two_renders

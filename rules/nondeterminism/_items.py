@@ -10,10 +10,10 @@ from argolint import App, Fleet, Resource
 from argolint.model import Confidence
 from argolint.values import fits, join_pointer, mapping, split_pointer
 
-from ..systems import chart_catalogue as catalogue
-from ..systems import charts
-from ..systems.chart_catalogue import Item
-from ..systems.charts import Release
+from ..shared import chart_catalogue as catalogue
+from ..shared import charts
+from ..shared.chart_catalogue import Item
+from ..shared.charts import Release
 from ._shapes import word
 from ._sign import WORKLOADS, Sign, checksums, named_secret, own, references
 from ._syncs import outlived, rewritten

@@ -15,8 +15,8 @@ from typing import Any
 from argolint import App, Edit, Fix
 from argolint.values import enumerated, parse_version, sh
 
-from ..systems import charts
-from ..systems.charts import Item, Pin, Release
+from ..shared import charts
+from ..shared.charts import Item, Pin, Release
 from ._ignoring import ignoring
 from ._sign import Sign
 

@@ -13,8 +13,8 @@ from argolint.kubernetes import api_of
 from argolint.model import Confidence
 from argolint.values import annotations_of, join_pointer
 
-from ..systems import charts
-from ..systems.charts import Release
+from ..shared import charts
+from ..shared.charts import Release
 from ._items import carries
 from ._shapes import GENERIC, Kind, classify, is_version_label, twins, word
 from ._sign import Sign, checksums, named_secret, references

@@ -15,7 +15,7 @@ from argolint import App, Finding, Fleet, Location, Related, Severity
 from argolint.model import Confidence
 from argolint.values import enumerated, join_pointer, split_pointer
 
-from ..systems import charts
+from ..shared import charts
 from . import _pins as pins
 from ._evidence import signs
 from ._shapes import GENERIC

@@ -12,8 +12,8 @@ from argolint.kubernetes import reads
 from argolint.model import Confidence
 from argolint.values import annotations_of, dig, items, split_pointer
 
-from ..systems.chart_catalogue import Item
-from ..systems.charts import Release
+from ..shared.chart_catalogue import Item
+from ..shared.charts import Release
 from ._shapes import GENERIC, Kind, is_checksum, word
 
 

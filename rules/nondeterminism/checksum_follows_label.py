@@ -23,7 +23,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, 
 from argolint.kubernetes import containers
 from argolint.values import below, dig, join_pointer, labels_of, mapping
 
-from ..systems import charts
+from ..shared import charts
 from . import _evidence as evidence
 from ._shapes import classify
 

@@ -31,8 +31,8 @@ from collections.abc import Iterator, Sequence
 from argolint import App, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule, Want
 from argolint.values import annotations_of, dig, join_pointer, mapping
 
-from ..systems import charts
-from ..systems.charts import Item, Release
+from ..shared import charts
+from ..shared.charts import Item, Release
 from . import _evidence as evidence
 from . import _pins as pins
 from . import _roots as roots

@@ -15,7 +15,7 @@ from argolint.kubernetes import is_secret, wave
 from argolint.pruning import cascades
 from argolint.values import dig, enumerated, get, items, mapping
 
-from ..systems.charts import Release
+from ..shared.charts import Release
 from ._switches import switches
 from ._tracking import INSTALLATION_ID, REFUSED, is_tracking, listed_by, owner_of, tracking_of
 

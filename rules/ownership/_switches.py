@@ -11,8 +11,8 @@ import yaml
 
 from argolint import App, Json, Resource
 
-from ..systems.chart_catalogue import SharedGroup, by_name
-from ..systems.charts import Release, release_of
+from ..shared.chart_catalogue import SharedGroup, by_name
+from ..shared.charts import Release, release_of
 
 _IN_APPLICATION = " (Application)"
 """Marks a key of charts.yaml that is a field of the Application rather than a value of the chart."""

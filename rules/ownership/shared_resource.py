@@ -48,7 +48,7 @@ from argolint.kubernetes import is_secret_data
 from argolint.redaction import HIDDEN, show
 from argolint.values import below, enumerated
 
-from ..systems.charts import releases
+from ..shared.charts import releases
 from ._shared_fixes import fixed_names, fixes
 from ._sharing import Party, Shared, believed, content_differences, party, party_of, ref_of
 from ._tracking import own_names, owner_of, shared_warnings, tracking_of, warned_resources

@@ -43,7 +43,7 @@ from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Location, Resource
 from argolint.edits import set_field
 from argolint.values import below, dig, get, items, mapping, parse_time, sh
 
-from ..systems.advice import PLURAL, advice
+from ..shared.advice import PLURAL, advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._operator_version import OperatorVersion, version_of, wants_crd
@@ -496,6 +496,7 @@ def _advice(resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
     kind, store = found.detail.get("kind", first.kind), found.detail.get("store", first.name)
     sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
     return advice(
+        __package__,
         found.advice if found.cause != "store-kind-omitted" else "",
         {
             "ns": resource.namespace,

@@ -24,7 +24,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, W
 from argolint.edits import set_field
 from argolint.values import dig, items, sh
 
-from ..systems.advice import PLURAL, advice
+from ..shared.advice import PLURAL, advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._sync_error import Diagnosis, classify, clean, formerly, warnings
@@ -207,7 +207,7 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
         title = f'Name a key that Secret "{_source(resource)}" holds in place of "{missing.group(1)}"'
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
     if found.cause in ("store-not-ready", "auth", "network", "store-credential"):
-        return advice(found.cause, {**names, "sync": retry})
+        return advice(__package__, found.cause, {**names, "sync": retry})
     if _FOREIGN.search(text):
         content = f"Delete what is there, or give it the operator's mark (tag or metadata managed-by: external-secrets), or push to another remoteKey.\n{retry}   # afterwards"
         title = "Free the key at the provider: something else made the value that is there"
@@ -217,7 +217,7 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
         title = "Write without asking first: this provider cannot tell whether a key exists"
         return (Fix(title, "manifest", str(resource.id), edit, "replaces a value that is already there"),)
     if "has no managed stores" in text:
-        return advice("unmanaged-store", {"controller": "<class>"})
+        return advice(__package__, "unmanaged-store", {"controller": "<class>"})
     if _READ_ONLY.search(text):
         content = "docs/introduction/stability-support.md lists the providers that PushSecret can write to."
         title = "Push to a provider that can be written: this one has no such call"

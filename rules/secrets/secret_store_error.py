@@ -47,7 +47,7 @@ from argolint import (
 )
 from argolint.values import mapping, sh
 
-from ..systems.advice import PLURAL, advice
+from ..shared.advice import PLURAL, advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._sync_error import classify, clean, warnings
@@ -147,7 +147,7 @@ def _inspect(app: App, resource: Resource, options: Options) -> Finding | None:
                     str(resource.id),
                     edit,
                 ),
-                *advice("unmanaged-store", {"controller": store.controller}),
+                *advice(__package__, "unmanaged-store", {"controller": store.controller}),
             ),
             explains=es.consequences(app, resource.id),
         )
@@ -190,7 +190,9 @@ def _not_ready(app: App, resource: Resource, message: str) -> Finding:
             f"condition Ready=False: {message}",
             *((f"Event {events[0].reason}: {text}",) if events else ("none of its Events is left or could be read",)),
         ),
-        fixes=() if come else advice((found.topic if found and cause == "network" else "") or ADVICE_OF[cause], names),
+        fixes=()
+        if come
+        else advice(__package__, (found.topic if found and cause == "network" else "") or ADVICE_OF[cause], names),
         explains=es.consequences(app, resource.id),
     )
 

@@ -42,7 +42,7 @@ from argolint.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import age_text, items, sh
 
-from ..systems import (
+from ..shared import (
     age,
     pods,
 )

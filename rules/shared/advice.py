@@ -15,8 +15,8 @@ _COMMANDS = frozenset({"sync", "in_ns"})
 PLURAL = {"SecretStore": "secretstores", "ClusterSecretStore": "clustersecretstores"}
 
 
-def advice(cause: str, values: Mapping[str, str]) -> tuple[Fix, ...]:
-    """The fixes for a cause, root cause first; none when the file knows no general one."""
+def advice(package: str, cause: str, values: Mapping[str, str]) -> tuple[Fix, ...]:
+    """The fixes for a cause by the file of this package, root cause first; none when it knows no general one."""
 
     def fill(text: str, words: Mapping[str, str] = values) -> str:
         return Template(text.replace("\\n", "\n")).safe_substitute(words)
@@ -32,5 +32,5 @@ def advice(cause: str, values: Mapping[str, str]) -> tuple[Fix, ...]:
             Edit(entry["kind"], fill(entry["content"], typed if entry["kind"] == "command" else values)),
             fill(entry.get("caveat", "")),
         )
-        for entry in load(__package__, "advice.yaml").get(cause, ())
+        for entry in load(package, "advice.yaml").get(cause, ())
     )

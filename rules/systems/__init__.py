@@ -1,1 +1,0 @@
-"""What several families know: charts, pods, ages, advice."""
