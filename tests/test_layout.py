@@ -1,15 +1,53 @@
-"""What the folders promise: names that mean one thing."""
+"""What the folders promise: names that mean one thing, and one file for each rule."""
 
 from __future__ import annotations
 
+import ast
+import importlib
 from pathlib import Path
 
+import argolint_rules
+import pytest
+
 import argolint
+from argolint import Rule
 
 PACKAGE = Path(argolint.__file__).parent
+RULES = Path(argolint_rules.__file__).parent
+FAMILIES = sorted(p.name for p in RULES.iterdir() if (p / "__init__.py").exists() and p.name != "shared")
+MODULES = sorted(p for family in FAMILIES for p in (RULES / family).glob("*.py") if p.name != "__init__.py")
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
 
 
 def test_no_public_name_is_the_name_of_a_module() -> None:
     """Importing the module would put it in the place of the name: `from argolint import name` then gives a module."""
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert sorted(set(argolint.__all__) & modules) == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_a_module_of_a_family_is_one_rule_of_its_own_name_or_a_helper_with_an_underscore(path: Path) -> None:
+    module = importlib.import_module(f"argolint_rules.{path.parent.name}.{path.stem}")
+    found = {name: value for name, value in vars(module).items() if isinstance(value, Rule)}
+    if path.stem.startswith("_"):
+        assert found == {}
+        return
+    assert list(found) == ["RULE"]
+    assert (found["RULE"].id, found["RULE"].family) == (path.stem.replace("_", "-"), path.parent.name)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_name)
+def test_what_rules_of_a_family_share_stands_in_a_helper(path: Path) -> None:
+    """A rule may be removed with its one file: nothing imports it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            assert [n for n in ([node.module] if node.module else [a.name for a in node.names]) if n[0] != "_"] == []
+
+
+def test_what_families_share_holds_no_rule() -> None:
+    for path in (RULES / "shared").glob("*.py"):
+        module = importlib.import_module(f"argolint_rules.shared.{path.stem}")
+        assert [value.id for value in vars(module).values() if isinstance(value, Rule)] == []
