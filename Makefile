@@ -13,6 +13,7 @@ test: lint types tests
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache --no-logo
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy

@@ -1,5 +1,15 @@
-"""What a rule author imports; everything else may change but for these modules, which rules may import too:
-`argolint.values`, `argolint.knowledge`, `argolint.comparison.compare`, `argolint.comparison.ignore`, `argolint.comparison.jq`, `argolint.manifests` and `argolint.testing`.
+"""What a rule author imports. Rules may import these modules too, and built-in rules use no others (`make lint`):
+
+values, kubernetes, quantities       small questions to decoded JSON, to Kubernetes objects and amounts
+comparison                           Argo CD's comparison: ignore rules, differences, field managers, what a sync leaves
+applied, consequences, pruning       what was synced, what a failed sync leaves behind, what Argo CD deletes
+edits                                operations that change an Application or a manifest
+redaction                            what of a value or a text may be printed
+manifests                            YAML that somebody else wrote
+knowledge                            YAML files beside a rule
+testing                              the fixture harness, for tests
+
+The folders besides `comparison` are machinery and may change at any time.
 
 A rule is a module with a docstring (its page) and one value::
 

@@ -34,6 +34,28 @@ How the API server merges a list is another question: `comparison.scheme.MERGE_K
 `comparison.managed_fields.LIST_MAP_KEYS` (server-side apply).
 """
 
+CLUSTER_SCOPED = frozenset(
+    (group, kind)
+    for group, kinds in {
+        "": "Namespace Node PersistentVolume",
+        "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration "
+        "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
+        "apiextensions.k8s.io": "CustomResourceDefinition",
+        "apiregistration.k8s.io": "APIService",
+        "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle",
+        "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+        "networking.k8s.io": "IngressClass IPAddress ServiceCIDR",
+        "node.k8s.io": "RuntimeClass",
+        "policy": "PodSecurityPolicy",
+        "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
+        "resource.k8s.io": "DeviceClass ResourceSlice",
+        "scheduling.k8s.io": "PriorityClass",
+        "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
+    }.items()
+    for kind in kinds.split()
+)
+"""Built-in kinds without a namespace (kubectl api-resources --namespaced=false)."""
+
 
 class Typed(Protocol):
     """Whatever has a group and a kind: a Resource, a ResourceId, a ResourceKey."""

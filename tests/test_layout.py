@@ -10,7 +10,9 @@ import argolint_rules
 import pytest
 
 import argolint
-from argolint import Rule
+from argolint import Rule, comparison, kubernetes
+from argolint.comparison import compare as compare_module
+from argolint.comparison import hidden
 
 PACKAGE = Path(argolint.__file__).parent
 RULES = Path(argolint_rules.__file__).parent
@@ -26,6 +28,22 @@ def test_no_public_name_is_the_name_of_a_module() -> None:
     """Importing the module would put it in the place of the name: `from argolint import name` then gives a module."""
     modules = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or path.is_dir()}
     assert sorted(set(argolint.__all__) & modules) == []
+
+
+def test_the_comparison_names_what_rules_take_and_no_module() -> None:
+    modules = {path.stem for path in (PACKAGE / "comparison").glob("*.py")}
+    assert sorted(set(comparison.__all__) & modules) == []
+    assert [name for name in comparison.__all__ if not hasattr(comparison, name)] == []
+
+
+def test_former_places_still_hold_the_very_same() -> None:
+    """For one minor version."""
+    from argolint import compare, ignore, values
+
+    assert (compare.hidden, compare.compare, compare.Rules) == (hidden, compare_module.compare, compare_module.Rules)
+    assert (ignore.IgnoreRule, ignore.application_rules) == (comparison.IgnoreRule, comparison.application_rules)
+    pod = {"spec": {"containers": [{"name": "web"}]}}
+    assert list(values.containers(pod)) == list(kubernetes.containers(pod)) == [("/spec/containers/0", {"name": "web"})]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_name)

@@ -13,7 +13,6 @@ from argolint_rules.health import pdb_blocks
 from argolint_rules.shared import pods as _pods
 from argolint_rules.sync import _cron, _failures, _removed, comparison_error
 from argolint_rules.sync.invalid_spec import classify as classify_spec
-from argolint_rules.systems import pods as _pods
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import validate

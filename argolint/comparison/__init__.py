@@ -1,1 +1,107 @@
-"""Argo CD's comparison in memory: what it calls different, and what a sync would leave."""
+"""Argo CD's comparison in memory. What a rule may take stands here; `argolint.comparison.compare` compares a whole pair."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argolint.comparison.compare import (
+        COMPARE_OPTIONS,
+        LAST_APPLIED,
+        SYNC_OPTIONS,
+        TRACKING_ID,
+        Comparison,
+        Rules,
+        Strategy,
+        apply,
+        has_sync_option,
+        hidden,
+        last_applied,
+        rules_of,
+        strategy_of,
+        syncs_server_side,
+    )
+    from argolint.comparison.diff import differences
+    from argolint.comparison.ignore import (
+        IgnoreRule,
+        application_rules,
+        jq_failure,
+        matches,
+        matches_object,
+        removed,
+        server_rules,
+    )
+    from argolint.comparison.managed_fields import managers, writer, writers
+    from argolint.comparison.scheme import duration
+
+# Names are imported when they are asked for, as in argolint itself.
+_HOME = {
+    "compare": (
+        "COMPARE_OPTIONS",
+        "LAST_APPLIED",
+        "SYNC_OPTIONS",
+        "TRACKING_ID",
+        "Comparison",
+        "Rules",
+        "Strategy",
+        "apply",
+        "has_sync_option",
+        "hidden",
+        "last_applied",
+        "rules_of",
+        "strategy_of",
+        "syncs_server_side",
+    ),
+    "diff": ("differences",),
+    "ignore": (
+        "IgnoreRule",
+        "application_rules",
+        "jq_failure",
+        "matches",
+        "matches_object",
+        "removed",
+        "server_rules",
+    ),
+    "managed_fields": ("managers", "writer", "writers"),
+    "scheme": ("duration",),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'argolint.comparison' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"argolint.comparison.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+__all__ = [
+    "COMPARE_OPTIONS",
+    "LAST_APPLIED",
+    "SYNC_OPTIONS",
+    "TRACKING_ID",
+    "Comparison",
+    "IgnoreRule",
+    "Rules",
+    "Strategy",
+    "application_rules",
+    "apply",
+    "differences",
+    "duration",
+    "has_sync_option",
+    "hidden",
+    "jq_failure",
+    "last_applied",
+    "managers",
+    "matches",
+    "matches_object",
+    "removed",
+    "rules_of",
+    "server_rules",
+    "strategy_of",
+    "syncs_server_side",
+    "writer",
+    "writers",
+]

@@ -25,28 +25,6 @@ GROUPS = frozenset({
 })  # fmt: skip
 """The groups of client-go's scheme. CustomResourceDefinition and APIService are not in it: to Argo CD they are custom."""
 
-CLUSTER_SCOPED = frozenset(
-    (group, kind)
-    for group, kinds in {
-        "": "Namespace Node PersistentVolume",
-        "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration "
-        "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
-        "apiextensions.k8s.io": "CustomResourceDefinition",
-        "apiregistration.k8s.io": "APIService",
-        "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle",
-        "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
-        "networking.k8s.io": "IngressClass IPAddress ServiceCIDR",
-        "node.k8s.io": "RuntimeClass",
-        "policy": "PodSecurityPolicy",
-        "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
-        "resource.k8s.io": "DeviceClass ResourceSlice",
-        "scheduling.k8s.io": "PriorityClass",
-        "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
-    }.items()
-    for kind in kinds.split()
-)
-"""Built-in kinds without a namespace (kubectl api-resources --namespaced=false)."""
-
 MERGE_KEYS = {
     "containers": "name", "initContainers": "name", "ephemeralContainers": "name", "env": "name", "volumes": "name",
     "imagePullSecrets": "name", "secrets": "name", "schedulingGates": "name", "resourceClaims": "name", "webhooks": "name",

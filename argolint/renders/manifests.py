@@ -14,11 +14,10 @@ from pathlib import Path
 from argolint.app import App
 from argolint.checkouts.files import own_path
 from argolint.comparison import compare
-from argolint.comparison.scheme import CLUSTER_SCOPED
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.folder import Folder, is_name
-from argolint.kubernetes import group_of, is_secret
+from argolint.kubernetes import CLUSTER_SCOPED, group_of, is_secret
 from argolint.manifests import ManifestError, documents, objects
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.values import annotations_of, dig, mapping

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
-from argolint.comparison.compare import COMPARE_OPTIONS
+from argolint.comparison import COMPARE_OPTIONS
 from argolint.edits import annotation_option, application_place
 from argolint.kubernetes import ITEM_NAMES
 from argolint.values import get, index_of, join_pointer, split_pointer

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from argolint import (
-    MISSING,
-    App,
-    Change,
-    Finding,
-    Fix,
-    Json,
-    Location,
-    Resource,
-    Symptom,
-)
+from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, Symptom
+from argolint.comparison import TRACKING_ID
 from argolint.comparison.compare import TRACKING_ID
 from argolint.redaction import HIDDEN, show
 from argolint.values import below, enumerated, join_pointer, split_pointer

@@ -6,6 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import App, Change, Fleet, Resource
+from argolint.comparison import (
+    IgnoreRule,
+    application_rules,
+    hidden,
+    matches,
+    matches_object,
+    removed,
+    rules_of,
+    server_rules,
+    strategy_of,
+    writer,
+    writers,
+)
 from argolint.comparison.compare import hidden, rules_of, strategy_of
 from argolint.comparison.diff import change
 from argolint.comparison.ignore import IgnoreRule, application_rules, matches, matches_object, removed, server_rules

@@ -16,7 +16,7 @@ Sources: docs/faq.md of Argo CD; https://pkg.go.dev/time#Duration.String.
 from collections.abc import Iterator
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
-from argolint.comparison.scheme import duration
+from argolint.comparison import duration
 from argolint.knowledge import load
 from argolint.values import get
 

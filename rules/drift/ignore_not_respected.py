@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.applied import by_argocd
-from argolint.comparison.compare import apply, has_sync_option, syncs_server_side
+from argolint.comparison import apply, has_sync_option, syncs_server_side
 from argolint.edits import RESPECT, application_place, sync_option
 from argolint.values import get
 

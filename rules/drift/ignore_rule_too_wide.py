@@ -19,8 +19,7 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Writer
 from argolint.applied import by_argocd
-from argolint.comparison.ignore import IgnoreRule
-from argolint.comparison.managed_fields import managers
+from argolint.comparison import IgnoreRule, managers
 from argolint.values import below
 
 from ._fields import told

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from argolint import App, Fleet, Resource, ResourceKey, Want
-from argolint.comparison import compare, ignore
+from argolint.comparison import application_rules, has_sync_option, matches_object, removed, server_rules
 from argolint.edits import RESPECT
 from argolint.values import below
 
@@ -98,14 +98,14 @@ def _merge(found: Iterable[Sign]) -> list[Sign]:
 def _keeps_live(app: App, fleet: Fleet, sign: Sign) -> bool:
     """Whether the field is ignored and each sync keeps its live value: somebody took the second choice already."""
     resource = app.resource(sign.resource.key)
-    if resource is None or not compare.has_sync_option(app.raw, resource.desired, RESPECT):
+    if resource is None or not has_sync_option(app.raw, resource.desired, RESPECT):
         return False
-    rules = (*ignore.application_rules(app.raw), *ignore.server_rules(fleet.settings))
+    rules = (*application_rules(app.raw), *server_rules(fleet.settings))
     return any(
         below(sign.pointer, pointer)
         for rule in rules
-        if ignore.matches_object(rule, resource.any)
-        for pointer in ignore.removed(rule, resource.any)
+        if matches_object(rule, resource.any)
+        for pointer in removed(rule, resource.any)
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from argolint import App, Object, Resource, ResourceId, Symptom, Want
-from argolint.comparison.diff import differences
+from argolint.comparison import differences
 from argolint.kubernetes import api_of
 from argolint.model import Confidence
 from argolint.values import annotations_of, join_pointer

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from argolint import App, Fleet, Object, Resource, ResourceId, Symptom
-from argolint.comparison.compare import TRACKING_ID
+from argolint.comparison import TRACKING_ID
 from argolint.kubernetes import reads
 from argolint.model import Confidence
 from argolint.values import annotations_of, dig, items, split_pointer

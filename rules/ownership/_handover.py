@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argolint import AppRef, ResourceId
+from argolint.comparison import SYNC_OPTIONS, TRACKING_ID
 from argolint.comparison.compare import SYNC_OPTIONS, TRACKING_ID
 from argolint.values import sh
 

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from argolint import Edit, Fix, Json
-from argolint.comparison.compare import SYNC_OPTIONS, TRACKING_ID
+from argolint.comparison import SYNC_OPTIONS, TRACKING_ID
 from argolint.model import FixTarget
 from argolint.values import annotations_of, enumerated, items
 

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
-from argolint.comparison.compare import LAST_APPLIED, TRACKING_ID
-from argolint.comparison.diff import differences
+from argolint.comparison import LAST_APPLIED, TRACKING_ID, differences
 from argolint.consequences import consequences
 from argolint.kubernetes import is_secret, wave
 from argolint.pruning import cascades

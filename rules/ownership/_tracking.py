@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from argolint import App, Condition, Fleet, Object, Resource, ResourceKey
-from argolint.comparison import managed_fields
-from argolint.comparison.compare import LAST_APPLIED, TRACKING_ID
+from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
 from argolint.kubernetes import group_of
 from argolint.values import annotations_of, dig, json_in, labels_of
 
@@ -185,8 +184,8 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
         return False
     if not tracking.own:
         return True
-    managers = {w.manager for w in managed_fields.managers(live)}
-    if any(m.startswith(_DEPLOYERS) for m in managers):
+    known = {w.manager for w in managers(live)}
+    if any(manager.startswith(_DEPLOYERS) for manager in known):
         return False
     applied = annotations_of(live).get(LAST_APPLIED)
     if applied:
@@ -194,4 +193,4 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
         if not isinstance(origin, dict):
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
-    return bool(managers)
+    return bool(known)

@@ -21,8 +21,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
-from argolint.comparison.scheme import CLUSTER_SCOPED
-from argolint.kubernetes import api_of
+from argolint.kubernetes import CLUSTER_SCOPED, api_of
 from argolint.values import dig
 
 _MESSAGE = re.compile(r"Resource (?P<group>[^/\s]*)/(?P<kind>\S+) (?P<name>\S+) is excluded in the settings")

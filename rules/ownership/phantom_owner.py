@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
-from argolint.comparison.compare import TRACKING_ID
+from argolint.comparison import TRACKING_ID
 from argolint.consequences import consequences
 from argolint.values import annotations_of, labels_of
 

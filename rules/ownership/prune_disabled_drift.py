@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
-from argolint.comparison.compare import SYNC_OPTIONS
+from argolint.comparison import SYNC_OPTIONS
 from argolint.pruning import prune_option
 from argolint.values import annotations_of, enumerated, sh
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
-from argolint.comparison.diff import differences
+from argolint.comparison import differences
 from argolint.kubernetes import group_of, is_secret
 from argolint.redaction import show
 from argolint.values import enumerated

@@ -20,8 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
-from argolint.comparison import managed_fields
-from argolint.comparison.compare import SYNC_OPTIONS
+from argolint.comparison import SYNC_OPTIONS, managers
 
 from ._handover import kubectl_name
 from ._tracking import copied_tracking, tracking_of
@@ -35,7 +34,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         tracking = tracking_of(resource.live, fleet)
         if tracking is None or not copied_tracking(resource, fleet):
             continue
-        writer = next((w.manager for w in managed_fields.managers(resource.live or {})), "")
+        writer = next((w.manager for w in managers(resource.live or {})), "")
         by = f"{writer} made it and" if writer else "its maker"
         if not tracking.own:
             yield Finding(
@@ -56,7 +55,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 def _managers(resource: Resource) -> str:
-    return ", ".join(dict.fromkeys(w.manager for w in managed_fields.managers(resource.live or {}))) or "not recorded"
+    return ", ".join(dict.fromkeys(w.manager for w in managers(resource.live or {}))) or "not recorded"
 
 
 def _fixes(app: App, resource: Resource) -> Iterator[Fix]:

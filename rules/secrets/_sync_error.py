@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from argolint import App, Event, Fleet, Resource, ResourceKey
-from argolint.comparison import managed_fields
+from argolint.comparison import managers
 from argolint.knowledge import load
 from argolint.redaction import without_secrets
 from argolint.values import dig, parse_time, plain
@@ -153,7 +153,7 @@ def _just_edited(app: App, resource: Resource, after: datetime) -> bool:
     """Somebody but the operator wrote to the object within the last minutes, and after that time."""
     edits = [
         w.time
-        for w in managed_fields.managers(resource.live or {})
+        for w in managers(resource.live or {})
         if w.time is not None and not w.subresource and not w.manager.startswith(_OPERATOR)
     ]
     return bool(edits) and after < max(edits) and app.observed_at - max(edits) < _PATIENCE

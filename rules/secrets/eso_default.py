@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
 from argolint.applied import git_moved
-from argolint.comparison.compare import COMPARE_OPTIONS
+from argolint.comparison import COMPARE_OPTIONS
 from argolint.edits import annotation_option, application_place, ignore_entries
 from argolint.knowledge import load
 from argolint.values import index_of, join_pointer, split_pointer

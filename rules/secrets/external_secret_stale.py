@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
-from argolint.comparison import managed_fields
+from argolint.comparison import writer
 from argolint.values import age_text, dig, parse_time
 
 from . import _external_secret as es
@@ -107,8 +107,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
 
 def _just_edited(app: App, resource: Resource) -> bool:
     """The interval may have been longer until a moment ago."""
-    writer = managed_fields.writer(resource.live or {}, "/spec/refreshInterval")
-    return writer is not None and writer.time is not None and es.seen_at(app) - writer.time < ANSWERED
+    last = writer(resource.live or {}, "/spec/refreshInterval")
+    return last is not None and last.time is not None and es.seen_at(app) - last.time < ANSWERED
 
 
 RULE = Rule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argolint import Json, Object
-from argolint.comparison.compare import SYNC_OPTIONS
+from argolint.comparison import SYNC_OPTIONS
 from argolint.edits import annotate, annotation_option
 from argolint.values import annotations_of, split_pointer
 

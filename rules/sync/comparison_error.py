@@ -25,7 +25,7 @@ from functools import cache
 from shlex import quote
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom
-from argolint.comparison.ignore import application_rules
+from argolint.comparison import application_rules
 from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import dig, items, sh

@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Symptom
-from argolint.comparison.compare import has_sync_option
+from argolint.comparison import has_sync_option
 from argolint.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import sh

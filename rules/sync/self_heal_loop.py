@@ -43,8 +43,7 @@ from argolint import (
     Writer,
     narrowest_ignore,
 )
-from argolint.comparison import managed_fields
-from argolint.comparison.diff import differences
+from argolint.comparison import differences, writers
 from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
 from argolint.redaction import of_secret, show
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
@@ -225,7 +224,7 @@ def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
     if operation.finished_at:
         yield f"the last self-heal ended {operation.finished_at:%Y-%m-%d %H:%M:%SZ} ({operation.phase}); the application is {app.sync_status} now"
     if resource.live is not None and pointer:
-        for writer in managed_fields.writers(resource.live, pointer)[:3]:
+        for writer in writers(resource.live, pointer)[:3]:
             at = f" at {writer.time:%Y-%m-%d %H:%M:%SZ}" if writer.time else ""
             yield f"{pointer} was written by {writer.manager} ({writer.operation or 'Update'}){at}"
 
