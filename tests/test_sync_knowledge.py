@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import get_args
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -18,12 +19,41 @@ from hypothesis import strategies as st
 from jsonschema import validate
 
 from argolint.app import Operation
+from argolint.model import EditKind, FixTarget
 from argolint.redaction import excerpt
 
 RULES = Path(__file__).resolve().parents[1] / "rules"
 
 REGEX = {"type": "string", "minLength": 1}
+WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 2}]}
+ADVICE = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "array",
+        "minItems": 1,
+        "items": {
+            "type": "object",
+            "required": ["title", "target", "where", "kind", "content"],
+            "additionalProperties": False,
+            "properties": {
+                "title": REGEX,
+                "when": WORDS,
+                "unless": WORDS,
+                "target": {"enum": list(get_args(FixTarget))},
+                "where": REGEX,
+                "kind": {"enum": list(get_args(EditKind))},
+                "content": {"type": ["string", "array"], "minLength": 1, "minItems": 1},
+                "caveat": REGEX,
+                "safe": {"type": "boolean"},
+                "of_object": {"type": "boolean"},
+            },
+        },
+    },
+}
 SCHEMAS = {
+    "secrets/advice.yaml": ADVICE,
+    "shared/advice.yaml": ADVICE,
+    "sync/advice.yaml": ADVICE,
     "sync/failures.yaml": {
         "type": "array",
         "items": {
@@ -143,7 +173,9 @@ SCHEMAS = {
 
 def test_every_knowledge_file_of_the_two_families_has_a_schema() -> None:
     files = {f"{p.parent.name}/{p.name}" for f in ("sync", "health", "shared") for p in (RULES / f).glob("*.yaml")}
-    assert files - {"shared/charts.yaml"} == set(SCHEMAS)  # the charts have tests of their own
+    assert files - {"shared/charts.yaml"} == set(SCHEMAS) - {
+        "secrets/advice.yaml"
+    }  # the charts have tests of their own
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

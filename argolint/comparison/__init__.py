@@ -22,11 +22,10 @@ if TYPE_CHECKING:
         strategy_of,
         syncs_server_side,
     )
-    from argolint.comparison.diff import differences
+    from argolint.comparison.diff import change, differences
     from argolint.comparison.ignore import (
         IgnoreRule,
         application_rules,
-        jq_failure,
         matches,
         matches_object,
         removed,
@@ -53,11 +52,10 @@ _HOME = {
         "strategy_of",
         "syncs_server_side",
     ),
-    "diff": ("differences",),
+    "diff": ("change", "differences"),
     "ignore": (
         "IgnoreRule",
         "application_rules",
-        "jq_failure",
         "matches",
         "matches_object",
         "removed",
@@ -88,11 +86,11 @@ __all__ = [
     "Strategy",
     "application_rules",
     "apply",
+    "change",
     "differences",
     "duration",
     "has_sync_option",
     "hidden",
-    "jq_failure",
     "last_applied",
     "managers",
     "matches",

@@ -7,7 +7,6 @@ from typing import Any
 
 from argolint import MISSING, App, Change, Finding, Fix, Json, Location, Resource, Symptom
 from argolint.comparison import TRACKING_ID
-from argolint.comparison.compare import TRACKING_ID
 from argolint.redaction import HIDDEN, show
 from argolint.values import below, enumerated, join_pointer, split_pointer
 

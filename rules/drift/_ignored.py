@@ -9,6 +9,7 @@ from argolint import App, Change, Fleet, Resource
 from argolint.comparison import (
     IgnoreRule,
     application_rules,
+    change,
     hidden,
     matches,
     matches_object,
@@ -19,10 +20,6 @@ from argolint.comparison import (
     writer,
     writers,
 )
-from argolint.comparison.compare import hidden, rules_of, strategy_of
-from argolint.comparison.diff import change
-from argolint.comparison.ignore import IgnoreRule, application_rules, matches, matches_object, removed, server_rules
-from argolint.comparison.managed_fields import writer, writers
 from argolint.values import below, dig, get
 
 

@@ -22,8 +22,6 @@ from typing import Literal
 
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
-from argolint.comparison.ignore import IgnoreRule, matches, server_rules
-from argolint.comparison.managed_fields import managers
 from argolint.values import below, get, index_of, items, join_pointer, owner_references, split_pointer
 
 from ._ignored import entries, has_entries, paths, selected, taken_out

@@ -19,7 +19,6 @@ from dataclasses import replace
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
 from argolint.applied import adopts, confirmed, not_stored
 from argolint.comparison import managers
-from argolint.comparison.managed_fields import managers
 from argolint.values import sh
 
 from ._edits import write_live

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
 from argolint.applied import by_argocd, last_applied
 from argolint.comparison import writers
-from argolint.comparison.managed_fields import writers
 from argolint.values import dig, join_pointer, sh
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from argolint import AppRef, ResourceId
 from argolint.comparison import SYNC_OPTIONS, TRACKING_ID
-from argolint.comparison.compare import SYNC_OPTIONS, TRACKING_ID
 from argolint.values import sh
 
 _SHOWN = 8

@@ -30,6 +30,7 @@ KES_GROUP = "kubernetes-client.io"
 SEALED_GROUP = "bitnami.com"
 FULL_NAME = "externalsecrets.external-secrets.io"
 STORES = ("SecretStore", "ClusterSecretStore")
+PLURAL = {"SecretStore": "secretstores", "ClusterSecretStore": "clustersecretstores"}
 WRITTEN_BY_OPERATOR = ("ExternalSecret", "ClusterExternalSecret", "PushSecret", "ClusterPushSecret", *STORES)
 ONE_HOUR = timedelta(hours=1)
 

@@ -43,7 +43,7 @@ from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Location, Resource
 from argolint.edits import set_field
 from argolint.values import below, dig, get, items, mapping, parse_time, sh
 
-from ..shared.advice import PLURAL, advice
+from ..shared.advice import Shell, advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._operator_version import OperatorVersion, version_of, wants_crd
@@ -504,13 +504,14 @@ def _advice(resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
             "secret": es.target_name(resource.live),
             "store": store,
             "kind": kind,
-            "plural": PLURAL.get(kind, "secretstores"),
-            "in_ns": "" if kind == "ClusterSecretStore" else f"-n {sh(resource.namespace)}",
+            "plural": es.PLURAL.get(kind, "secretstores"),
+            "in_ns": () if kind == "ClusterSecretStore" else ("-n", resource.namespace),
+            "in_log": f'"{resource.name}"',
             "key": _key(resource, found) or "its keys",
             "controller": found.detail.get("controller", "<class>"),
-            "sync": sync
-            if es.force_sync_works(resource.live)
-            else "# force-sync does nothing with this refresh setting",
+            "sync": Shell(
+                sync if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
+            ),
         },
     )
 

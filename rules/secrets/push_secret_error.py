@@ -24,7 +24,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, W
 from argolint.edits import set_field
 from argolint.values import dig, items, sh
 
-from ..shared.advice import PLURAL, advice
+from ..shared.advice import Shell, advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._sync_error import Diagnosis, classify, clean, formerly, warnings
@@ -171,13 +171,14 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
     retry = es.force_sync(f"{plural}.external-secrets.io", ns, resource.name)
     found = classify(text) or Diagnosis("unknown", "")
     kind, store = found.detail.get("kind", "SecretStore"), found.detail.get("store", "")
-    names = {
+    facts = {
         "ns": ns,
         "name": resource.name,
         "kind": kind,
         "store": store,
-        "plural": PLURAL.get(kind, ""),
-        "in_ns": "" if kind == "ClusterSecretStore" else f"-n {sh(ns)}",
+        "plural": es.PLURAL.get(kind, ""),
+        "in_ns": () if kind == "ClusterSecretStore" else ("-n", ns),
+        "sync": Shell(retry),
     }
     if store and found.cause == "store-not-found":
         edit = Edit(
@@ -207,7 +208,7 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
         title = f'Name a key that Secret "{_source(resource)}" holds in place of "{missing.group(1)}"'
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
     if found.cause in ("store-not-ready", "auth", "network", "store-credential"):
-        return advice(__package__, found.cause, {**names, "sync": retry})
+        return advice(__package__, found.cause, facts)
     if _FOREIGN.search(text):
         content = f"Delete what is there, or give it the operator's mark (tag or metadata managed-by: external-secrets), or push to another remoteKey.\n{retry}   # afterwards"
         title = "Free the key at the provider: something else made the value that is there"

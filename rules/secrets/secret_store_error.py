@@ -45,9 +45,9 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.values import mapping, sh
+from argolint.values import mapping
 
-from ..shared.advice import PLURAL, advice
+from ..shared.advice import Shell, advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._sync_error import classify, clean, warnings
@@ -169,15 +169,17 @@ def _not_ready(app: App, resource: Resource, message: str) -> Finding:
         cause = CAUSE_OF.get(found.cause, "invalid-provider")
     else:
         cause = "invalid-provider" if events else "unknown"
-    names = {
+    facts = {
         "ns": resource.namespace,
         "name": resource.name,
         "kind": resource.kind,
         "store": resource.name,
         "key": "its keys",
+        "plural": es.PLURAL[resource.kind],
+        "in_ns": ("-n", resource.namespace) if resource.namespace else (),
+        "in_log": f'"{resource.name}"',
+        "sync": Shell("# then force a sync of its ExternalSecrets: they do not watch the store"),
     }
-    names |= {"plural": PLURAL[resource.kind], "in_ns": f"-n {sh(resource.namespace)}" if resource.namespace else ""}
-    names["sync"] = "# then force a sync of its ExternalSecrets: they do not watch the store"
     come = cause == "credential" and _has_come(app, resource, text)
     again = ", it is there by now, and the operator will try again by itself" if come else ""
     return Finding(
@@ -192,7 +194,7 @@ def _not_ready(app: App, resource: Resource, message: str) -> Finding:
         ),
         fixes=()
         if come
-        else advice(__package__, (found.topic if found and cause == "network" else "") or ADVICE_OF[cause], names),
+        else advice(__package__, (found.topic if found and cause == "network" else "") or ADVICE_OF[cause], facts),
         explains=es.consequences(app, resource.id),
     )
 

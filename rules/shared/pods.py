@@ -10,12 +10,14 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cache
 
-from argolint import App, Edit, Event, Fix, Node, Object, Resource, ResourceId, Want
+from argolint import App, Event, Fix, Json, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import dump, load
 from argolint.kubernetes import containers, pod_spec
 from argolint.quantities import amount
 from argolint.redaction import excerpt
-from argolint.values import dig, get, items, mapping, maps, sh
+from argolint.values import dig, get, items, mapping, maps
+
+from .advice import advice
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -305,123 +307,45 @@ def _asked(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
     return (wanted for name in names if (wanted := amount(asked.get(name))) is not None)
 
 
-def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> Iterator[Fix]:
+def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
     """Ways to let the pods run, for the workload `id_` whose manifest is `obj` (None: not known)."""
-    where, namespace = str(id_), id_.namespace or "default"
-    pointer = pointer_of(obj, trouble)
     absent = _ABSENT.search(trouble.text)
+    known = ("selector", "resources", "taint", "quota", "image", "volume")
+    topic = "missing" if absent else trouble.cause if trouble.cause in known else "unknown"
+    facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": ""}
     if absent:
-        kind, name = absent.group(1).lower(), absent.group(2)
-        yield Fix(
-            f'Create the {kind} "{name}" in namespace {namespace}, or name one that is there',
-            "manifest",
-            where,
-            Edit("command", f"kubectl -n {sh(namespace)} get {sh(kind)}"),
-            resource=id_,
-        )
-        return
-    match trouble.cause:
-        case "selector" if pointer and obj is not None:
-            yield Fix(
-                f"Remove {pointer}, or write what the nodes have",
-                "manifest",
-                where,
-                Edit("json-patch", [{"op": "remove", "path": pointer}]),
-                caveat="the pods may then run on any node",
-                resource=id_,
-            )
-            selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
-            if isinstance(selector, dict):
-                labels = " ".join(sh(f"{k}={v}") for k, v in sorted(selector.items()))
-                yield Fix(
-                    "Or label a node", "live", app.cluster, Edit("command", f"kubectl label node <node> {labels}")
-                )
-        case "selector":
-            yield Fix(
-                "Ask for labels that the nodes have (nodeSelector, affinity, topology spread)",
-                "manifest",
-                where,
-                Edit("command", "kubectl get nodes --show-labels"),
-                resource=id_,
-            )
-        case "resources":
-            short = ", ".join(sorted(set(_INSUFFICIENT.findall(trouble.text)))) or "resources"
-            yield Fix(
-                f"Request less {short} than a node has free, or none of it where nodes do not offer it",
-                "manifest",
-                where,
-                Edit("command", "kubectl describe nodes | grep -A8 -e Allocatable -e 'Allocated resources'"),
-                resource=id_,
-            )
-            yield Fix(
-                "Or add nodes that offer it",
-                "live",
-                app.cluster,
-                Edit("command", "kubectl get nodes"),
-                caveat="costs nodes",
-            )
-        case "taint":
-            named = (*_TAINT.findall(trouble.text), *_KARPENTER_TAINT.findall(trouble.text))
-            taints = [t for t in named if not _NODE_STATE.search(t[0])]
-            taints = [t for t in taints if not t[0].startswith(_CONTROL_PLANE)] or taints
-            tolerations = [
-                {"key": key.strip(), "operator": "Equal", "value": value.strip()}
-                if value.strip()
-                else {"key": key.strip(), "operator": "Exists"}
-                for key, value in taints
-            ]
-            if tolerations:
-                yield Fix(
-                    "Tolerate the taint, if the pods belong on those nodes",
-                    "manifest",
-                    where,
-                    Edit("yaml", dump([{"tolerations": tolerations}]).rstrip()),
-                    resource=id_,
-                )
-            away = len(taints) < len(named) or "unschedulable" in trouble.text or "not ready" in trouble.text
-            yield Fix(
-                "Or free a node of the taint"
-                if tolerations
-                else "Bring back the nodes that are cordoned or not ready"
-                if away
-                else "Tolerate the taint of the nodes where the pods belong, or free a node of it",
-                "live",
-                app.cluster,
-                Edit("command", "kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints"),
-            )
-        case "quota":
-            yield Fix(
-                "Raise the quota, or lower replicas or requests until they fit",
-                "manifest",
-                f"the ResourceQuota of namespace {namespace}, or {where}",
-                Edit("command", f"kubectl -n {sh(namespace)} describe resourcequota,limitrange"),
-            )
-        case "image":
-            yield Fix(
-                "Correct the image's name or tag, or give the pods credentials (imagePullSecrets)",
-                "manifest",
-                where,
-                Edit("command", f"kubectl -n {sh(namespace)} describe pod {sh(trouble.node.id.name)} | tail -20"),
-                resource=id_,
-            )
-        case "volume":
-            yield Fix(
-                "Provide what the pods mount: the claim, its volume, the Secret or the ConfigMap",
-                "manifest",
-                where,
-                Edit(
-                    "command",
-                    f"kubectl -n {sh(namespace)} get pvc,secret,configmap; kubectl -n {sh(namespace)} describe {sh(trouble.node.id.kind.lower())} {sh(trouble.node.id.name)} | tail -20",
-                ),
-                resource=id_,
-            )
-        case _:
-            yield Fix(
-                "Read what stops the pod",
-                "live",
-                where,
-                Edit(
-                    "command",
-                    f"kubectl -n {sh(namespace)} describe {sh(trouble.node.id.kind.lower())} {sh(trouble.node.id.name)} | tail -20",
-                ),
-            )
+        facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
+    return advice(__package__, f"pods/{topic}", facts, id_)
+
+
+def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:
+    """What advice.yaml speaks of."""
+    pointer = pointer_of(obj, trouble)
+    selector = get(obj, pointer, None) if pointer.endswith("nodeSelector") else None
+    tolerations, away = _taints(trouble.text)
+    return {
+        "object": str(id_),
+        "namespace": id_.namespace or "default",
+        "cluster": app.cluster,
+        "pointer": pointer,
+        "node": trouble.node.id.name,
+        "node_kind": trouble.node.id.kind.lower(),
+        "short": ", ".join(sorted(set(_INSUFFICIENT.findall(trouble.text)))) or "resources",
+        "labels": [f"{k}={v}" for k, v in sorted(selector.items())] if isinstance(selector, dict) else [],
+        "tolerations": dump([{"tolerations": tolerations}]).rstrip() if tolerations else "",
+        "away": away,
+    }
+
+
+def _taints(text: str) -> tuple[list[Json], bool]:
+    """Tolerations of the taints that the scheduler names, and whether nodes are away: cordoned, or not ready."""
+    named = (*_TAINT.findall(text), *_KARPENTER_TAINT.findall(text))
+    taints = [t for t in named if not _NODE_STATE.search(t[0])]
+    taints = [t for t in taints if not t[0].startswith(_CONTROL_PLANE)] or taints
+    tolerations = [
+        {"key": key.strip(), "operator": "Equal", "value": value.strip()}
+        if value.strip()
+        else {"key": key.strip(), "operator": "Exists"}
+        for key, value in taints
+    ]
+    return tolerations, len(taints) < len(named) or "unschedulable" in text or "not ready" in text

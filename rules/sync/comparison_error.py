@@ -19,17 +19,17 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from shlex import quote
 
-from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom
+from argolint import App, Condition, Finding, Fleet, Json, Location, Object, Rule, Symptom
 from argolint.comparison import application_rules
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import dig, items, sh
+from argolint.values import dig, items
 
+from ..shared.advice import advice
 from ._sources import pointer_of_source, source_in, usual_revision
 
 _WRAPPERS = re.compile(r"^.*?(?:desc = |exit status \d+: Error: |Error: )(?=\S)", re.DOTALL)
@@ -99,14 +99,14 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         pointer = _values_file(source, base, message)
     else:
         pointer = base + _OF_SOURCE[cause] if cause in _OF_SOURCE else ""
+    topics = (entry["name"], "remembered")
+    facts = _facts(app, fleet, entry["name"], source, base, pointer, bad)
     return Finding(
         message=f'Application {app.ref} cannot be compared, since {entry["fact"]}: "{excerpt(innermost(message))}", so its sync status is Unknown and nothing is synced.',
         at=Location(app.ref, None, pointer),
         cause=cause,
         evidence=tuple(_evidence(condition)),
-        fixes=(*_ignore_fixes(app, bad), _refresh(app))
-        if cause == "ignore-rule"
-        else (*_fixes(app, fleet, entry, source, base, pointer), _refresh(app)),
+        fixes=tuple(fix for topic in topics for fix in advice(__package__, f"comparison-error/{topic}", facts)),
         explains=(
             condition.symptom,
             Symptom.sync(),
@@ -138,34 +138,6 @@ def unparsable(app: App) -> tuple[str, ...]:
     )
 
 
-def _refresh(app: App) -> Fix:
-    return Fix(
-        "Refresh hard afterwards, so that the remembered error goes",
-        "live",
-        f"Application {app.ref}",
-        Edit("command", f"argocd app get {sh(app.ref)} --hard-refresh"),
-        caveat="renders anew: output that differs at each render changes with it",
-    )
-
-
-def _ignore_fixes(app: App, bad: tuple[str, ...]) -> Iterator[Fix]:
-    if bad:
-        yield Fix(
-            "Remove the expression, or write one that jq can parse",
-            "application",
-            f"Application {app.ref}",
-            Edit("json-patch", [{"op": "remove", "path": pointer} for pointer in reversed(bad)]),
-            caveat="the fields that it was meant to hide show as differences again",
-        )
-    else:
-        yield Fix(
-            "Correct the jq expression in resource.customizations.ignoreDifferences",
-            "argocd-settings",
-            "ConfigMap argocd-cm",
-            Edit("command", "kubectl -n argocd get configmap argocd-cm -o yaml | grep -A6 jqPathExpressions"),
-        )
-
-
 def _values_file(source: Object, base: str, message: str) -> str:
     """The pointer of the entry of valueFiles that the message misses: its path ends so; empty when none does."""
     absent = _ABSENT.search(innermost(message))
@@ -182,212 +154,34 @@ def _tails(source: Object) -> Iterator[tuple[int, str]]:
         yield place, posixpath.normpath("/" + path.lstrip("/"))
 
 
-def _fixes(app: App, fleet: Fleet, entry: Object, source: Object, base: str, pointer: str) -> Iterator[Fix]:
-    here = f"Application {app.ref}"
-    repo, path, revision = (str(source.get(k) or "") for k in ("repoURL", "path", "targetRevision"))
-    shown_repo = excerpt(repo)
-    match entry["name"]:
-        case "revision":
-            usual = usual_revision(fleet, app, source)
-            if usual:
-                yield Fix(
-                    f"Follow {usual}, as the other applications of this repository do",
-                    "application",
-                    here,
-                    Edit("json-patch", [{"op": "replace", "path": f"{base}/targetRevision", "value": usual}]),
-                    caveat="deploys what that revision holds",
-                )
-            lists = (
-                f"helm search repo {sh(source.get('chart'))} --versions"
-                if source.get("chart")
-                else f"git ls-remote --heads --tags {sh(shown_repo)}"
-            )
-            yield Fix(
-                f"Name a revision that exists in place of {revision!r}, or push it",
-                "application",
-                here,
-                Edit("command", lists),
-            )
-        case "path":
-            yield Fix(
-                f"Correct {base}/path, or push the directory {path!r} at {revision or 'HEAD'!r}",
-                "application",
-                here,
-                Edit("command", f"git ls-tree -d -r --name-only {quote(revision or 'HEAD')}"),
-            )
-        case "credentials" | "repository":
-            yield Fix(
-                "Register the repository with credentials that may read it, or correct repoURL",
-                "argocd-settings",
-                shown_repo,
-                Edit("command", f"argocd repo add {sh(shown_repo)} --username <user> --password <token>"),
-                caveat="many hosts answer 'not found' for a private repository without credentials",
-            )
-        case "not-permitted":
-            yield Fix(
-                f"Permit the repository in project {app.ref.project}",
-                "argocd-settings",
-                f"AppProject {app.ref.project}",
-                Edit("command", f"argocd proj add-source {sh(app.ref.project)} {sh(shown_repo)}"),
-            )
-        case "symlink":
-            yield Fix(
-                "Take the symbolic link that the message names out of the source, or let it stay inside",
-                "manifest",
-                path,
-                Edit("command", f"git ls-tree -r {quote(revision or 'HEAD')} | grep ^120000"),
-            )
-        case "not-managed" | "conversion" | "live-state":
-            yield _cluster_fix(app, fleet, entry["name"])
-        case "not-declared":
-            yield Fix(
-                "Upgrade Argo CD to a version that knows the cluster's API, or compare this application without ServerSideApply until then",
-                "application",
-                here,
-                Edit(
-                    "text",
-                    "syncPolicy.syncOptions: drop ServerSideApply=true; annotation argocd.argoproj.io/compare-options: ServerSideDiff=false",
-                ),
-            )
-        case "busy":
-            yield Fix(
-                "Wait until the host answers, or ask it less: webhooks in place of polling, credentials that raise its limit",
-                "argocd-settings",
-                shown_repo,
-                Edit("command", f"argocd repo get {sh(shown_repo)} --refresh hard"),
-            )
-        case "network" | "timeout":
-            yield Fix(
-                "Look at the repo-server: network, DNS, proxy, memory and its timeouts",
-                "argocd-settings",
-                "argocd-repo-server",
-                Edit("command", "kubectl -n argocd logs deploy/argocd-repo-server --since=1h | grep -i error | tail"),
-            )
-        case "helm-values-file":
-            yield Fix(
-                "Add the values file at this revision, or drop it from valueFiles",
-                "application",
-                here,
-                Edit("json-patch", [{"op": "remove", "path": pointer}])
-                if pointer
-                else Edit("yaml", "helm:\n  ignoreMissingValueFiles: true"),
-                caveat="renders without its values",
-            )
-        case "helm-dependency":
-            yield Fix(
-                "Repair the chart's dependencies, and register their repositories in Argo CD",
-                "manifest",
-                f"{path}/Chart.yaml",
-                Edit("command", f"helm dependency update {sh(path or '.')}"),
-            )
-        case "helm" | "helm-schema":
-            yield Fix(
-                "Set the value that the chart asks for, and render it as Argo CD does",
-                "helm-values",
-                f"the values of {path or source.get('chart') or app.name}",
-                Edit(
-                    "command",
-                    f"helm template {sh(source.get('chart') or '.')} --name-template {sh(app.name)} --namespace {sh(app.destination_namespace or 'default')} --values <values file>",
-                ),
-            )
-        case "kustomize":
-            yield Fix(
-                "Repair the kustomization until it builds",
-                "manifest",
-                f"{path}/kustomization.yaml",
-                Edit("command", f"kustomize build {sh(path or '.')}"),
-            )
-        case "jsonnet":
-            yield Fix(
-                "Repair the jsonnet until it evaluates",
-                "manifest",
-                path,
-                Edit("command", f"jsonnet {sh(path)}/*.jsonnet"),
-            )
-        case "plugin":
-            yield Fix(
-                "Look at the plugin's sidecar, and whether its name and discovery fit the source",
-                "argocd-settings",
-                "argocd-repo-server",
-                Edit(
-                    "command",
-                    "kubectl -n argocd logs deploy/argocd-repo-server --all-containers --since=1h | grep -i -e plugin -e cmp | tail",
-                ),
-            )
-        case "values-ref":
-            yield Fix(
-                "Give the source of the values file that `ref`, once, at one revision for each repository",
-                "application",
-                here,
-                Edit(
-                    "yaml", f"sources:\n- repoURL: {shown_repo}\n  targetRevision: {revision or 'HEAD'}\n  ref: values"
-                ),
-            )
-        case "signature":
-            yield Fix(
-                "Sign the revision with a key that the project knows, or register the key in Argo CD and in the project",
-                "argocd-settings",
-                f"AppProject {app.ref.project}",
-                Edit("command", "argocd gpg list; git log --show-signature -1 " + quote(revision or "HEAD")),
-            )
-        case "submodule":
-            yield Fix(
-                "Register the repositories of the submodules, or switch submodules off in the repo-server",
-                "argocd-settings",
-                "argocd-repo-server",
-                Edit(
-                    "text",
-                    'credentials that fit the URLs in .gitmodules (argocd repo add), or argocd-cmd-params-cm reposerver.enable.git.submodule: "false"',
-                ),
-                caveat="without submodules their files are absent",
-            )
-        case "too-large":
-            yield Fix(
-                "Make the source smaller (a narrower path, directory.include), or raise the repo-server's limit",
-                "application",
-                here,
-                Edit(
-                    "text",
-                    "argocd-cmd-params-cm: reposerver.max.combined.directory.manifests.size, reposerver.helm.manifest.max.extracted.size",
-                ),
-            )
-        case "source-type":
-            yield Fix(
-                "Keep one of helm, kustomize, directory and plugin in the source",
-                "application",
-                here,
-                Edit("command", f"argocd app get {sh(app.ref)} -o yaml"),
-            )
-        case "manifest":
-            yield Fix("Repair the manifest", "manifest", path, Edit("command", f"yamllint {sh(path or '.')}"))
-
-
-def _cluster_fix(app: App, fleet: Fleet, name: str) -> Fix:
-    if name == "not-managed":
-        cluster = dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"
-        return Fix(
-            "Add the namespace to those that Argo CD manages on the cluster, or let it manage all",
-            "argocd-settings",
-            app.cluster,
-            Edit("command", f"argocd cluster set {quote(str(cluster))} --namespace '*'"),
-            caveat="Argo CD then needs rights in every namespace; --namespace once for each names them instead",
-        )
-    if name == "conversion":
-        return Fix(
-            "Repair the webhook's Service and pods, or the CRD's spec.conversion where its operator is gone",
-            "operator",
-            app.cluster,
-            Edit(
-                "command",
-                "kubectl get crd -o custom-columns=NAME:.metadata.name,WEBHOOK:.spec.conversion.webhook.clientConfig.service.name",
-            ),
-        )
-    return Fix(
-        "Repair the connection of the cluster",
-        "argocd-settings",
-        app.cluster,
-        Edit("command", f"argocd cluster get {sh(app.cluster)}"),
-    )
+def _facts(
+    app: App, fleet: Fleet, topic: str, source: Object, base: str, pointer: str, bad: tuple[str, ...]
+) -> Mapping[str, Json]:
+    """What the topics of comparison-error in advice.yaml speak of."""
+    repo, path, revision, chart = (str(source.get(k) or "") for k in ("repoURL", "path", "targetRevision", "chart"))
+    ref = revision or "HEAD"
+    return {
+        "app": str(app.ref),
+        "name": app.name,
+        "project": app.ref.project,
+        "namespace": app.destination_namespace or "default",
+        "cluster": app.cluster,
+        "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
+        "repo": excerpt(repo),
+        "path": path,
+        "folder": path or ".",
+        "chart": chart,
+        "chart_here": chart or ".",
+        "values_of": path or chart or app.name,
+        "ref": ref,
+        "shown_ref": repr(ref),
+        "shown_revision": repr(revision),
+        "shown_path": repr(path),
+        "usual": usual_revision(fleet, app, source) if topic == "revision" else "",
+        "base": base,
+        "pointer": pointer,
+        "removals": [{"op": "remove", "path": place} for place in reversed(bad)],
+    }
 
 
 RULE = Rule(

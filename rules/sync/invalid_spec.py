@@ -16,12 +16,13 @@ Sources: util/argo/argo.go (ValidatePermissions, ValidateRepo), controller/appco
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
+from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
 from argolint.redaction import excerpt
-from argolint.values import maps, sh
+from argolint.values import maps
 
+from ..shared.advice import advice
 from ._sources import pointer_of_source, source_in
 
 _NO_NAMESPACE = r"^Namespace for \S+ .* is missing"  # controller/state.go: neither manifest nor destination names one
@@ -90,83 +91,41 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
 
 
 def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
-    here, project = f"Application {app.ref}", app.ref.project
+    facts = _facts(app, fleet, message)
     if re.match(_NO_NAMESPACE, message):
-        yield Fix(
-            "Name the namespace that objects without one go to",
-            "application",
-            here,
-            Edit("yaml", f"spec:\n  destination:\n    namespace: {app.ref.name}"),
-            caveat="choose the namespace; or write metadata.namespace into the manifest",
-        )
-    elif cause == "destination":
-        for destination in maps(fleet.projects.get(project), "spec", "destinations"):
-            server, namespace = str(destination.get("server") or ""), str(destination.get("namespace") or "")
-            if server and "*" not in server and not server.startswith("!") and server != app.cluster:
-                yield Fix(
-                    f"Point the application to {server}, which its project permits",
-                    "application",
-                    here,
-                    Edit(
-                        "json-patch",
-                        [
-                            {
-                                "op": "add",
-                                "path": "/spec/destination",
-                                "value": {
-                                    "server": server,
-                                    "namespace": app.destination_namespace if namespace in ("*", "") else namespace,
-                                },
-                            }
-                        ],
-                    ),
-                    caveat="deploys to that cluster"
-                    if namespace in ("*", "") or "*" not in namespace
-                    else f"namespaces there must match {namespace}",
-                )
-        yield Fix(
-            f"Permit this destination in project {project}",
-            "argocd-settings",
-            f"AppProject {project}",
-            Edit(
-                "command",
-                f"argocd proj add-destination {sh(project)} {sh(app.cluster)} {sh(app.destination_namespace or '*')}",
-            ),
-            caveat="every application of the project may then deploy there",
-        )
-    elif cause == "repository":
-        repo = excerpt(str(source_in(app, message).get("repoURL") or ""))
-        yield Fix(
-            f"Permit the repository in project {project}",
-            "argocd-settings",
-            f"AppProject {project}",
-            Edit("command", f"argocd proj add-source {sh(project)} {sh(repo)}"),
-            caveat="every application of the project may then deploy from there",
-        )
-    elif cause == "project":
-        known = ", ".join(sorted(fleet.projects)[:10])
-        yield Fix(
-            "Name a project that exists" + (f": {known}" if known else ""),
-            "application",
-            here,
-            Edit("command", f"argocd app set {sh(app.ref)} --project <project>"),
-        )
-        yield Fix(
-            f"Create project {project}, or let it take applications of namespace {app.ref.namespace}",
-            "argocd-settings",
-            f"AppProject {project}",
-            Edit("yaml", f"spec:\n  sourceNamespaces:\n  - {app.ref.namespace}"),
-        )
-    elif cause == "cluster":
-        known = ", ".join(sorted(fleet.clusters)[:10])
-        yield Fix(
-            "Name a registered cluster" + (f": {known}" if known else "") + "; by server or by name, not by both",
-            "application",
-            here,
-            Edit("command", "argocd cluster list"),
-        )
-    else:
-        yield Fix("Complete the Application's spec", "application", here, Edit("text", excerpt(message, 600)))
+        yield from advice(__package__, "invalid-spec/no-namespace", facts)
+        return
+    for other in _permitted(app, fleet) if cause == "destination" else ():
+        yield from advice(__package__, "invalid-spec/permitted-destination", {**facts, **other})
+    yield from advice(__package__, f"invalid-spec/{cause}", facts)
+
+
+def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
+    """What the topics of invalid-spec in advice.yaml speak of."""
+    return {
+        "app": str(app.ref),
+        "app_namespace": app.ref.namespace,
+        "name": app.ref.name,
+        "project": app.ref.project,
+        "projects": ", ".join(sorted(fleet.projects)[:10]),
+        "cluster": app.cluster,
+        "clusters": ", ".join(sorted(fleet.clusters)[:10]),
+        "destination_namespace": app.destination_namespace or "*",
+        "repo": excerpt(str(source_in(app, message).get("repoURL") or "")),
+        "message": excerpt(message, 600),
+    }
+
+
+def _permitted(app: App, fleet: Fleet) -> Iterator[Mapping[str, str]]:
+    """The other servers that the project permits; `pattern` is what their namespaces must match, when they must match one."""
+    for destination in maps(fleet.projects.get(app.ref.project), "spec", "destinations"):
+        server, namespace = str(destination.get("server") or ""), str(destination.get("namespace") or "")
+        if server and "*" not in server and not server.startswith("!") and server != app.cluster:
+            yield {
+                "server": server,
+                "namespace": app.destination_namespace if namespace in ("*", "") else namespace,
+                "pattern": namespace if "*" in namespace and namespace != "*" else "",
+            }
 
 
 RULE = Rule(

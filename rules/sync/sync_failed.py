@@ -17,14 +17,13 @@ Sources: gitops-engine/pkg/sync/sync_context.go, controller/sync.go of Argo CD; 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Related, ResourceId, Rule, Severity, Symptom
+from argolint import App, Condition, Finding, Fix, Fleet, Location, Related, Rule, Severity, Symptom
 from argolint.consequences import consequences, failed_by_health
-from argolint.model import EditKind
 from argolint.redaction import excerpt
-from argolint.values import sh
 
+from ..shared.advice import Shell, advice
 from ._failures import Failed, classify, failures
 
 _NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
@@ -64,7 +63,7 @@ def _of_operation(app: App, left: list[Failed]) -> Finding:
         severity=severity,
         evidence=tuple(_evidence(app, left)),
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
-        fixes=tuple(_fixes(app, first)),
+        fixes=_fixes(app, first),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_of_objects(left)),
     )
 
@@ -107,166 +106,74 @@ def _of_condition(app: App, condition: Condition) -> Finding:
         at=Location(app.ref),
         cause=cause if rule == "sync-failed" else "unknown",
         evidence=(f"condition {condition.type}: {excerpt(condition.message, 600)}",),
-        fixes=tuple(_allow_empty(app) if wipes else _fixes(app, Failed(None, condition.message, rule, cause))),
+        fixes=_fixes(app, Failed(None, condition.message, rule, cause), empties=wipes),
         explains=(condition.symptom,),
     )
 
 
-def _allow_empty(app: App) -> Iterator[Fix]:
-    yield Fix(
-        "Restore the manifests: the source renders nothing",
-        "manifest",
-        "the source's path",
-        Edit("command", f"argocd app manifests {sh(app.ref)}"),
-    )
-    yield Fix(
-        "Or allow an empty application, if all its objects shall go",
-        "application",
-        f"Application {app.ref}",
-        Edit("json-patch", [{"op": "add", "path": "/spec/syncPolicy/automated/allowEmpty", "value": True}]),
-        caveat="with prune on, every object of the application is deleted",
-    )
-
-
-def _fixes(app: App, failed: Failed) -> Iterator[Fix]:
-    namespace = (failed.id.namespace if failed.id else "") or app.destination_namespace or "default"
-    again = Edit("command", f"argocd app sync {sh(app.ref)}")
-    absent = _NO_NAMESPACE.search(failed.message)
-    if absent and absent.group(1) == app.destination_namespace:
-        yield Fix(
-            f"Let the sync create namespace {absent.group(1)}",
-            "application",
-            f"Application {app.ref}",
-            Edit("yaml", "spec:\n  syncPolicy:\n    syncOptions:\n    - CreateNamespace=true"),
-        )
-        return
-    if failed.hook and failed.id and failed.cause == "unknown":
-        pods = f"logs job/{sh(failed.id.name)} --all-containers --tail=100"
-        yield Fix(
-            "Repair what makes the hook fail, then sync again",
-            "manifest",
-            str(failed.id),
-            Edit(
-                "command", f"kubectl -n {sh(namespace)} " + (pods if failed.id.kind == "Job" else _describe(failed.id))
-            ),
-        )
-        return
-    match failed.cause:
-        case "quota":
-            yield Fix(
-                "Raise the ResourceQuota or LimitRange, or request less",
-                "live",
-                f"namespace {namespace}",
-                Edit("command", f"kubectl -n {sh(namespace)} describe resourcequota,limitrange"),
-            )
-        case "admission":
-            yield _admission(app, failed)
-        case "forbidden":
-            yield _grant(app, failed)
-        case "validation":
-            yield Fix(
-                "Correct the field that the API server refuses",
-                "manifest",
-                str(failed.id or app.ref),
-                Edit("text", excerpt(failed.message, 600)),
-            )
-        case "timeout":
-            yield Fix(
-                "Sync again when the API server answers, and look at what made it slow", "live", app.cluster, again
-            )
-        case _:
-            yield Fix("Repair what the message names, then sync again", "live", f"Application {app.ref}", again)
-
-
-def _describe(id_: ResourceId) -> str:
-    return f"describe {sh(id_.kind.lower() + ('.' + id_.group if id_.group else ''))} {sh(id_.name)}"
+def _fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
+    topic, said = _topic(app, failed, empties=empties)
+    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **said})
 
 
 _SILENT = re.compile(r'failed calling webhook "([^"]+)"|conversion webhook for (\S+)')
 _SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 
-
-def _admission(app: App, failed: Failed) -> Fix:
-    """A webhook that does not answer refuses everything alike; one that answers refuses this object."""
-    silent = _SILENT.search(failed.message)
-    if silent is None:
-        return Fix(
-            "Change the object so that the policy admits it",
-            "manifest",
-            str(failed.id or app.ref),
-            Edit("text", excerpt(failed.message, 600)),
-        )
-    service = _SERVICE.search(failed.message)
-    return Fix(
-        "Repair the webhook that does not answer, or delete its configuration where its operator is gone",
-        "operator",
-        f"Service {service[2]}/{service[1]}" if service else f"webhook {silent[1] or silent[2]}",
-        Edit(
-            "command",
-            f"kubectl -n {sh(service[2])} get service,endpoints,pods"
-            if service
-            else "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations",
+_FORBIDDEN = (
+    ("kind", re.compile(r"resource (?P<group>[^:\s]*):(?P<kind>\S+) is not permitted in project")),
+    ("namespace", re.compile(r"namespace (?P<namespace>\S+) is not permitted in project")),
+    ("service-account", re.compile(r"service account to impersonate|matching service account")),
+    (
+        "user",
+        re.compile(
+            r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
         ),
-        caveat="without the configuration objects are admitted unchecked and unchanged",
-    )
-
-
-# What the message misses: the pattern, the title of the fix, and its edit; a command is one of the project.
-_GRANTS: tuple[tuple[str, str, EditKind, str], ...] = (
-    (
-        r"resource (?P<group>[^:\s]*):(?P<kind>\S+) is not permitted in project",
-        "Permit {kind} in project {project}, or take it out of Git",
-        "command",
-        "argocd proj allow-{scope}-resource {project} {group} {kind}",
     ),
-    (
-        r"namespace (?P<namespace>\S+) is not permitted in project",
-        "Permit namespace {namespace} in project {project}, or correct the manifest's namespace",
-        "command",
-        "argocd proj add-destination {project} {cluster} {namespace}",
-    ),
-    (
-        r"service account to impersonate|matching service account",
-        "Name the service account for this destination in project {project}",
-        "command",
-        "argocd proj add-destination-service-account {project} {cluster} {namespace} <service account>",
-    ),
-    (
-        r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"',
-        "Grant {user} the right on the destination",
-        "yaml",
-        'rules:\n- apiGroups: ["{group}"]\n  resources: ["{resource}"]\n  verbs: [get, list, watch, create, patch, update, delete]',
-    ),
-    (
-        r"provide credentials|Unauthorized$",
-        "Renew the credentials that Argo CD holds for the cluster",
-        "text",
-        "argocd cluster get {cluster}",
-    ),
+    ("credentials", re.compile(r"provide credentials|Unauthorized$")),
 )
+"""Which right is missing, by the words of the API server and of Argo CD; the groups become facts of the advice."""
 
 
-def _grant(app: App, failed: Failed) -> Fix:
-    words = {
+def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:
+    """The topic of sync-failed in advice.yaml, and what the message says for it."""
+    absent = _NO_NAMESPACE.search(failed.message)
+    if empties:
+        return "empties", {}
+    if absent and absent[1] == app.destination_namespace:
+        return "no-namespace", {"missing_namespace": absent[1]}
+    if failed.hook and failed.id and failed.cause == "unknown":
+        return "hook", {}
+    if failed.cause == "forbidden":
+        for topic, pattern in _FORBIDDEN:
+            if found := pattern.search(failed.message):
+                said = found.groupdict()
+                group = (
+                    {"quoted_group": Shell("'" + said["group"].replace("'", "'\\''") + "'")} if "group" in said else {}
+                )
+                return f"forbidden/{topic}", {**said, **group}
+    return failed.cause or "unknown", {}
+
+
+def _facts(app: App, failed: Failed) -> Mapping[str, str]:
+    """What the topics of sync-failed in advice.yaml speak of."""
+    id_ = failed.id
+    silent, service = _SILENT.search(failed.message), _SERVICE.search(failed.message)
+    return {
+        "app": str(app.ref),
         "project": app.ref.project,
         "cluster": app.cluster,
-        "namespace": app.destination_namespace or "*",
-        "scope": "namespace" if failed.id and failed.id.namespace else "cluster",
+        "namespace": (id_.namespace if id_ else "") or app.destination_namespace or "default",
+        "destination_namespace": app.destination_namespace or "*",
+        "scope": "namespace" if id_ and id_.namespace else "cluster",
+        "object": str(id_ or app.ref),
+        "object_name": id_.name if id_ else "",
+        "kind": f"{id_.kind.lower()}{'.' + id_.group if id_.group else ''}" if id_ else "",
+        "job": f"job/{id_.name}" if id_ and id_.kind == "Job" else "",
+        "webhook": silent[1] or silent[2] if silent else "",
+        "service": service[1] if service else "",
+        "service_namespace": service[2] if service else "",
+        "message": excerpt(failed.message, 600),
     }
-    for pattern, title, kind, content in _GRANTS:
-        if found := re.search(pattern, failed.message):
-            words |= found.groupdict()
-            of_project = kind == "command"
-            typed = {name: sh(word) for name, word in words.items()} if of_project else words
-            return Fix(
-                title.format(**words),
-                "argocd-settings" if of_project else "live",
-                f"AppProject {app.ref.project}" if of_project else app.cluster,
-                Edit(kind, content.format(**typed)),
-                caveat="every application of the project may then do it" if of_project else "",
-            )
-    said = Edit("text", excerpt(failed.message, 600))
-    return Fix("Grant Argo CD the right on the destination", "live", app.cluster, said)
 
 
 RULE = Rule(

