@@ -13,7 +13,7 @@ import pytest
 import yaml
 from argolint_rules.secrets import _external_secret as external_secret
 from argolint_rules.secrets import _stores as stores
-from argolint_rules.secrets import _sync_error as sync_error
+from argolint_rules.secrets import _sync_error_texts as sync_error
 from argolint_rules.secrets._kes import convert
 from argolint_rules.secrets._operator_version import OperatorVersion, operator_version, parse, text
 

@@ -24,7 +24,7 @@ from argolint.edits import set_field
 from argolint.values import dig, items, sh
 
 from . import _external_secret as es
-from ._sync_error import clean
+from ._sync_error_texts import clean
 
 TAKEN = "already exists in namespace"
 ENDING = "because it is being terminated"

@@ -29,7 +29,7 @@ from argolint.values import dig, mapping, parse_duration, parse_time
 from . import _external_secret as es
 from . import _stores as stores
 from ._operator_version import OperatorVersion, version_of
-from ._sync_error import clean, warnings
+from ._sync_error_texts import clean, warnings
 
 VAULTS = re.compile(r"key not found in 1Password Vaults: .{1,300}? in: map\[(?P<vaults>[^\[\]]+)\]")
 VAULT = re.compile(r"(?<!\S)(\S[^:]{0,200}):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]

@@ -27,7 +27,8 @@ from argolint.values import dig, items, sh
 from ..shared.advice import Shell, advice
 from . import _external_secret as es
 from . import _stores as stores
-from ._sync_error import Diagnosis, classify, clean, formerly, warnings
+from ._sync_error_surroundings import formerly
+from ._sync_error_texts import Diagnosis, classify, clean, warnings
 
 PLURALS = {"PushSecret": "pushsecrets", "ClusterPushSecret": "clusterpushsecrets"}
 GENERIC = ("one or more namespaces failed", "could not get source secret", "set secret failed")

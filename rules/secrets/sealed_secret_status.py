@@ -26,7 +26,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, R
 from argolint.values import age_text, annotations_of, condition, dig, sh
 
 from . import _external_secret as es
-from ._sync_error import clean
+from ._sync_error_texts import clean
 
 RESTART = "kubectl -n kube-system rollout restart deployment sealed-secrets-controller"
 DETACHED = ("sealedsecrets.bitnami.com/skip-set-owner-references", "sealedsecrets.bitnami.com/patch")

@@ -50,7 +50,7 @@ from argolint.values import mapping
 from ..shared.advice import Shell, advice
 from . import _external_secret as es
 from . import _stores as stores
-from ._sync_error import classify, clean, warnings
+from ._sync_error_texts import classify, clean, warnings
 
 CAUSE_OF = {
     "store-credential": "credential",

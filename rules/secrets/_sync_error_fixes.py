@@ -1,0 +1,263 @@
+"""What ends the failure of one ExternalSecret: edits of this very object first, then the general advice of advice.yaml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+
+from argolint import MISSING, App, Edit, Fix, Fleet, Resource
+from argolint.edits import set_field
+from argolint.values import below, dig, sh
+
+from ..shared.advice import Shell, advice
+from . import _external_secret as es
+from . import _stores as stores
+from ._operator_version import OperatorVersion
+from ._sync_error_pointers import key_of, remote_of
+from ._sync_error_texts import Diagnosis
+
+_NO_GENERATOR = re.compile(r'"[^"]+" not found|no matches for kind|generatorRef', re.IGNORECASE)
+
+
+def fixes(
+    app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion, pointer: str
+) -> Iterator[Fix]:
+    """The ways out of a failure, best first."""
+    if found.passing:
+        yield _sync_now(resource, "Wait for the next attempt, or force it")
+        return
+    changed = bool(pointer) and any(c.desired is not MISSING and below(c.pointer, pointer) for c in resource.changes)
+    if changed:
+        edit = Edit("command", f"argocd app sync {sh(app.ref)}")
+        yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
+    for fix in (*edits(app, fleet, resource, found, version), *_failing_generator(app, resource, found)):
+        if not changed or fix.edit.kind != "json-patch":
+            yield fix
+    yield from general(resource, found)
+
+
+def in_template(app: App, resource: Resource, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
+    """An ExternalSecret that a ClusterExternalSecret made is mended in the template there."""
+    node = app.node(resource.id)
+    root = app.root(node) if node is not None and app.resource(resource.key) is None else None
+    if root is None or root.id.kind != "ClusterExternalSecret":
+        return fixes
+
+    def moved(fix: Fix) -> Fix:
+        if fix.edit.kind != "json-patch" or fix.resource is not None:
+            return fix
+        base = "/spec/externalSecretSpec/"
+        content = [{**each, "path": each["path"].replace("/spec/", base, 1)} for each in fix.edit.content]
+        return replace(fix, where=str(root.id), edit=Edit("json-patch", content), resource=root.id)
+
+    return tuple(moved(fix) for fix in fixes)
+
+
+def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Iterator[Fix]:
+    """What can be said exactly for this object, before the general advice."""
+    where = f"ExternalSecret {resource.namespace}/{resource.name}"
+    pointer = found.detail.get("pointer") or "/spec/secretStoreRef"
+    secret = es.target_name(resource.live)
+    match found.cause:
+        case "store-kind-omitted":
+            yield _patch(
+                resource, "Say that the store is a ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore"
+            )
+        case "store-not-found" if found.detail.get("present"):
+            yield _sync_now(resource, "Force a sync: the store exists by now")
+        case "store-not-ready" if found.detail.get("present"):
+            yield _sync_now(resource, "Force a sync: the store is ready by now")
+        case "store-not-found" if found.detail.get("store"):
+            yield from _missing_store(app, fleet, resource, found, pointer)
+        case "unmanaged-store" if found.detail.get("store"):
+            kind, name = found.detail["kind"], found.detail["store"]
+            edit = Edit("json-patch", [{"op": "remove", "path": "/spec/controller"}])
+            store = stores.find(app, fleet, es.StoreRef(kind, name, pointer), resource.namespace)
+            owner = f" (application {store.app})" if store.app and store.app != app.ref else ""
+            of = store.resource.id if store.resource else None
+            yield Fix(
+                f'Remove spec.controller from {kind} "{name}"{owner}', "manifest", f"{kind} {name}", edit, resource=of
+            )
+        case "namespace-denied" if found.detail.get("present"):
+            yield _sync_now(resource, "Force a sync: the namespace is admitted by now")
+        case "namespace-denied":
+            store_name = found.detail.get("store", "")
+            edit = Edit("yaml", f"spec:\n  conditions:\n  - namespaces: [..., {resource.namespace}]")
+            caveat = "opens every key of the store to this namespace"
+            yield Fix(
+                f'Admit {resource.namespace} in ClusterSecretStore "{store_name}"',
+                "manifest",
+                f"ClusterSecretStore {store_name}",
+                edit,
+                caveat,
+            )
+        case "decode" if remote_of(resource, found):
+            path = f"{remote_of(resource, found)}/decodingStrategy"
+            yield _patch(resource, "Take the value as it is", path, "None")
+            yield _patch(resource, "Decode only what is valid base64", path, "Auto")
+        case "owned-by-other-controller" if found.detail.get("owner_group") == es.KES_GROUP:
+            yield _take_over(resource, secret)
+            yield _rename(resource)
+        case "owned-by-external-secret" | "owned-by-other-controller":
+            yield _rename(resource)
+            if es.creation_policy(resource.live) == "Merge":
+                edit = Edit("yaml", "spec:\n  target:\n    creationPolicy: Orphan")
+                caveat = "the Secret then stays when that ExternalSecret is deleted"
+                yield Fix(
+                    "Let the first ExternalSecret make the Secret without owning it",
+                    "manifest",
+                    "the owner",
+                    edit,
+                    caveat,
+                )
+        case "merge-target-missing":
+            yield _patch(resource, "Let the ExternalSecret create its Secret", "/spec/target/creationPolicy", "Owner")
+        case "delete-not-owner":
+            yield _patch(
+                resource, "Keep the Secret when the provider loses the key", "/spec/target/deletionPolicy", "Retain"
+            )
+        case "duplicate-key":
+            yield Fix(
+                "Give each entry of spec.data its own secretKey",
+                "manifest",
+                where,
+                Edit("text", "rename or remove the later entry"),
+            )
+        case "conflict":
+            yield from _unstick(resource, version)
+
+
+def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
+    """An application holds it and has not applied it yet; it is of the other kind; it is spelled otherwise."""
+    kind, name = found.detail["kind"], found.detail["store"]
+    if owner := found.detail.get("rendered"):
+        sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+        edit = Edit("command", f"argocd app sync {sh(owner)}\n{sync}")
+        yield Fix(f'Sync application {owner}, which holds {kind} "{name}" in Git', "live", owner, edit)
+    elif twin := found.detail.get("twin"):
+        yield _patch(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
+    else:
+        known = [n for n in stores.names(app, fleet, kind, resource.namespace) if n != name]
+        for near in get_close_matches(name, known, n=1, cutoff=0.8):
+            yield _patch(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
+
+
+def _failing_generator(app: App, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """The generator is in Git and not applied yet; or it is there and fails: to create it is no cure."""
+    if found.cause != "generator":
+        return
+    for kind, name, _ in es.generator_refs(resource.live):
+        own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
+        if own is not None and own.missing:
+            sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+            edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
+            yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
+    if found.text and not _NO_GENERATOR.search(found.text):
+        edit = Edit("command", f"kubectl -n {sh(resource.namespace)} describe {es.FULL_NAME} {sh(resource.name)}")
+        title = "Let the generator's own identity do what the error names, or correct the generator's settings"
+        yield Fix(title, "manifest", "the generator", edit)
+
+
+def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
+    title = (
+        "Force one sync: the Secret is right, only the status is stale"
+        if dig(resource.live, "status", "refreshTime")
+        else "Force a sync"
+    )
+    yield _sync_now(resource, title)
+    if version.at_least("v0.11.0") is not True:
+        have = f"the operator is {version}" if version.known or version.below else "its version is unknown"
+        caveat = f"{have}; the API versions v1alpha1 and v1beta1 end on the way: move the manifests to external-secrets.io/v1"
+        text = "Up to v0.10.7 a second reconcile on a stale cache fails, and Ready stays False until refreshTime + refreshInterval; since v0.11.0 a conflict is requeued silently."
+        yield Fix(
+            "Upgrade External Secrets to v0.11.0 or later",
+            "operator",
+            "values of the External Secrets chart",
+            Edit("text", text),
+            caveat,
+        )
+        if es.interval(resource.live).total_seconds() > 60:
+            yield _patch(
+                resource,
+                "Refresh each minute for a while, then revert",
+                "/spec/refreshInterval",
+                "1m",
+                caveat="60 times the provider calls of 1h; hides the race until the upgrade",
+            )
+
+
+def _take_over(resource: Resource, secret: str) -> Fix:
+    ns = resource.namespace
+    lines = (
+        "# 1. pause auto-sync of the application that deploys Kubernetes External Secrets, then stop it: it would take the Secret back",
+        "kubectl -n <namespace of kubernetes-external-secrets> scale deployment kubernetes-external-secrets --replicas=0",
+        "# 2. free the Secret; nothing is deleted",
+        f"""kubectl -n {sh(ns)} patch secret {sh(secret)} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
+        "# 3. let External Secrets adopt it",
+        es.force_sync(es.FULL_NAME, ns, resource.name),
+        "# 4. only when it is Ready: remove the old object from Git",
+    )
+    return Fix(
+        "Stop Kubernetes External Secrets, drop the Secret's ownerReferences, force a sync",
+        "live",
+        f"Secret {ns}/{secret}",
+        Edit("command", "\n".join(lines)),
+        "with self-heal on, Argo CD restarts Kubernetes External Secrets: pause it first",
+    )
+
+
+def _rename(resource: Resource) -> Fix:
+    name = resource.name if es.target_name(resource.live) != resource.name else f"{resource.name}-eso"
+    return _patch(
+        resource,
+        "Write a Secret of its own, then move the workloads to it",
+        "/spec/target/name",
+        name,
+        caveat="workloads that read the old Secret must be changed too",
+    )
+
+
+def _patch(resource: Resource, title: str, path: str, value: str, caveat: str = "") -> Fix:
+    edit = Edit("json-patch", set_field(resource.any, path, value))
+    return Fix(title, "manifest", f"ExternalSecret {resource.namespace}/{resource.name}", edit, caveat)
+
+
+def _sync_now(resource: Resource, title: str) -> Fix:
+    if es.force_sync_works(resource.live):
+        command = Edit("command", es.force_sync(es.FULL_NAME, resource.namespace, resource.name))
+        return Fix(title, "live", f"ExternalSecret {resource.namespace}/{resource.name}", command, safe=True)
+    return Fix(
+        "Give the ExternalSecret a real refreshInterval: force-sync does nothing with this one",
+        "manifest",
+        f"ExternalSecret {resource.namespace}/{resource.name}",
+        Edit("yaml", "spec:\n  refreshInterval: 1h0m0s"),
+    )
+
+
+def general(resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
+    """What advice.yaml says of the cause."""
+    refs = es.store_refs(resource.live)
+    first = refs[0] if refs else es.StoreRef("SecretStore", "", "")
+    kind, store = found.detail.get("kind", first.kind), found.detail.get("store", first.name)
+    sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+    return advice(
+        __package__,
+        found.advice if found.cause != "store-kind-omitted" else "",
+        {
+            "ns": resource.namespace,
+            "name": resource.name,
+            "secret": es.target_name(resource.live),
+            "store": store,
+            "kind": kind,
+            "plural": es.PLURAL.get(kind, "secretstores"),
+            "in_ns": () if kind == "ClusterSecretStore" else ("-n", resource.namespace),
+            "in_log": f'"{resource.name}"',
+            "key": key_of(resource, found) or "its keys",
+            "controller": found.detail.get("controller", "<class>"),
+            "sync": Shell(
+                sync if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
+            ),
+        },
+    )

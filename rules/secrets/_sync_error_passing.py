@@ -1,0 +1,78 @@
+"""What passes by itself: the cause ended or somebody edited the object within the last minutes, and the next attempt is due."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from argolint import App, Resource
+from argolint.comparison import managers
+from argolint.values import dig, parse_time
+
+from . import _external_secret as es
+from . import _stores as stores
+from ._sync_error_texts import Diagnosis, warnings
+
+_MISSING = re.compile(r'(?<![\w.-])([A-Za-z]+)(?:\.[\w.-]+)? "([^"]+)" not found')
+_OPERATOR = ("external-secrets", "externalsecrets")
+PATIENCE = timedelta(minutes=5)
+_LAG = timedelta(seconds=10)
+
+
+def passes(app: App, resource: Resource, found: Diagnosis) -> bool:
+    """True when the failure is older than an edit of the object, or than what its text misses."""
+    return _untried(app, resource) or _has_come(app, resource, found)
+
+
+def _untried(app: App, resource: Resource) -> bool:
+    """It was edited a moment ago, after the last attempt: the operator answers an edit at once, whatever its back-off."""
+    attempt = last_attempt(app, resource)
+    return attempt is not None and just_edited(app, resource, attempt)
+
+
+def just_edited(app: App, resource: Resource, after: datetime) -> bool:
+    """Somebody but the operator wrote to the object within the last minutes, and after that time."""
+    edits = [
+        w.time
+        for w in managers(resource.live or {})
+        if w.time is not None and not w.subresource and not w.manager.startswith(_OPERATOR)
+    ]
+    return bool(edits) and after < max(edits) and app.observed_at - max(edits) < PATIENCE
+
+
+def _has_come(app: App, resource: Resource, found: Diagnosis) -> bool:
+    """What the text misses (a generator, a ConfigMap of the template) was made within the last minutes, after the attempt."""
+    missing = found.cause in ("generator", "template", "store-credential")
+    names = {(kind.lower().rstrip("s"), name) for kind, name in _MISSING.findall(found.text)} if missing else set()
+    attempt = last_attempt(app, resource) if names else None
+    return attempt is not None and any(
+        node.created_at is not None and attempt <= node.created_at and app.observed_at - node.created_at < PATIENCE
+        for node in app.nodes
+        if (node.id.kind.lower().rstrip("s"), node.id.name) in names and node.id.namespace in ("", resource.namespace)
+    )
+
+
+def last_attempt(app: App, resource: Resource) -> datetime | None:
+    """When the operator last failed at it, by the newest Warning of the present failure."""
+    return next((e.last for e in warnings(app, resource)), None)
+
+
+def cured(app: App, resource: Resource, store: stores.Store) -> bool:
+    """The store turned Ready within the last minutes, after the attempt that failed for it."""
+    attempt = last_attempt(app, resource)
+    if store.since is None or app.observed_at - store.since >= PATIENCE:
+        return False
+    return attempt is None or attempt <= store.since + _LAG
+
+
+def raced(resource: Resource) -> bool:
+    """The lasting trace of the first-sync race: this very generation was synced, and the refresh is not due yet."""
+    synced, _, _ = str(dig(resource.live, "status", "syncedResourceVersion") or "").partition("-")
+    return bool(synced) and synced == str(dig(resource.live, "metadata", "generation") or "")
+
+
+def race_goes_on(app: App, resource: Resource) -> bool:
+    """A race has left the status False, and the refresh that repairs it is not due yet."""
+    refreshed = parse_time(dig(resource.live, "status", "refreshTime"))
+    due = refreshed + es.interval(resource.live) if refreshed else None
+    return raced(resource) and due is not None and app.observed_at < due

@@ -1,0 +1,93 @@
+"""The field of an ExternalSecret that a cause is about: the place of a finding, and where an edit applies."""
+
+from __future__ import annotations
+
+from argolint import Resource
+from argolint.values import dig, get, items, join_pointer, mapping
+
+from . import _external_secret as es
+from ._sync_error_texts import Diagnosis
+
+
+def pointer_of(resource: Resource, found: Diagnosis) -> str:
+    """The pointer by cause; empty when the whole object is meant."""
+    remote, store = remote_of(resource, found), found.detail.get("pointer") or "/spec/secretStoreRef"
+    match found.cause:
+        case "store-kind-omitted":
+            return f"{store}/kind"
+        case "store-not-found" | "unmanaged-store" | "namespace-denied":
+            return f"{store}/name"
+        case "store-not-ready" | "store-credential" | "auth" | "network":
+            return store
+        case "throttled":
+            return "/spec/refreshInterval"
+        case "not-found" | "access-denied":
+            return f"{remote}/key" if remote and not remote.endswith("/find") else remote
+        case "property-missing":
+            return f"{remote}/property" if remote else ""
+        case "decode":
+            return f"{remote}/decodingStrategy" if remote else ""
+        case "invalid-keys":
+            return remote.rpartition("/")[0] or "/spec/dataFrom"
+        case "template":
+            return _template_pointer(resource, found.text)
+        case "generator":
+            refs = es.generator_refs(resource.live)
+            told = next(
+                (p for _, _, p in refs if found.entry and p.startswith(f"/spec/{found.entry}/{found.index}/")), ""
+            )
+            return f"{found.detail.get('pointer') or told or (refs[0][2] if refs else '/spec/dataFrom')}/name"
+        case "owned-by-external-secret" | "owned-by-other-controller" | "immutable" | "conflict":
+            return "/spec/target/name"
+        case "merge-target-missing":
+            return "/spec/target/creationPolicy"
+        case "delete-not-owner":
+            return "/spec/target/deletionPolicy"
+        case "duplicate-key":
+            return "/spec/data"
+        case _:
+            return ""
+
+
+def _template_pointer(resource: Resource, text: str) -> str:
+    data = mapping(resource.live, "spec", "target", "template", "data")
+    key = next((k for k in sorted(data, key=len, reverse=True) if f"at key {k}" in text), "")
+    if key:
+        return "/spec/target/template/data" + join_pointer(key)
+    return "/spec/target/template"
+
+
+def remote_of(resource: Resource, found: Diagnosis) -> str:
+    """Pointer of the remoteRef, extract or find that failed; empty when it is not known."""
+    place = _index(resource, found)
+    if place is None:
+        return ""
+    field, index = place
+    entry = get(resource.live, f"/spec/{field}/{index}", None)
+    inner = (
+        "remoteRef" if field == "data" else "extract" if dig(entry, "extract") else "find" if dig(entry, "find") else ""
+    )
+    return f"/spec/{field}/{index}/{inner}".rstrip("/")
+
+
+def key_of(resource: Resource, found: Diagnosis) -> str:
+    """The provider's key that failed: as the text names it, else as its entry does; empty when neither is known."""
+    place = _index(resource, found)
+    return found.detail.get("key") or (es.remote_key(resource.live, *place) if place else "")
+
+
+def _index(resource: Resource, found: Diagnosis) -> tuple[str, int] | None:
+    """The entry that failed: told by the envelope, else the only one that has the key."""
+    if found.entry:
+        return found.entry, found.index
+    key = found.detail.get("key", "")
+    same = [
+        (field, index)
+        for field in ("data", "dataFrom")
+        for index in range(len(items(resource.live, "spec", field)))
+        if key and es.remote_key(resource.live, field, index) == key
+    ]
+    entries = items(resource.live, "spec", "data"), items(resource.live, "spec", "dataFrom")
+    if not same and len(entries[0]) + len(entries[1]) == 1:
+        return ("data" if entries[0] else "dataFrom"), 0
+    return same[0] if same else None

@@ -1,0 +1,200 @@
+"""What the objects around an ExternalSecret say: its stores, its generators, the owner of its Secret.
+
+They overrule a text that speaks of the past. The stores are asked in the operator's own order: does it exist, does a running operator
+serve its class, does it admit the namespace, is it ready (pkg/controllers/secretstore/client_manager.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from argolint import App, Fleet, Resource, ResourceKey
+
+from . import _external_secret as es
+from . import _stores as stores
+from ._sync_error_passing import PATIENCE, cured, just_edited, last_attempt
+from ._sync_error_texts import Diagnosis, clean
+
+_FOREIGN_OWNER = "could not set controller reference on secret"  # v0.11: it met its own kind under another text before
+
+
+def by_stores(app: App, fleet: Fleet, resource: Resource, found: Diagnosis | None) -> Diagnosis | None:
+    """What the stores say of a failure; `found` is what the texts said, None when they said nothing."""
+    refs = es.store_refs(resource.live)
+    if found is not None and found.detail.get("store"):
+        refs = tuple(r for r in refs if r.name == found.detail["store"] and r.kind == found.detail["kind"]) or refs
+    for ref in refs:
+        store = stores.find(app, fleet, ref, resource.namespace)
+        answer = (
+            _absent(app, fleet, resource, store, found)
+            if store.live is None
+            else _refusal(resource, store, found) or _recovery(app, resource, store, found)
+        )
+        if answer is not None:
+            return answer
+    return None
+
+
+def _detail(ref: es.StoreRef) -> Mapping[str, str]:
+    return {"store": ref.name, "kind": ref.kind, "pointer": ref.pointer}
+
+
+def _where(ref: es.StoreRef) -> str:
+    return f'{ref.kind} "{ref.name}"'
+
+
+def _absent(
+    app: App, fleet: Fleet, resource: Resource, store: stores.Store, found: Diagnosis | None
+) -> Diagnosis | None:
+    """A store that no application shows live: it is of the other kind, rendered and not applied, or missing as the text says."""
+    ref = store.ref
+    if found is not None and found.cause != "store-not-found":
+        return None
+    other = stores.twin(app, fleet, ref, resource.namespace)
+    if other is not None and ref.kind_omitted and other.ref.kind == "ClusterSecretStore":
+        return replace(kind_omitted(ref, found.text if found else ""), certain=found is not None)
+    rendered = {"rendered": str(store.app)} if store.absent else {}
+    if found is not None:
+        twin = {"twin": other.ref.kind} if other else {}
+        return replace(found, detail={**found.detail, **_detail(ref), **twin, **rendered})
+    if store.absent:
+        return Diagnosis("store-not-found", f"there is no {_where(ref)}", "", {**_detail(ref), **rendered})
+    return None
+
+
+def _refusal(resource: Resource, store: stores.Store, found: Diagnosis | None) -> Diagnosis | None:
+    """A store that is there and refuses now: by its class, by the namespace, or since it is not ready."""
+    ref, text = store.ref, found.text if found else ""
+    if store.controller:
+        seen = f'{_where(ref)} has spec.controller "{store.controller}" and no status'
+        says = f'{_where(ref)} asks for the operator class "{store.controller}", which no running operator serves'
+        detail = {**_detail(ref), "controller": store.controller}
+        return Diagnosis("unmanaged-store", says, "", detail, evidence=(seen,))
+    admitted = store.admits(resource.namespace)
+    if admitted is False:
+        says = f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}" (spec.conditions)'
+        return Diagnosis("namespace-denied", says, text, {**_detail(ref), "namespace": resource.namespace})
+    if store.is_ready is False and not (admitted and found is not None and found.cause == "namespace-denied"):
+        seen = f"{_where(ref)}: {clean(str(es.ready(store.live).get('message') or 'Ready=False'))}"
+        return Diagnosis("store-not-ready", f"{_where(ref)} is not ready", text, _detail(ref), evidence=(seen,))
+    return None
+
+
+def _recovery(app: App, resource: Resource, store: stores.Store, found: Diagnosis | None) -> Diagnosis | None:
+    """A store that the text complains of and that is in order by now, or has not answered yet."""
+    if found is None:
+        return None
+    detail = {**found.detail, **_detail(store.ref)}
+    if found.cause == "namespace-denied" and store.admits(resource.namespace):
+        attempt = last_attempt(app, resource)
+        passing = attempt is not None and store.resource is not None and just_edited(app, store.resource, attempt)
+        says = formerly(found.says, "does")
+        return replace(found, says=says, detail={**detail, "present": "yes"}, passing=passing)
+    if found.cause not in ("store-not-found", "store-not-ready"):
+        return None
+    if store.is_ready is None:
+        young = store.since is not None and app.observed_at - store.since < PATIENCE
+        says = f"{_where(store.ref)} has no status yet"
+        return Diagnosis("store-not-ready", says, found.text, detail, passing=young)
+    says = formerly(found.says, "is ready")
+    return replace(found, says=says, detail={**detail, "present": "yes"}, passing=cured(app, resource, store))
+
+
+def formerly(says: str, now: str) -> str:
+    """What a text says of a store, told of the past; `now` completes "by now it ..."."""
+    for present, past in (("there is no", "there was no"), ("is not ready", "was not ready"), ("does not", "did not")):
+        says = says.replace(present, past)
+    return f"{says} at the last attempt (by now it {now})"
+
+
+def kind_omitted(ref: es.StoreRef, text: str = "") -> Diagnosis:
+    """A reference without a kind to the name of a ClusterSecretStore."""
+    says = (
+        f'secretStoreRef names "{ref.name}" without a kind, so a SecretStore of that name is looked for, and "{ref.name}" is a '
+        "ClusterSecretStore"
+    )
+    return Diagnosis("store-kind-omitted", says, text, _detail(ref))
+
+
+def predict(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
+    """Why an ExternalSecret that is new, or that is to read another store, will fail; None when nothing speaks for it."""
+    refs = es.store_refs(resource.desired)
+    if not resource.desired_known or refs == es.store_refs(resource.live):
+        return None
+    for ref in refs:
+        store = stores.find(app, fleet, ref, resource.namespace)
+        if ref.kind_omitted and store.app is None and stores.twin(app, fleet, ref, resource.namespace) is not None:
+            return kind_omitted(ref)
+        if store.live is not None and store.admits(resource.namespace) is False:
+            says = (
+                f'ClusterSecretStore "{ref.name}" does not admit the namespace "{resource.namespace}" (spec.conditions)'
+            )
+            return Diagnosis("namespace-denied", says, "", _detail(ref))
+        if store.app is None and fleet.of_kind(app.cluster, es.GROUP, ref.kind) and not _read_here(app, ref):
+            says = f'no application of this cluster holds a {ref.kind} "{ref.name}", while they hold others of its kind'
+            return Diagnosis("store-not-found", says, "", _detail(ref), certain=False)
+    return None
+
+
+def _read_here(app: App, ref: es.StoreRef) -> bool:
+    """An ExternalSecret that is Ready proves a store that no application manages."""
+    return any(
+        (other.kind, other.name) == (ref.kind, ref.name)
+        for found in es.external_secrets(app)
+        if es.ready(found.live).get("status") == "True"
+        for other in es.store_refs(found.live)
+    )
+
+
+def by_generators(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
+    """A generator that an application renders and that is not live; without a store a generator is the only source."""
+    for kind, name, pointer in es.generator_refs(resource.live):
+        own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
+        if own is not None and own.missing:
+            return Diagnosis("generator", f'there is no {kind} "{name}"', "", {"generator": name, "pointer": pointer})
+        if own is None and not es.store_refs(resource.live):
+            says = f'its generator, {kind} "{name}", cannot be used'
+            return Diagnosis("generator", says, "", {"generator": name, "pointer": pointer}, certain=False)
+    return None
+
+
+def by_owner(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Diagnosis:
+    """Up to v0.10 both kinds of ExternalSecret are found by the same words: who is it?"""
+    owner = found.detail.get("owner", "")
+    kind = found.detail.get("owner_kind", "")
+    if not owner:
+        found = _owner_in_tree(app, resource, found)
+        owner, kind = found.detail.get("owner", ""), found.detail.get("owner_kind", "")
+    if kind != "ExternalSecret" or found.detail.get("owner_group") == es.KES_GROUP:
+        return found
+    name = owner.strip('"')
+
+    def known(group: str) -> bool:
+        key = ResourceKey(app.cluster, group, "ExternalSecret", resource.namespace, name)
+        return app.resource(key) is not None or bool(fleet.owners(key))
+
+    served = fleet.api_versions(app.cluster)
+    old = known(es.KES_GROUP) or any(v.startswith(es.KES_GROUP + "/") for v in served)
+    new = known(es.GROUP) and name != resource.name
+    foreign = _FOREIGN_OWNER in found.text
+    if found.detail.get("owner_group") == es.GROUP or (not foreign and ((new and not known(es.KES_GROUP)) or not old)):
+        says = f'the target Secret already belongs to ExternalSecret "{name}"'
+        sure = found.certain and (new or bool(served) or found.detail.get("owner_group") == es.GROUP)
+        detail = {**found.detail, "owner": name}
+        return replace(found, cause="owned-by-external-secret", says=says, detail=detail, certain=sure)
+    says = f'the target Secret still belongs to the Kubernetes External Secrets object "{name}"'
+    return replace(found, says=says, detail={**found.detail, "owner": name, "owner_group": es.KES_GROUP})
+
+
+def _owner_in_tree(app: App, resource: Resource, found: Diagnosis) -> Diagnosis:
+    secret = es.target_name(resource.live)
+    for node in app.nodes:
+        if (node.id.kind, node.id.group, node.id.namespace, node.id.name) != ("Secret", "", resource.namespace, secret):
+            continue
+        for owner in node.owners:
+            if owner.uid != resource.uid:
+                says = f'the target Secret already belongs to {owner.kind} "{owner.name}"'
+                detail = {"owner": owner.name, "owner_kind": owner.kind, "owner_group": owner.group}
+                return replace(found, says=says, detail={**found.detail, **detail})
+    return found

@@ -1,0 +1,156 @@
+"""Error texts of External Secrets and of its providers: what one says, and which are of the present failure.
+
+What texts mean is data: `conditions`, `envelopes` and `errors` of sync_errors.yaml. To add a wording, add it there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from argolint import App, Event, Resource
+from argolint.knowledge import load
+from argolint.redaction import without_secrets
+from argolint.values import parse_time, plain
+
+from . import _external_secret as es
+
+_UUID = re.compile(
+    r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+)
+_COMBINED = re.compile(r"^\(combined from similar events\): ")  # the API client joins Events whose texts alone differ
+_INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d{1,9})\]")
+_FORMER = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """`says` completes "... is not Ready because"; `detail` holds what the text named (store, kind, secret, owner, property).
+
+    `field` and `index` point at the entry of spec.data or spec.dataFrom that failed; `text` is the error as it was told.
+    `passing`: what it failed for ended or changed within the last minutes, and the operator has not tried again since.
+    """
+
+    cause: str
+    says: str
+    text: str = ""
+    detail: Mapping[str, str] = field(default_factory=dict)
+    entry: str = ""
+    index: int = 0
+    terminal: bool = False
+    evidence: tuple[str, ...] = ()
+    certain: bool = True
+    passing: bool = False
+    topic: str = ""
+
+    @property
+    def advice(self) -> str:
+        """The entry of advice.yaml: the cause, unless the text asks for a cure of its own."""
+        return self.topic or self.cause
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    cause: str
+    stage: str
+    says: str
+    terminal: bool
+    topic: str
+    expressions: tuple[re.Pattern[str], ...]
+
+
+def clean(text: str) -> str:
+    """An error text on one line, without control characters, the request's own id and credentials of URLs."""
+    told = _COMBINED.sub("", _UUID.sub("", text))
+    return " ".join(plain(without_secrets(told)).split())
+
+
+def classify(text: str, stage: str = "") -> Diagnosis | None:
+    """The diagnosis that one error text gives; `stage` (provider, update) leaves out what cannot be meant."""
+    text = clean(text)
+    error = text
+    where: dict[str, str] = {}
+    for envelope in _envelopes():
+        if found := envelope.match(error):
+            where |= {k: v for k, v in found.groupdict().items() if v is not None}
+            error = where.pop("error")
+    if "list" not in where and (inline := _INLINE.search(error)):
+        where |= inline.groupdict()
+    for pattern in _patterns():
+        if stage and pattern.stage and pattern.stage != stage:
+            continue
+        for expression in pattern.expressions:
+            if found := expression.search(error):
+                detail = {k: v for k, v in found.groupdict().items() if v is not None}
+                detail = {"kind": "SecretStore", **detail} if "store" in detail else detail
+                return Diagnosis(
+                    pattern.cause,
+                    pattern.says.format_map(detail) if detail else pattern.says,
+                    error,
+                    detail | ({"key": where["key"]} if where.get("key") else {}),
+                    where.get("list", ""),
+                    int(where.get("index", 0)),
+                    pattern.terminal,
+                    topic=pattern.topic,
+                )
+    return None
+
+
+def of_condition(message: str) -> tuple[str, str]:
+    """The stage and the cause that a condition's message gives away."""
+    for entry in load(__package__, "sync_errors.yaml")["conditions"]:
+        if re.search(entry["match"], message):
+            return str(entry.get("stage") or ""), str(entry.get("cause") or "")
+    return "", ""
+
+
+def warnings(app: App, resource: Resource) -> tuple[Event, ...]:
+    """Warning Events of the present failure, newest first: none that is older than the condition's last turn."""
+    since = parse_time(es.ready(resource.live).get("lastTransitionTime"))
+    found = app.events(resource.id, resource.uid) or ()
+    return tuple(
+        e for e in found if e.type == "Warning" and (since is None or e.last is None or e.last >= since - _FORMER)
+    )
+
+
+def says_of(cause: str) -> str:
+    says = next(p.says for p in _patterns() if p.cause == cause)
+    return plainly(cause) if "{" in says else says
+
+
+def plainly(cause: str) -> str:
+    return {
+        "owned-by-external-secret": "the target Secret already belongs to another ExternalSecret",
+        "owned-by-other-controller": "the target Secret already belongs to another controller",
+        "store-not-found": "its store was not found",
+        "unmanaged-store": "its store belongs to a controller class that this operator does not serve",
+    }.get(cause, cause)
+
+
+def is_terminal(cause: str) -> bool:
+    return any(p.terminal for p in _patterns() if p.cause == cause)
+
+
+@cache
+def _envelopes() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(text, re.DOTALL) for text in load(__package__, "sync_errors.yaml")["envelopes"])
+
+
+@cache
+def _patterns() -> tuple[_Pattern, ...]:
+    return tuple(_pattern(entry) for entry in load(__package__, "sync_errors.yaml")["errors"])
+
+
+def _pattern(entry: Mapping[str, Any]) -> _Pattern:
+    return _Pattern(
+        entry["cause"],
+        str(entry.get("stage") or ""),
+        entry["says"],
+        bool(entry.get("terminal")),
+        str(entry.get("advice") or ""),
+        tuple(re.compile(text, re.DOTALL) for text in entry["match"]),
+    )
