@@ -175,7 +175,7 @@ def test_the_process_ends_with_the_check_even_in_the_middle_of_a_program() -> No
         [
             sys.executable,
             "-c",
-            "from argolint import jq; print(jq.deleted({}, ['.a']), flush=True); jq.deleted({}, ['repeat(.)'])",
+            "from argolint.comparison import jq; print(jq.deleted({}, ['.a']), flush=True); jq.deleted({}, ['repeat(.)'])",
         ],
         stdout=subprocess.PIPE,
         text=True,
