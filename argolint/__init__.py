@@ -48,7 +48,8 @@ if TYPE_CHECKING:
         Symptom,
         Writer,
     )
-    from argolint.rule import NoOptions, Rule, Want
+    from argolint.rule import NoOptions, Rule
+from argolint.model import Want
 
 __version__ = "0.1.0"
 
@@ -74,9 +75,10 @@ _HOME = {
         "Severity",
         "Source",
         "Symptom",
+        "Want",
         "Writer",
     ),
-    "argolint.rule": ("NoOptions", "Rule", "Want"),
+    "argolint.rule": ("NoOptions", "Rule"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -21,8 +21,7 @@ from argolint.comparison import diff
 from argolint.decoding import json_value, kind_of
 from argolint.errors import UnreadableStateError
 from argolint.kubernetes import wave
-from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom
-from argolint.rule import Want
+from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom, Want
 from argolint.values import below, dig, items, mapping, maps, number_at, parse_time, real_time, text_at, texts
 
 State = str | Mapping[str, Json] | None

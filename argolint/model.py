@@ -290,3 +290,28 @@ class Note:
     resource: ResourceId | None
     rule: str
     reason: str
+
+
+WantKind = Literal["events", "app-events", "live", "peer", "manifests", "render", "sync-windows", "revision"]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Want:
+    """Evidence that costs another request. A rule names it, the engine fetches it, `app.evidence` then holds it.
+
+    events        Events of one object (needs its uid)                 -> tuple[Event, ...]
+    app-events    Events of the Application itself                     -> tuple[Event, ...]
+    live          the live object, from the cluster, by its owner app  -> dict
+    peer          an object that another application manages (`app`)   -> Resource
+    manifests     the plain rendered manifests, hooks included         -> tuple[dict, ...]   opt-in
+    render        two fresh renders (noCache)                          -> tuple[tuple[dict, ...], tuple[dict, ...]]   free in a snapshot and from a checkout, else opt-in
+    sync-windows  assigned and active windows                          -> dict
+    revision      author, date and message of `revision`, of the `source` (from 0) where there are several    -> dict
+    """
+
+    kind: WantKind
+    resource: ResourceId | None = None
+    uid: str = ""
+    app: AppRef | None = None
+    revision: str = ""
+    source: int | None = None

@@ -5,37 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from argolint.model import AppRef, Fact, Finding, ResourceId, Severity
+from argolint.model import Fact, Finding, Severity, Want
 
 if TYPE_CHECKING:
     from argolint.app import App
     from argolint.fleet import Fleet
-
-WantKind = Literal["events", "app-events", "live", "peer", "manifests", "render", "sync-windows", "revision"]
-
-
-@dataclass(frozen=True, order=True, slots=True)
-class Want:
-    """Evidence that costs another request. A rule names it, the engine fetches it, `app.evidence` then holds it.
-
-    events        Events of one object (needs its uid)                 -> tuple[Event, ...]
-    app-events    Events of the Application itself                     -> tuple[Event, ...]
-    live          the live object, from the cluster, by its owner app  -> dict
-    peer          an object that another application manages (`app`)   -> Resource
-    manifests     the plain rendered manifests, hooks included         -> tuple[dict, ...]   opt-in
-    render        two fresh renders (noCache)                          -> tuple[tuple[dict, ...], tuple[dict, ...]]   free in a snapshot and from a checkout, else opt-in
-    sync-windows  assigned and active windows                          -> dict
-    revision      author, date and message of `revision`, of the `source` (from 0) where there are several    -> dict
-    """
-
-    kind: WantKind
-    resource: ResourceId | None = None
-    uid: str = ""
-    app: AppRef | None = None
-    revision: str = ""
-    source: int | None = None
 
 
 @dataclass(frozen=True)

@@ -157,13 +157,6 @@ def _texts(found: Mapping[str, Any]) -> Mapping[str, str]:
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
-def containers(obj: Object | None) -> Iterator[tuple[str, Object]]:
-    """The former place of `argolint.kubernetes.containers`, kept for one minor version."""
-    from argolint import kubernetes
-
-    return kubernetes.containers(obj)
-
-
 def condition(obj: Object | None, kind: str) -> Object | None:
     """The first status condition of that type."""
     return next(

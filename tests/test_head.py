@@ -13,9 +13,8 @@ from argolint.app import App, ManagedResource, app_from_list
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.gate.delta import Delta, delta, overlap, settled, unnamed, with_value
 from argolint.gate.head import failed_app, head_app, rendered_app, respecified
-from argolint.model import MISSING, ResourceKey
+from argolint.model import MISSING, ResourceKey, Want
 from argolint.renders.manifests import MASKED, rendered, tracked
-from argolint.rule import Want
 from argolint.values import dig
 
 TRACKING = "argocd.argoproj.io/tracking-id"

@@ -27,12 +27,11 @@ from argolint.engine import run as engine
 from argolint.engine.verify import verify
 from argolint.errors import ArgolintError, UsageError
 from argolint.fleet import Fleet
-from argolint.model import Edit, Finding, Fix, Location, ResourceId
+from argolint.model import Edit, Finding, Fix, Location, ResourceId, Want
 from argolint.renders import helm
 from argolint.renders.chart_schemas import refers_outside
 from argolint.renders.helm import HelmError, Template
 from argolint.renders.local import LocalRenders
-from argolint.rule import Want
 from argolint.snapshots.replay import ReplayServer
 from argolint.testing import FixtureTransport
 from tests.conftest import ROOT, Ran, run_argolint

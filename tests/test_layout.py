@@ -10,7 +10,7 @@ import argolint_rules
 import pytest
 
 import argolint
-from argolint import Rule, comparison, kubernetes
+from argolint import Rule, comparison
 from argolint.comparison import compare as compare_module
 from argolint.comparison import hidden
 
@@ -38,12 +38,10 @@ def test_the_comparison_names_what_rules_take_and_no_module() -> None:
 
 def test_former_places_still_hold_the_very_same() -> None:
     """For one minor version."""
-    from argolint import compare, ignore, values
+    from argolint import compare, ignore
 
     assert (compare.hidden, compare.compare, compare.Rules) == (hidden, compare_module.compare, compare_module.Rules)
     assert (ignore.IgnoreRule, ignore.application_rules) == (comparison.IgnoreRule, comparison.application_rules)
-    pod = {"spec": {"containers": [{"name": "web"}]}}
-    assert list(values.containers(pod)) == list(kubernetes.containers(pod)) == [("/spec/containers/0", {"name": "web"})]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_name)

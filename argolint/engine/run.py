@@ -41,11 +41,12 @@ from argolint.model import (
     Severity,
     Source,
     Symptom,
+    Want,
 )
 from argolint.redaction import without_secrets
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
 from argolint.renders.helm import HelmError
-from argolint.rule import Rule, Want
+from argolint.rule import Rule
 from argolint.server import api as argocd
 from argolint.server import application_list
 from argolint.server.transport import Transport

@@ -24,8 +24,7 @@ from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
 from argolint.kubernetes import group_of, is_secret_data
 from argolint.manifests import ManifestError, mapping_of
-from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey
-from argolint.rule import Want
+from argolint.model import MISSING, Finding, Fix, Json, Object, ResourceKey, Want
 from argolint.values import annotations_of, below, dig, get, index_of, items, mapping, split_pointer
 
 Check = Callable[[App], Iterable[Finding]]

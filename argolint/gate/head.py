@@ -18,9 +18,8 @@ from argolint.comparison import compare, diff
 from argolint.fleet import Fleet
 from argolint.gate.delta import Delta, Edited, overlap, with_value
 from argolint.kubernetes import api_of, is_secret, wave
-from argolint.model import Change, Json, Object, ResourceId, ResourceKey
+from argolint.model import Change, Json, Object, ResourceId, ResourceKey, Want
 from argolint.renders.manifests import Rendered
-from argolint.rule import Want
 from argolint.values import annotations_of, items, labels_of, mapping, split_pointer
 
 

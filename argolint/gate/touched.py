@@ -14,9 +14,8 @@ from argolint.fleet import Fleet
 from argolint.gate.delta import Delta, Masks, delta, only_drawn_anew, settled, unnamed
 from argolint.gate.head import failed_app, head_app, rendered_app
 from argolint.gate.renders import Renders
-from argolint.model import AppRef, Failure, Finding, ResourceKey
+from argolint.model import AppRef, Failure, Finding, ResourceKey, Want
 from argolint.renders.manifests import rendered
-from argolint.rule import Want
 from argolint.server.transport import Transport
 
 
