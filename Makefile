@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types tests race bench docs clean
+.PHONY: demo test lint types tests race bench docs image chart site lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/argolint demo
@@ -31,6 +31,19 @@ bench: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python scripts/docs.py
+
+# The image, built and tried: with Docker, Podman or buildah.
+image: $(VENV)/.installed-dev
+	PYTHON=$(CURDIR)/$(BIN)/python bash scripts/image.sh
+
+# The chart: linted, rendered and validated. HELM or ARGOLINT_TEST_HELM names a helm that is not on PATH.
+chart: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q tests/test_deploy_chart.py
+
+# What the image installs, with hashes.
+lock: $(VENV)/.installed-dev
+	cd deploy && ../$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --no-annotate --no-header --no-emit-index-url \
+	  --no-emit-trusted-host --no-emit-find-links --output-file requirements.lock ../pyproject.toml
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -1,0 +1,121 @@
+{{- define "argolint.name" -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 52 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 52 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "argolint.selector" -}}
+app.kubernetes.io/name: argolint
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "argolint.labels" -}}
+{{ include "argolint.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "argolint.image" -}}
+{{- $repository := required "image.repository is empty: build deploy/Containerfile and name the image" .Values.image.repository -}}
+{{- if .Values.image.digest }}{{ $repository }}@{{ .Values.image.digest }}{{ else }}{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- define "argolint.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default (include "argolint.name" .) }}
+{{- end }}
+
+{{- define "argolint.pod" -}}
+serviceAccountName: {{ include "argolint.serviceAccount" . }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile: {type: RuntimeDefault}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{ toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity: {{ toYaml . | nindent 2 }}
+{{- end }}
+volumes:
+- name: tmp
+  emptyDir: {}
+- name: config
+  configMap: {name: {{ include "argolint.name" . }}}
+{{- with .Values.argocd.caSecret }}{{ if .name }}
+- name: ca
+  secret:
+    secretName: {{ .name }}
+    items: [{key: {{ .key }}, path: ca.crt}]
+{{- end }}{{ end }}
+{{- if and .Values.persistence.enabled (eq .Values.mode "serve") }}
+- name: state
+  persistentVolumeClaim: {claimName: {{ .Values.persistence.existingClaim | default (include "argolint.name" .) }}}
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "argolint.container" -}}
+name: argolint
+image: {{ include "argolint.image" . }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+resources: {{ toYaml .Values.resources | nindent 2 }}
+env:
+- name: ARGOCD_SERVER
+  value: {{ .Values.argocd.server | quote }}
+- name: ARGOCD_AUTH_TOKEN
+  valueFrom:
+    secretKeyRef: {name: {{ .Values.argocd.existingSecret.name }}, key: {{ .Values.argocd.existingSecret.key }}}
+{{- if and .Values.serve.existingTokenSecret.name (eq .Values.mode "serve") }}
+- name: ARGOLINT_SERVE_TOKEN
+  valueFrom:
+    secretKeyRef: {name: {{ .Values.serve.existingTokenSecret.name }}, key: {{ .Values.serve.existingTokenSecret.key }}}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+volumeMounts:
+- {name: tmp, mountPath: /tmp}
+- {name: config, mountPath: /etc/argolint, readOnly: true}
+{{- if .Values.argocd.caSecret.name }}
+- {name: ca, mountPath: /etc/argolint-ca, readOnly: true}
+{{- end }}
+{{- if and .Values.persistence.enabled (eq .Values.mode "serve") }}
+- {name: state, mountPath: /var/lib/argolint}
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "argolint.connection" -}}
+- --config-file=/etc/argolint/argolint.yaml
+{{- if .Values.argocd.rootPath }}
+- --grpc-web-root-path={{ .Values.argocd.rootPath }}
+{{- end }}
+{{- if .Values.argocd.caSecret.name }}
+- --server-crt=/etc/argolint-ca/ca.crt
+{{- end }}
+{{- if .Values.argocd.plaintext }}
+- --plaintext
+{{- end }}
+{{- if .Values.argocd.insecure }}
+- --insecure
+{{- end }}
+{{- range .Values.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}

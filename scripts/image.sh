@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Builds the image and tries it: `make image`. With Docker or Podman where one answers, else with buildah and a base made from Debian's packages.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+tag=${TAG:-argolint:dev}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+rm -rf dist && mkdir -p dist/wheels
+"$python" -m build --wheel --outdir dist . >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
+
+try() { # the checks that an image must pass; "$@" runs argolint in it
+  "$@" --version
+  "$@" demo --quiet
+  "$@" check --quiet --snapshot /opt/argolint/demo.tar.gz && code=0 || code=$?
+  [ "$code" = 1 ] || { echo "findings ended with $code, not 1"; exit 1; }
+  "$@" check --server 127.0.0.1:9 --plaintext --auth-token none 2>"$work/err" && code=0 || code=$?
+  [ "$code" = 2 ] || { echo "a check without a server ended with $code, not 2"; cat "$work/err"; exit 1; }
+}
+
+for tool in docker podman; do
+  if command -v "$tool" >"$work/which" && timeout 20 "$tool" info >"$work/info" 2>&1; then
+    "$tool" build -f deploy/Containerfile -t "$tag" ${BASE:+--build-arg BASE="$BASE"} .
+    try "$tool" run --rm --read-only --tmpfs /tmp "$tag"
+    echo "built $tag"
+    exit
+  fi
+done
+
+command -v buildah >"$work/which" || { echo "neither Docker nor Podman answers, and there is no buildah"; exit 1; }
+command -v mmdebstrap >"$work/which" || { echo "buildah needs a base here: install mmdebstrap, or pass BASE"; exit 1; }
+export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
+base=${BASE:-}
+if [ -z "$base" ]; then
+  base=localhost/argolint-base:debian
+  mmdebstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$work/base.tar" >"$work/base.log" 2>&1 || { tail -n 5 "$work/base.log"; exit 1; }
+  container=$(buildah from scratch)
+  buildah add --quiet "$container" "$work/base.tar" /
+  buildah commit --quiet --rm "$container" "$base"
+  "$python" -m pip download --quiet --disable-pip-version-check --only-binary :all: --python-version 3.11 --require-hashes \
+    -r deploy/requirements.lock -d dist/wheels
+fi
+buildah build --quiet -f deploy/Containerfile -t "$tag" --build-arg BASE="$base" --build-arg PIP_NO_INDEX=1 .
+container=$(buildah from "$tag")
+trap 'buildah rm "$container" >"$work/rm"; rm -rf "$work"' EXIT
+try buildah run --user 65532:65532 "$container" -- argolint
+buildah run --user 65532:65532 "$container" -- python3 -c 'import importlib.util as u; raise SystemExit(u.find_spec("pip") is not None)'
+echo "built $tag"

@@ -1,0 +1,145 @@
+"""The Helm chart: what it renders is valid, the same each time, restricted, and nothing that argolint itself would report."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from argolint import testing
+from argolint.plugins import load_rules
+
+CHART = Path(__file__).parents[1] / "deploy" / "helm" / "argolint"
+HELM = os.environ.get("ARGOLINT_TEST_HELM") or shutil.which("helm") or ""
+pytestmark = pytest.mark.skipif(not HELM, reason="no helm here: set ARGOLINT_TEST_HELM")
+
+IMAGE: dict[str, Any] = {"image": {"repository": "registry.example/argolint"}}
+VALUES: dict[str, dict[str, Any]] = {
+    "serve": {},
+    "cron": {"mode": "cron"},
+    "digest": {"image": {"repository": "registry.example/argolint", "digest": f"sha256:{'a' * 64}"}},
+    "state": {"persistence": {"enabled": True, "storageClassName": "fast"}},
+    "existing-claim": {"persistence": {"enabled": True, "existingClaim": "mine"}},
+    "authority": {"argocd": {"caSecret": {"name": "ca"}, "rootPath": "argo-cd"}},
+    "plaintext": {"argocd": {"plaintext": True}, "mode": "cron"},
+    "config": {"config": {"fail-on": "warning", "deselect": ["floating-revision"]}},
+    "monitored": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
+    "token": {"serve": {"existingTokenSecret": {"name": "callers"}}, "serviceMonitor": {"enabled": True}},
+    "closed": {"networkPolicy": {"ingressFrom": [{"podSelector": {}}], "egressTo": [{"podSelector": {}}]}},
+    "open": {"networkPolicy": {"enabled": False}, "service": {"type": "NodePort"}},
+    "account": {"serviceAccount": {"name": "mine"}, "imagePullSecrets": [{"name": "pull"}]},
+    "extras": {
+        "extraArgs": ["--project=shop"],
+        "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy.example:3128"}],
+        "extraVolumes": [{"name": "more", "emptyDir": {}}],
+        "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+        "podLabels": {"team": "platform"},
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "tolerations": [{"operator": "Exists"}],
+    },
+}
+_CUSTOM = ("monitoring.coreos.com/v1",)
+_FLOOR, _CEILING = "1.28", "1.37"
+
+
+def helm(folder: Path, values: dict[str, Any], *command: str) -> subprocess.CompletedProcess[str]:
+    file = folder / "values.yaml"
+    file.write_text(yaml.safe_dump({**IMAGE, **values}))
+    return subprocess.run(
+        [HELM, *command, str(CHART), "--values", str(file)], capture_output=True, text=True, check=False
+    )
+
+
+def rendered(folder: Path, values: dict[str, Any]) -> str:
+    ran = helm(folder, values, "template", "linter", "--namespace", "argolint", "--kube-version", _FLOOR)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    return [found for found in yaml.safe_load_all(text) if found]
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_every_object_is_valid_and_the_same_in_each_render(tmp_path: Path, name: str) -> None:
+    one, other = (rendered(tmp_path, VALUES[name]) for _ in range(2))
+    assert one == other
+    for found, version in itertools.product(objects(one), (_FLOOR, _CEILING)):
+        if found["apiVersion"] not in _CUSTOM:
+            kubernetes_validate.validate(found, version, strict=True)
+
+
+def test_lint_is_strict() -> None:
+    ran = subprocess.run(
+        [HELM, "lint", "--strict", str(CHART), "--set", "image.repository=registry.example/argolint"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize("mode", ["serve", "cron"])
+def test_pods_meet_the_restricted_standard_and_hold_no_token(tmp_path: Path, mode: str) -> None:
+    found = objects(rendered(tmp_path, {"mode": mode}))
+    workload = next(o for o in found if o["kind"] in ("Deployment", "CronJob"))
+    spec = workload["spec"] if mode == "serve" else workload["spec"]["jobTemplate"]["spec"]
+    pod = spec["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    token = next(e for e in container["env"] if e["name"] == "ARGOCD_AUTH_TOKEN")
+    assert token["valueFrom"] == {"secretKeyRef": {"name": "argolint", "key": "token"}}
+    assert not [o for o in found if o["kind"] == "Secret"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"mode": "daemon"}, "mode"),
+        ({"argocd": {"servr": "x"}}, "servr"),
+        ({"cron": {"failOn": "critical"}}, "failOn"),
+        ({"serve": {"interval": "often"}}, "interval"),
+        ({"argocd": {"existingSecret": {"name": ""}}}, "existingSecret"),
+        ({"image": {"repository": ""}}, "image.repository is empty"),
+    ],
+)
+def test_a_mistake_in_the_values_is_refused_with_its_path(tmp_path: Path, values: dict[str, Any], message: str) -> None:
+    ran = helm(tmp_path, values, "template", "linter", "--kube-version", _FLOOR)
+    assert ran.returncode != 0
+    assert message in ran.stderr
+
+
+@pytest.mark.parametrize("name", ["serve", "cron", "state", "monitored"])
+def test_argolint_reports_nothing_of_its_own_chart(tmp_path: Path, name: str) -> None:
+    found = objects(rendered(tmp_path, VALUES[name]))
+    pairs = [{"desired": o, "live": o} for o in (_placed(o) for o in found)]
+    fixture = tmp_path / "chart.yaml"
+    fixture.write_text(
+        yaml.safe_dump(
+            {
+                "about": "its own chart",
+                "apps": [{"name": "linter", "spec": {"source": {"targetRevision": "0" * 40}}, "resources": pairs}],
+            }
+        )
+    )
+    assert [
+        f.message for f in testing.check(testing.load_fixture(fixture), tuple(load_rules().values())).findings
+    ] == []
+
+
+def _placed(obj: dict[str, Any]) -> dict[str, Any]:
+    return {**obj, "metadata": {**obj["metadata"], "namespace": "argolint"}}
