@@ -40,6 +40,10 @@ image: $(VENV)/.installed-dev
 chart: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q tests/test_deploy_chart.py
 
+# The documentation as a site, in build/site.
+site: $(VENV)/.installed-dev docs
+	$(BIN)/zensical build --clean
+
 # What the image installs, with hashes.
 lock: $(VENV)/.installed-dev
 	cd deploy && ../$(BIN)/pip-compile --quiet --upgrade --generate-hashes --strip-extras --no-annotate --no-header --no-emit-index-url \

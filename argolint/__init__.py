@@ -46,12 +46,14 @@ if TYPE_CHECKING:
         Severity,
         Source,
         Symptom,
+        Want,
         Writer,
     )
     from argolint.rule import NoOptions, Rule
-from argolint.model import Want
 
 __version__ = "0.1.0"
+DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
+"""Where the documentation is; pages of rules lie below `rules/`."""
 
 # Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
 _HOME = {

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from argolint import testing
+from argolint.cli.group import COMMANDS
 from argolint.plugins import load_rules
 from tests.conftest import ROOT
 
@@ -43,3 +44,28 @@ def test_the_rule_of_the_tutorial_finds_what_its_fixture_expects(
 
     assert read.expected
     assert testing.mismatches(found, rule.id, read.expected) == []
+
+
+PAGES = sorted(p for p in (ROOT / "docs").rglob("*.md") if "rules" not in p.relative_to(ROOT / "docs").parts[:1])
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *(ROOT / n for n in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))], ids=str
+)
+def test_every_link_option_and_rule_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / target).exists(), target
+    options = set(re.findall(r"argolint [a-z]+ [^\n`|]*?(--[a-z][a-z-]+)", text))
+    assert options <= _options(), options - _options()
+    named = set(re.findall(r"argolint explain ([a-z]+(?:-[a-z]+)+)", text))
+    assert named <= set(load_rules()), named
+
+
+def _options() -> set[str]:
+    return {
+        option
+        for module, _ in COMMANDS.values()
+        for parameter in importlib.import_module(module).command.params
+        for option in (*parameter.opts, *parameter.secondary_opts, "--help")
+    }

@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 
+from argolint import DOCS
 from argolint.reports import document as r
 from argolint.reports import formats as reporters
 from argolint.reports.formats import Style, github, markdown
@@ -39,7 +40,7 @@ def _finding(text: str = "replicas differ", **other: Any) -> r.Finding:
         "confidence": "proven",
         "app": _app(),
         "message": text,
-        "docs": "https://argolint.dev/rules/my-fault",
+        "docs": f"{DOCS}rules/my-fault.md",
         "fingerprint": "0123456789abcdef",
         "resource": _resource(),
         "pointer": "/spec/replicas",
@@ -262,7 +263,7 @@ def test_markdown_keeps_untrusted_text_from_formatting_linking_and_mentioning(re
         *("<sub>", "</sub>", "<span>", "</span>", "<!-- -->", markdown.MARKER),
     }
     assert prose.count("<details") == prose.count("</details>")
-    own_links = re.sub(r"\]\(https://argolint\.dev/rules/[\w-]+\)", "", prose)
+    own_links = re.sub(rf"\]\({re.escape(DOCS)}rules/[\w-]+\.md\)", "", prose)
     assert not re.search(r"@\w|#\d|://|(?<!\\)\]\(|(?m:^/)|(?m:^## heading)", own_links)
 
 

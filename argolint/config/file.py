@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from argolint import strict_yaml
+from argolint import DOCS, strict_yaml
 from argolint.checkouts.files import read_text
 from argolint.decoding import converted
 from argolint.errors import UsageError
@@ -113,7 +113,12 @@ def parse(text: str, path: Path) -> Loaded:
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of the file."""
     made = msgspec.json.schema(Config)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": ".argolint.yaml", **made}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"{DOCS}schema/config-1.json",
+        "title": ".argolint.yaml",
+        **made,
+    }
 
 
 def check_rules(loaded: Loaded, rules: Mapping[str, Rule], plugins: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from argolint import model
+from argolint import DOCS, model
 from argolint.decoding import converted, json_value
 from argolint.engine.fingerprint import fingerprint
 from argolint.engine.run import Outcome
@@ -22,7 +22,6 @@ from argolint.redaction import PRINTED, without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
 
 SCHEMA_VERSION = "1.0"
-DOCS = "https://argolint.dev/rules/"
 
 
 class App(msgspec.Struct, frozen=True):
@@ -286,7 +285,13 @@ def _redacted(node: Any) -> Any:
 def schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of the document."""
     made = msgspec.json.schema(Report)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "argolint report", **made}
+    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{DOCS}schema/report-1.json"}
+    return {**found, "title": "argolint report", **made}
+
+
+def rule_page(rule: str) -> str:
+    """The address of a rule's page."""
+    return f"{DOCS}rules/{rule}.md"
 
 
 def app(ref: model.AppRef) -> App:
@@ -313,7 +318,7 @@ def finding(f: model.Finding) -> Finding:
         confidence=f.confidence,
         app=app(f.at.app),
         message=" ".join(f.message.splitlines()),  # a value from Git may hold line breaks; a message is one line
-        docs=DOCS + f.rule,
+        docs=rule_page(f.rule),
         fingerprint=fingerprint(f),
         cause=f.cause,
         resource=_resource(f.at.resource),

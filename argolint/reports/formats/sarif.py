@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from argolint import DOCS
 from argolint.model import Severity
 from argolint.plugins import load_rules
-from argolint.reports.document import DOCS, App, Failure, Finding, Report, Resource
+from argolint.reports.document import App, Failure, Finding, Report, Resource, rule_page
 from argolint.reports.formats import Style, app_name, place, resource_name
 from argolint.reports.formats.edits import as_text
 from argolint.rule import Rule
@@ -62,7 +63,7 @@ def _rule(id_: str, rule: Rule | None, findings: Sequence[Finding]) -> Sarif:
         return {
             "id": id_,
             "shortDescription": text,
-            "helpUri": DOCS + id_,
+            "helpUri": rule_page(id_),
             "defaultConfiguration": {"level": _LEVEL[severity]},
         }
     page = inspect.cleandoc(rule.doc)
@@ -71,7 +72,7 @@ def _rule(id_: str, rule: Rule | None, findings: Sequence[Finding]) -> Sarif:
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.title},
         "help": {"text": page, "markdown": page},
-        "helpUri": DOCS + id_,
+        "helpUri": rule_page(id_),
         "defaultConfiguration": {"level": _LEVEL[rule.severity]},
         "properties": {"tags": [rule.family, *rule.tags]},
     }
