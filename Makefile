@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types tests race bench docs image chart site lock clean
+.PHONY: demo test lint types tests race bench docs image chart site live lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/argolint demo
@@ -39,6 +39,10 @@ image: $(VENV)/.installed-dev
 # The chart: linted, rendered and validated. HELM or ARGOLINT_TEST_HELM names a helm that is not on PATH.
 chart: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q tests/test_deploy_chart.py
+
+# The suite against a running Argo CD, named by ARGOCD_SERVER and ARGOCD_AUTH_TOKEN: tests/live/README.md.
+live: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -v tests/live $(ARGS)
 
 # The documentation as a site, in build/site.
 site: $(VENV)/.installed-dev docs

@@ -1,0 +1,158 @@
+"""Where the live suite finds its server, and what it may do there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import steps
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--apply` lets the suite make and change its own applications."""
+    parser.addoption(
+        "--apply", action="store_true", help="make applications labelled argolint.dev/live, and apply fixes"
+    )
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run of argolint ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """Its JSON report."""
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+class Argolint:
+    """Runs argolint as a user does."""
+
+    def __call__(self, *arguments: str, **environment: str) -> Ran:
+        ran = subprocess.run(
+            [sys.executable, "-m", "argolint", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+            env={**os.environ, **environment},
+        )
+        return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+    def check(self, *arguments: str, **environment: str) -> dict[str, Any]:
+        """The report of a check that could start."""
+        ran = self("check", "-o", "json", *arguments, **environment)
+        assert ran.code in (0, 1, 3), ran.err
+        return ran.report
+
+
+@pytest.fixture(scope="session")
+def argolint() -> Argolint:
+    """argolint against the server of the environment."""
+    if not os.environ.get("ARGOCD_SERVER") or not os.environ.get("ARGOCD_AUTH_TOKEN"):
+        pytest.skip("no running Argo CD: set ARGOCD_SERVER and ARGOCD_AUTH_TOKEN")
+    return Argolint()
+
+
+@pytest.fixture(scope="session")
+def namespace() -> str:
+    """Argo CD's own namespace."""
+    return os.environ.get("ARGOCD_NAMESPACE", "argocd")
+
+
+class Cluster:
+    """kubectl on its current context."""
+
+    def __init__(self, folder: Path, namespace: str) -> None:
+        self.folder, self.namespace = folder, namespace
+
+    def __call__(self, *arguments: str, stdin: str = "", check: bool = True) -> str:
+        ran = subprocess.run(
+            ["kubectl", *arguments], input=stdin, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert not check or ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    def apply(self, objects: Sequence[steps.Object]) -> None:
+        """Apply objects, each with the suite's label."""
+        assert all(o["metadata"]["labels"][steps.LABEL] == "true" for o in objects)
+        self("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+
+    def state(self, name: str) -> tuple[str, str]:
+        """(sync, health) of an Application of the suite."""
+        found = json.loads(self("-n", self.namespace, "get", "applications.argoproj.io", name, "-o", "json"))
+        status = found.get("status", {})
+        return status.get("sync", {}).get("status", ""), status.get("health", {}).get("status", "")
+
+    def refresh(self, name: str) -> None:
+        """Ask Argo CD to render and compare anew."""
+        note = "argocd.argoproj.io/refresh=hard"
+        self("-n", self.namespace, "annotate", "applications.argoproj.io", name, note, "--overwrite")
+
+    def wait(self, what: str, until: Callable[[], bool], seconds: float = 180) -> None:
+        """Until it is so; a failure that says what was waited for."""
+        deadline = time.monotonic() + seconds
+        while not until():
+            assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
+            time.sleep(3)
+
+    def push(self, message: str, branch: str = "main") -> None:
+        """Commit the work tree and push it to the suite's Git server, through a port-forward."""
+        forward = subprocess.Popen(
+            ["kubectl", "-n", steps.NAMESPACE, "port-forward", "service/git", f":{steps.GIT_PORT}"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert forward.stdout is not None
+            port = forward.stdout.readline().split("127.0.0.1:")[1].split()[0]
+            git = ("git", "-C", str(self.folder), "-c", "user.name=live", "-c", "user.email=live@example.com")
+            subprocess.run([*git, "add", "-A"], check=True)
+            subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", message], check=True)
+            subprocess.run(
+                [*git, "push", "--quiet", f"git://127.0.0.1:{port}/live.git", f"HEAD:refs/heads/{branch}"], check=True
+            )
+        finally:
+            forward.terminate()
+            forward.wait()
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    argolint: Argolint, namespace: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """The cluster with the suite's Git server and Applications in it; all of it is removed afterwards."""
+    if not request.config.getoption("--apply", default=False):
+        pytest.skip("changes nothing without --apply")
+    if shutil.which("kubectl") is None:
+        pytest.skip("no kubectl on PATH")
+    sys.stderr.write(f"\nThe live suite makes and deletes what carries {steps.LABEL}=true, and nothing else.\n")
+    folder = tmp_path_factory.mktemp("live") / "repository"
+    shutil.copytree(steps.REPOSITORY, folder)
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(folder)], check=True)
+    found = Cluster(folder, namespace)
+    image = found("-n", namespace, "get", "deployments", "-l", "app.kubernetes.io/component=repo-server", "-o",
+                  "jsonpath={.items[0].spec.template.spec.containers[0].image}")  # fmt: skip
+    try:
+        found.apply(list(steps.git_server(image)))
+        found("-n", steps.NAMESPACE, "rollout", "status", "deployment/git", "--timeout=180s")
+        found.push("Begin")
+        yield found
+    finally:
+        for command in steps.clean_up(namespace):
+            found(*command, check=False)
