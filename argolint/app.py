@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Annotated, Any, Literal, overload
+from typing import Annotated, Any, Literal, TypeVar, cast, overload
 
 import msgspec
 from msgspec import structs
@@ -23,6 +23,8 @@ from argolint.errors import UnreadableStateError
 from argolint.kubernetes import wave
 from argolint.model import AppRef, Change, Json, Object, ResourceId, ResourceKey, Symptom, Want
 from argolint.values import below, dig, items, mapping, maps, number_at, parse_time, real_time, text_at, texts
+
+T = TypeVar("T")
 
 State = str | Mapping[str, Json] | None
 """An object as the server sends it: a JSON string (`"null"` = absent), or decoded, or not known."""
@@ -423,6 +425,13 @@ class App:
     read: bool = False
     evidence: Mapping[Want, Any] = field(default_factory=dict)
     control_plane: str = "argocd"
+    _derived: dict[object, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def derive(self, function: Callable[[App], T]) -> T:
+        """What the function makes of this application, made once however many rules ask. It must be pure, and have a name."""
+        if function not in self._derived:
+            self._derived[function] = function(self)
+        return cast("T", self._derived[function])
 
     @property
     def spec(self) -> Object:

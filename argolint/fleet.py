@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar, cast
 
 from argolint.app import App, Resource
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.values import items, mapping, parse_version, text_at
 
 _VERSION = re.compile(r"v?([0-9]{1,6})\.([0-9]{1,6})(?![0-9])")
+T = TypeVar("T")
 IN_CLUSTER = "https://kubernetes.default.svc"
 
 
@@ -39,6 +41,14 @@ class Fleet:
     repositories: tuple[Object, ...] = ()
     application_sets: tuple[Object, ...] = ()
     remarks: tuple[str, ...] = ()
+    _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
+        """What the function makes of the fleet and these arguments, made once however many rules ask. It must be pure, and have a name."""
+        key = (function, *arguments)
+        if key not in self._derived:
+            self._derived[key] = function(self, *arguments)
+        return cast("T", self._derived[key])
 
     @cached_property
     def by_ref(self) -> Mapping[AppRef, App]:

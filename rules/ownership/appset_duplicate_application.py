@@ -21,7 +21,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule
 from argolint.fleet import IN_CLUSTER
@@ -43,11 +42,10 @@ class _Duplicate:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each duplicate; told by the Application itself, else by one of the set's, else by the fleet's first."""
-    for duplicate in _spoken_for(fleet).get(app.ref, ()):
+    for duplicate in fleet.derive(_spoken_for).get(app.ref, ()):
         yield _finding(duplicate, fleet)
 
 
-@lru_cache(maxsize=4)
 def _spoken_for(fleet: Fleet) -> Mapping[AppRef, Sequence[_Duplicate]]:
     """The duplicates that each application tells; found once a fleet."""
     told: dict[AppRef, list[_Duplicate]] = {}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Want
 from argolint.knowledge import load
@@ -120,9 +119,12 @@ def _next(version: Version) -> Version:
     return version[0], version[1], version[2] + 1
 
 
-@lru_cache(maxsize=256)
 def _exact(fleet: Fleet, cluster: str) -> frozenset[Version]:
-    """Asked once a cluster: the whole fleet is looked through."""
+    """Looked for once a cluster: the whole fleet is looked through."""
+    return fleet.derive(_all_named, cluster)
+
+
+def _all_named(fleet: Fleet, cluster: str) -> frozenset[Version]:
     return frozenset(_named(fleet, cluster))
 
 

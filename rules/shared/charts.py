@@ -169,6 +169,10 @@ def releases(app: App) -> tuple[Release, ...]:
 
     Without states (an application that was not read) only sources and images speak.
     """
+    return app.derive(_releases)
+
+
+def _releases(app: App) -> tuple[Release, ...]:
     labels = _chart_labels(app)
     found: dict[tuple[str, str], Release] = {}
     rendered = [(i, s, root) for i, s in enumerate(app.sources) if (root := _root(s)) and _is_helm(app, i, s)]
