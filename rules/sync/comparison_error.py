@@ -25,17 +25,18 @@ from functools import cache
 from string import Template
 
 from argolint import App, Condition, Finding, Fleet, Json, Location, Object, Resource, Rule, Symptom
-from argolint.comparison import COMPARE_OPTIONS, application_rules
+from argolint.comparison import application_rules
 from argolint.edits import application_place
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import annotations_of, dig, items, same_repository
+from argolint.values import dig, items, same_repository
 
 from ..shared.advice import advice
 from ..shared.messages import innermost, quoted, said, stage
 from ._failures import Failed, refusal
 from ._failures import classify as refusal_of
 from ._objects import object_named
+from ._options import compare_options
 from ._refusals import refusal_fixes
 from ._sources import pointer_of_source, source_in, usual_revision
 
@@ -214,8 +215,8 @@ def _facts(
         "at_path": f" at {read['path']}" if read["path"] else "",
         "file_named": f" ({place})" if place else "",
         "file_shown": place or "the template",
-        "with_ssd": _compare_options(app, "ServerSideDiff=true"),
-        "without_ssd": _compare_options(app, "ServerSideDiff=false"),
+        "with_ssd": compare_options(app, "ServerSideDiff=true"),
+        "without_ssd": compare_options(app, "ServerSideDiff=false"),
         "app": str(app.ref),
         "name": app.name,
         "project": app.ref.project,
@@ -253,13 +254,6 @@ def _address(message: str, repo: str) -> str:
 
 
 _API = re.compile(r"/v2/|/token|oauth|/info/refs")  # an endpoint of a registry or Git host, not a repository
-
-
-def _compare_options(app: App, option: str) -> str:
-    """The Application's compare-options with this one, and without what contradicts it."""
-    held = [o.strip() for o in (annotations_of(app.raw).get(COMPARE_OPTIONS) or "").split(",") if o.strip()]
-    kept = [o for o in held if o.partition("=")[0] not in ("ServerSideDiff", "IncludeMutationWebhook")]
-    return ",".join([*kept, option])
 
 
 def _of_object(app: App, resource: Resource | None) -> Mapping[str, Json]:
