@@ -14,7 +14,7 @@ import pytest
 from argolint_rules.shared import advice as advice_module
 from argolint_rules.shared import pods
 from argolint_rules.shared.advice import Shell, advice
-from argolint_rules.sync import comparison_error, invalid_spec, sync_failed
+from argolint_rules.sync import _refusals, comparison_error, invalid_spec
 from argolint_rules.sync._failures import Failed
 
 from argolint.app import App, Health, Node, app_from_list
@@ -135,10 +135,11 @@ FLEET = Fleet("", "v3.5.1", {}, (APP,))
 
 def test_comparison_errors_have_advice_by_every_cause_that_is_known() -> None:
     needed = _needed("argolint_rules.sync", "comparison-error/")
-    facts = comparison_error._facts(APP, FLEET, "revision", SOURCE, "/spec/source", "/spec/source/path", ("/a",))
+    entry = {"name": "revision", "cause": "revision", "said": {}}
+    facts = comparison_error._facts(APP, FLEET, entry, SOURCE, "/spec/source", "/spec/source/path", ("/a",), "x", None)
     assert _missing(needed, facts) == {}
     known = {f"comparison-error/{e['name']}" for e in load("argolint_rules.sync", "comparison_causes.yaml")}
-    assert set(needed) == {*known, "comparison-error/remembered"}
+    assert set(needed) == {*known, "comparison-error/remembered", "comparison-error/refused"}
 
 
 def test_refused_applications_have_advice_by_every_cause() -> None:
@@ -151,14 +152,16 @@ def test_refused_applications_have_advice_by_every_cause() -> None:
 
 def test_failed_syncs_have_advice_by_every_cause() -> None:
     needed = _needed("argolint_rules.sync", "sync-failed/")
-    said = {"sync-failed/no-namespace": {"missing_namespace"}}
-    for name, pattern in sync_failed._FORBIDDEN:
+    said = {"sync-failed/no-namespace": {"missing_namespace"}, "sync-failed/host-taken": {"host", "path", "other"}}
+    for name, pattern in _refusals._FORBIDDEN:
         groups = set(pattern.groupindex)
         said[f"sync-failed/forbidden/{name}"] = groups | ({"quoted_group"} if "group" in groups else set())
-    facts = set(sync_failed._facts(APP, Failed(None, "x", "sync-failed", "unknown")))
+    facts = set(_refusals._facts(APP, Failed(None, "x", "sync-failed", "unknown")))
     assert {topic: left for topic, names in needed.items() if (left := names - facts - said.get(topic, set()))} == {}
     causes = {f"sync-failed/{cause}" for cause in load_rules()["sync-failed"].causes}
-    assert set(needed) == {*causes, *said, "sync-failed/empties", "sync-failed/hook"}
+    topics = {f"sync-failed/{e['topic']}" for e in load("argolint_rules.sync", "failures.yaml") if e.get("topic")}
+    others = {f"sync-failed/{topic}" for topic in ("empties", "hook", "hook-deadline", "gone")}
+    assert set(needed) == {*causes, *said, *topics, *others}
 
 
 def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
@@ -187,7 +190,8 @@ def test_advice_on_external_secrets_asks_for_the_facts_that_its_head_names() -> 
 @pytest.mark.parametrize("topic", ["kustomize", "path", "manifest", "revision", "helm", "symlink", "signature"])
 def test_what_a_repository_calls_itself_runs_nothing(topic: str) -> None:
     """A change may bring any path, revision and name: copied into a shell, the command does what its words say, and no more."""
-    facts = comparison_error._facts(APP, FLEET, topic, SOURCE, "/spec/source", "", ())
+    entry = {"name": topic, "cause": topic, "said": dict.fromkeys(("file", "value", "id", "plugin"), HOSTILE)}
+    facts = comparison_error._facts(APP, FLEET, entry, SOURCE, "/spec/source", "", (), HOSTILE, None)
     for fix in advice("argolint_rules.sync", f"comparison-error/{topic}", facts):
         if fix.edit.kind == "command":
             assert "curl" not in shlex.split(str(fix.edit.content).replace(";", " ; "))

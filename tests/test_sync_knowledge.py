@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import pytest
 import yaml
 from argolint_rules.health import pdb_blocks
+from argolint_rules.shared import messages
 from argolint_rules.shared import pods as _pods
 from argolint_rules.sync import _cron, _failures, _removed, comparison_error
 from argolint_rules.sync.invalid_spec import classify as classify_spec
@@ -50,7 +51,7 @@ ADVICE = {
         },
     },
 }
-SCHEMAS = {
+SCHEMAS: dict[str, dict[str, Any]] = {
     "secrets/advice.yaml": ADVICE,
     "shared/advice.yaml": ADVICE,
     "sync/advice.yaml": ADVICE,
@@ -58,11 +59,14 @@ SCHEMAS = {
         "type": "array",
         "items": {
             "type": "object",
-            "required": ["rule", "match"],
+            "required": ["rule", "match", "fact"],
             "additionalProperties": False,
             "properties": {
                 "rule": {"type": "string"},
                 "cause": {"enum": ["quota", "admission", "forbidden", "validation", "timeout"]},
+                "topic": REGEX,
+                "fact": REGEX,
+                "passes": {"const": True},
                 "match": {"type": "array", "items": REGEX},
             },
         },
@@ -76,6 +80,7 @@ SCHEMAS = {
             "properties": {
                 "name": {"type": "string"},
                 "cause": {"enum": list(comparison_error.RULE.causes)},
+                "stage": {"enum": ["server-side-diff", "structured-merge", "three-way", "target-state", "live-state"]},
                 "match": {"type": "array", "items": REGEX},
                 "fact": {"type": "string"},
             },
@@ -135,6 +140,23 @@ SCHEMAS = {
         },
     },
     "sync/fields.yaml": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
+    "shared/wrappers.yaml": {
+        "type": "object",
+        "required": ["before", "through", "remarks", "stages"],
+        "additionalProperties": False,
+        "properties": {
+            **{key: {"type": "array", "items": REGEX} for key in ("before", "through", "remarks")},
+            "stages": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["name", "match"],
+                    "additionalProperties": False,
+                    "properties": {"name": REGEX, "match": {"type": "array", "items": REGEX}},
+                },
+            },
+        },
+    },
     "shared/pod_reasons.yaml": {
         "type": "object",
         "required": ["scheduling", "reasons"],
@@ -401,13 +423,230 @@ def test_comparison_errors_are_sorted(message: str, cause: str) -> None:
     assert comparison_error.classify(f"Failed to load target state: {message}")["cause"] == cause
 
 
+TARGET = "Failed to load target state: failed to generate manifest for source 1 of 1: rpc error: code = Unknown desc = "
+DIFF = "Failed to compare desired state to live state: failed to calculate diff: error calculating "
+DRY_RUN = DIFF + "server side diff: serverSideDiff error: error running server side apply in dryrun mode for resource "
+BUILD = TARGET + "`kustomize build /tmp/x` failed exit status 1: Error: "
+TEMPLATE = (
+    TARGET + "Manifest generation error (cached): `helm template . --name-template a` failed exit status 1: Error: "
+)
+PULL = TARGET + "failed to fetch chart: `helm pull oci://registry.example.com/charts/web` failed exit status 1: Error: "
+FETCH = TARGET + "failed to initialize repository resources: `git fetch origin --tags` failed exit status 128: "
+
+
+@pytest.mark.parametrize(
+    ("message", "name"),
+    [
+        (
+            DIFF
+            + "structured merge diff: error while running updater.Apply: converting (v1.CronJob) to (v1beta1.CronJob): unknown conversion",
+            "conversion-fields",
+        ),
+        (
+            DIFF
+            + "server side diff: serverSideDiff error: error converting json string to unstructured for resource Job/a: unmarshal error",
+            "ssd-decode",
+        ),
+        (
+            DIFF
+            + 'structured merge diff: error building typed value from config resource: .spec.ports: duplicate entries for key [port=53,protocol="TCP"]',
+            "list-duplicate",
+        ),
+        (
+            DIFF
+            + "structured merge diff: unable to resolve parseableType for GroupVersionKind: example.com/v1, Kind=Widget",
+            "no-schema",
+        ),
+        (
+            DIFF
+            + 'structured merge diff: error building typed value from live resource: .spec.ports: element 0: associative list with keys has an element that omits key field "protocol" (and doesn\'t have default value)',
+            "list-key",
+        ),
+        (
+            DIFF
+            + "structured merge diff: error building typed value from config resource: .metadata.annotations.a: expected string, got &value.valueUnstructured{Value:true}",
+            "value-type",
+        ),
+        (
+            DRY_RUN
+            + 'Deployment/web: Deployment.apps "web" is invalid: spec.selector: Invalid value: field is immutable',
+            "refused",
+        ),
+        (
+            DRY_RUN
+            + 'Secret/a: secrets "a" is forbidden: User "system:serviceaccount:argocd:x" cannot patch resource "secrets" in API group "" in the namespace "a"',
+            "refused",
+        ),
+        (DRY_RUN + 'Pod/a: admission webhook "validate.kyverno.svc-fail" denied the request', "refused"),
+        (
+            DRY_RUN
+            + 'Widget/a: conversion webhook for example.com/v1, Kind=Widget failed: Post "https://w.w.svc:443/convert": service "w" not found',
+            "conversion",
+        ),
+        (
+            'Failed to load live state: failed to get cluster info: failed to load initial state of resource Secret: secrets is forbidden: User "x" cannot list resource "secrets" in API group "" at the cluster scope',
+            "cluster-rbac",
+        ),
+        (
+            'Failed to load live state: failed to get cluster info for "https://a": the server has asked for the client to provide credentials',
+            "cluster-credentials",
+        ),
+        (
+            "Failed to load live state: failed to sync cluster https://a: failed to load initial state of resource Event: The provided continue parameter is too old to display a consistent list result",
+            "cluster-list",
+        ),
+        (
+            "Failed to load live state: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: the server is currently unable to handle the request",
+            "cluster-discovery",
+        ),
+        (
+            'Failed to load live state: failed to get cluster info: Get "https://10.0.0.1:443/version": dial tcp 10.0.0.1:443: i/o timeout',
+            "live-state",
+        ),
+        (
+            'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial tcp 10.96.1.2:8081: connect: connection refused"',
+            "repo-server",
+        ),
+        (
+            "rpc error: code = ResourceExhausted desc = grpc: received message larger than max (115343360 vs. 104857600)",
+            "message-size",
+        ),
+        (TARGET + "dial tcp 10.96.3.4:6379: connect: connection refused", "redis"),
+        (FETCH + "fatal: write error: No space left on device", "disk"),
+        (FETCH + "fatal: Unable to create '/tmp/_argocd-repo/1/.git/index.lock': File exists.", "git-lock"),
+        (TARGET + "failed to list refs: ssh: handshake failed: knownhosts: key is unknown", "known-hosts"),
+        (
+            FETCH
+            + "ssh: connect to host git.example.com port 22: Connection timed out\nfatal: Could not read from remote repository.",
+            "network",
+        ),
+        (
+            FETCH
+            + "git@git.example.com: Permission denied (publickey).\nfatal: Could not read from remote repository.",
+            "credentials",
+        ),
+        (TARGET + "failed to list refs: ssh: no key found", "ssh-key"),
+        (
+            TARGET
+            + "`git checkout --force main` failed exit status 128: Error downloading object: Smudge error: external filter 'git-lfs filter-process' failed",
+            "lfs",
+        ),
+        (
+            TARGET
+            + "`git submodule update --init --recursive` failed exit status 1: fatal: clone of 'git@x' into submodule path failed",
+            "submodule",
+        ),
+        (
+            TARGET
+            + 'error fetching chart: chart "web" version "1.2" not found in https://charts.example.com repository: index.go:366: skipping loading invalid entry for chart "web" "1.2" from https://charts.example.com: validation: chart.metadata.version "1.2.x" is invalid',
+            "helm-index",
+        ),
+        (PULL + "could not load config with mediatype application/vnd.cncf.helm.config.v1+json", "oci-type"),
+        (PULL + "registry.example.com/charts/web:1.2.3: not found", "revision"),
+        (
+            TARGET + "`helm dependency build` failed exit status 1: Error: could not find protocol handler for: s3",
+            "helm-protocol",
+        ),
+        (
+            TARGET
+            + "`helm dependency build` failed exit status 1: Error: the lock file (Chart.lock) is out of sync with the dependencies file (Chart.yaml). Please update the dependencies",
+            "helm-lock",
+        ),
+        (
+            TARGET
+            + "`helm dependency build` failed exit status 1: Error: can't get a valid version for repositories common. Try changing the version constraint in Chart.yaml",
+            "helm-dependency-version",
+        ),
+        (
+            TARGET
+            + "`helm dependency build` failed exit status 1: Error: no repository definition for https://charts.example.com/. Please add the missing repos via 'helm repo add'",
+            "helm-dependency",
+        ),
+        (
+            TEMPLATE + "chart requires kubeVersion: >=1.30.0-0 which is incompatible with Kubernetes v1.28.3",
+            "helm-kube-version",
+        ),
+        (TEMPLATE + 'parse error at (web/templates/a.yaml:3): function "mustToToml" not defined', "helm-function"),
+        (
+            TEMPLATE
+            + 'template: web/templates/a.yaml:3:4: executing "web/templates/a.yaml" at <.Values.image.tag>: nil pointer evaluating interface {}.tag',
+            "helm-undefined-value",
+        ),
+        (TEMPLATE + "execution error at (web/templates/a.yaml:3:4): a password is required", "helm-refuses"),
+        (
+            TEMPLATE
+            + "YAML parse error on web/templates/a.yaml: error converting YAML to JSON: yaml: line 7: did not find expected key",
+            "helm-yaml",
+        ),
+        (TEMPLATE + 'failed parsing --set data: key "b" has no value', "helm-parameter"),
+        (
+            TEMPLATE
+            + "failed to parse /tmp/x/values.yaml: error converting YAML to JSON: yaml: line 3: mapping values are not allowed in this context",
+            "helm-values-invalid",
+        ),
+        (
+            BUILD
+            + "accumulating resources: accumulation err='accumulating resources from 'web.yaml': evalsymlink failure on '/tmp/x/web.yaml' : lstat /tmp/x/web.yaml: no such file or directory'",
+            "kustomize-file",
+        ),
+        (
+            BUILD
+            + "accumulating resources: accumulation err='merging resources from 'web.yaml': may not add resource with an already registered id: Service.v1.[noGrp]/web.[noNs]': must build at directory",
+            "kustomize-duplicate",
+        ),
+        (
+            BUILD
+            + 'no resource matches strategic merge patch "Deployment.v1.apps/web.[noNs]": no matches for Id Deployment.v1.apps/web.[noNs]; failed to find unique target for patch Deployment.v1.apps/web.[noNs]',
+            "kustomize-target",
+        ),
+        (
+            BUILD + "trouble configuring builtin HelmChartInflationGenerator with config: must specify --enable-helm",
+            "kustomize-helm",
+        ),
+        (
+            BUILD
+            + "loading KV pairs: file sources: [../a.env]: security; file '/tmp/a.env' is not in or below '/tmp/x'",
+            "kustomize-restrictor",
+        ),
+        (BUILD + 'invalid Kustomization: json: unknown field "labelz"', "kustomize-field"),
+        (
+            BUILD
+            + "accumulating resources: accumulation err='accumulating resources from 'https://git.example.com/base?ref=v1': git cmd = '/usr/bin/git fetch': fatal: could not read Username for 'https://git.example.com': terminal prompts disabled'",
+            "kustomize-remote-auth",
+        ),
+        (
+            TARGET + 'could not find cmp-server plugin with name "cdk8s" supporting the given repository',
+            "plugin-absent",
+        ),
+        (
+            TARGET
+            + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c ./render` failed timeout after 1m30s",
+            "plugin-timeout",
+        ),
+        (
+            TARGET
+            + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c ./render` failed exit status 2: kaput",
+            "plugin",
+        ),
+        (
+            TARGET
+            + 'Failed to unmarshal "web.yaml": failed to unmarshal manifest: error converting YAML to JSON: yaml: line 12: did not find expected key',
+            "manifest",
+        ),
+        (TARGET + "Object 'Kind' is missing in '{\"replicas\":1}'", "not-a-manifest"),
+    ],
+)
+def test_what_says_most_decides_why_nothing_is_compared(message: str, name: str) -> None:
+    assert comparison_error.classify(message)["name"] == name
+
+
 def test_the_innermost_message_is_what_a_person_must_read() -> None:
     message = (
         "Failed to load target state: failed to generate manifest for source 1 of 1: rpc error: code = Unknown desc = "
         "Manifest generation error (cached): failed to execute helm template command: failed running helm: `helm template .` "
         "failed exit status 1: Error: image.tag must be set"
     )
-    assert comparison_error.innermost(message) == "image.tag must be set"
+    assert messages.innermost(message) == "image.tag must be set"
 
 
 def test_a_cluster_of_two_names_is_the_specs_fault() -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         server_rules,
     )
     from argolint.comparison.managed_fields import managers, writer, writers
-    from argolint.comparison.scheme import duration
+    from argolint.comparison.scheme import builtin, duration
 
 # Names are imported when they are asked for, as in argolint itself.
 _HOME = {
@@ -62,7 +62,7 @@ _HOME = {
         "server_rules",
     ),
     "managed_fields": ("managers", "writer", "writers"),
-    "scheme": ("duration",),
+    "scheme": ("builtin", "duration"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -86,6 +86,7 @@ __all__ = [
     "Strategy",
     "application_rules",
     "apply",
+    "builtin",
     "change",
     "differences",
     "duration",

@@ -1,6 +1,7 @@
 """Fixes are proven before they are printed: applied in memory, synced in memory, compared and linted again.
 
-Three moments count: now (live as it is), after a sync, and after the field's other writer has written its value again. A
+Three moments count: now (live as it is), after a sync, and after the field's other writer has written its value again; where
+a sync has failed, only the one after it: the fix shall let it through, and what differs now is what it could not write. A
 manifest or Application edit is verified when the differences that the finding claims are gone in them, nothing new differs,
 and the rule itself is silent about the result. Helm values are verified where the chart can be rendered here: two renders
 with them no longer differ in what the finding names.
@@ -182,12 +183,15 @@ def _replay(fix: Fix, finding: Finding, app: App, fleet: Fleet, check: Check | N
     _require_replayable(fix, finding, check)
     raw = _patched(fix, app.raw) if fix.target == "application" else app.raw
     touched: dict[ResourceKey, _Moment] = {}
+    failed_sync = fix.target != "live" and any(symptom.kind == "operation" for symptom in finding.explains)
     for pair in _pairs(fix, finding, app, raw, fleet, today):
         desired = _patched(fix, pair.desired) if fix.target == "manifest" else pair.desired
         live = _patched(fix, pair.live) if fix.target == "live" else pair.live
         if _identity(desired) != _identity(pair.desired):
             raise _CannotReplay("the edit makes another object of it")
-        for moment in _moments(fix, pair, live, desired, _terms(raw, desired, pair, fleet)):
+        terms = _terms(raw, desired, pair, fleet)
+        moments = _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms)
+        for moment in moments:
             touched[pair.resource.key] = moment
             for pointer in moment.comparison.pointers:
                 if any(below(pointer, claim) for claim in pair.claimed):
@@ -329,14 +333,24 @@ def _moments(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: _Terms
         yield _moment(live, desired, terms)
     if fix.target == "live":
         return
-    synced = compare.apply(
-        live, desired, terms.rules, server_side=terms.server_side, respect_ignored=terms.respect_ignored
-    )
-    assert synced is not None
+    synced = _synced(live, desired, terms)
     yield _moment(synced, desired, terms)
     later = _rewritten(synced, pair)
     if later != synced:
         yield _moment(later, desired, terms)
+
+
+def _after_sync(live: Object, desired: Object, terms: _Terms) -> Iterator[_Moment]:
+    """What counts where a sync has failed: what differs now waits for the next one, and nobody has written it again."""
+    yield _moment(_synced(live, desired, terms), desired, terms)
+
+
+def _synced(live: Object, desired: Object, terms: _Terms) -> Object:
+    synced = compare.apply(
+        live, desired, terms.rules, server_side=terms.server_side, respect_ignored=terms.respect_ignored
+    )
+    assert synced is not None
+    return synced
 
 
 def _moment(live: Object, desired: Object, terms: _Terms) -> _Moment:

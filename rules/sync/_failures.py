@@ -11,6 +11,8 @@ from argolint import App, Object, Operation, ResourceId
 from argolint.knowledge import load
 from argolint.values import dig
 
+from ..shared.messages import innermost
+
 UNANSWERED = ("sync-failed", "unknown")
 
 
@@ -29,16 +31,34 @@ class Failed:
 
 
 @cache
-def _classes() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+def _classes() -> tuple[tuple[Object, re.Pattern[str]], ...]:
     return tuple(
-        (c["rule"], c.get("cause", ""), re.compile("|".join(c["match"]), re.IGNORECASE))
-        for c in load(__package__, "failures.yaml")
+        (c, re.compile(match, re.IGNORECASE)) for c in load(__package__, "failures.yaml") for match in c["match"]
     )
+
+
+_UNKNOWN: Object = {"rule": "sync-failed", "cause": "unknown", "said": {}}
+
+
+def refusal(message: str) -> Object:
+    """The entry of failures.yaml for this message; `said` is what its pattern has read in it."""
+    texts = (message, innermost(message))
+    for entry, match in _classes():
+        if found := next((f for text in texts if (f := match.search(text))), None):
+            return {**entry, "said": {name: value or "" for name, value in found.groupdict().items()}}
+    return _UNKNOWN
 
 
 def classify(message: str) -> tuple[str, str]:
     """(rule, cause) that answers this message."""
-    return next(((rule, cause) for rule, cause, match in _classes() if match.search(message)), UNANSWERED)
+    entry = refusal(message)
+    return entry["rule"], entry.get("cause", "")
+
+
+def passes(message: str) -> bool:
+    """True when a later attempt can get over this failure without a change, or nobody knows what it is."""
+    entry = refusal(message)
+    return bool(entry.get("passes")) or entry is _UNKNOWN
 
 
 def failures(app: App) -> tuple[Failed, ...]:

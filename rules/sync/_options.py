@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argolint import Json, Object
-from argolint.comparison import SYNC_OPTIONS
+from argolint import App, Json, Object
+from argolint.comparison import COMPARE_OPTIONS, SYNC_OPTIONS
 from argolint.edits import annotate, annotation_option
 from argolint.values import annotations_of, split_pointer
 
@@ -32,3 +32,10 @@ def sync_options(desired: Object | None) -> frozenset[str]:
     """The options of the manifest's own annotation."""
     text = annotations_of(desired).get(SYNC_OPTIONS) or ""
     return frozenset(option.strip() for option in text.split(",") if option.strip())
+
+
+def compare_options(app: App, option: str) -> str:
+    """The Application's compare-options with this one, and without what it replaces."""
+    held = [o.strip() for o in (annotations_of(app.raw).get(COMPARE_OPTIONS) or "").split(",") if o.strip()]
+    kept = [o for o in held if o.partition("=")[0] not in ("ServerSideDiff", "IncludeMutationWebhook")]
+    return ",".join([*kept, option])

@@ -18,9 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
+from argolint.comparison import LAST_APPLIED
 from argolint.consequences import consequences
 from argolint.edits import application_place, sync_option
 from argolint.redaction import excerpt
+from argolint.values import sh
 
 from ._failures import Failed, answered_by
 from ._options import on_manifest, sync_options
@@ -45,7 +47,9 @@ def _foreseen(app: App, resource: Resource) -> bool:
         return False
     own = sync_options(resource.desired)
     by_server = _SERVER_SIDE in own or (_SERVER_SIDE in app.sync_options and "ServerSideApply=false" not in own)
-    return not by_server and not own & {"Replace=true"} and len(resource.desired_state.encode()) > _LIMIT
+    return (
+        not by_server and "Replace=true" not in own | app.sync_options and len(resource.desired_state.encode()) > _LIMIT
+    )
 
 
 def _finding(app: App, found: list[Resource], told: list[Failed]) -> Finding:
@@ -71,13 +75,17 @@ def _finding(app: App, found: list[Resource], told: list[Failed]) -> Finding:
 
 
 def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
-    yield Fix(
-        "Apply on the server's side",
-        "application",
-        application_place(app),
-        Edit("json-patch", sync_option(app, _SERVER_SIDE)),
-        caveat="then sync by hand: Argo CD does not try the failed revision again by itself",
-    )
+    if by_server := sync_option(app, _SERVER_SIDE):
+        yield Fix(
+            "Apply on the server's side",
+            "application",
+            application_place(app),
+            Edit("json-patch", by_server),
+            caveat="then sync by hand: Argo CD does not try the failed revision again by itself",
+        )
+    elif first is not None:
+        yield from _left_over(app, first)
+        return
     if first is not None and first.desired is not None:
         yield Fix(
             "Or for these objects only",
@@ -86,6 +94,22 @@ def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
             Edit("json-patch", on_manifest(first.desired, _SERVER_SIDE)),
             resource=first.id,
         )
+
+
+def _left_over(app: App, first: Resource) -> Iterator[Fix]:
+    """Server-side apply writes no annotation: what is too long stands there already, from applying before, or in Git."""
+    kind = f"{first.kind.lower()}.{first.group}" if first.group else first.kind.lower()
+    where = f"-n {sh(first.namespace)} " if first.namespace else ""
+    yield Fix(
+        "Remove the annotation that client-side apply has left on the live object, then sync",
+        "live",
+        str(first.id),
+        Edit(
+            "command",
+            f"kubectl {where}annotate {sh(kind)} {sh(first.name)} {LAST_APPLIED}- && argocd app sync {sh(app.ref)}",
+        ),
+        caveat="where the manifest's own annotations are that long, move what they hold",
+    )
 
 
 RULE = Rule(id="annotation-too-long", family="sync", severity="error", doc=__doc__, check=check, rank=10)

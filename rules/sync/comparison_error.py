@@ -2,7 +2,7 @@
 
 What it finds: a ComparisonError. Argo CD could not render the manifests, read the cluster or compare the two; the message
 is taken apart and its cause told: credentials (`auth`), `path`, `revision`, `helm`, `kustomize`, `jsonnet`, `plugin`, an
-`ignore-rule` that cannot be parsed, the `cluster`, or `unknown`.
+`ignore-rule` that cannot be parsed, the `cluster`, the `diff` that is calculated, or `unknown`.
 
 Why it hurts: sync status is Unknown, nothing is synced or healed, and drift stays unseen. The error is remembered: after
 three failures the repo-server answers from its cache for an hour (`Manifest generation error (cached)`).
@@ -22,44 +22,70 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from string import Template
 
-from argolint import App, Condition, Finding, Fleet, Json, Location, Object, Rule, Symptom
+from argolint import App, Condition, Finding, Fleet, Json, Location, Object, Resource, Rule, Symptom
 from argolint.comparison import application_rules
+from argolint.edits import application_place
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import dig, items
+from argolint.values import dig, items, same_repository
 
 from ..shared.advice import advice
+from ..shared.messages import innermost, quoted, said, stage
+from ._failures import Failed, refusal
+from ._failures import classify as refusal_of
+from ._objects import object_named
+from ._options import compare_options
+from ._refusals import refusal_fixes
 from ._sources import pointer_of_source, source_in, usual_revision
 
-_WRAPPERS = re.compile(r"^.*?(?:desc = |exit status \d+: Error: |Error: )(?=\S)", re.DOTALL)
-_DEBUG_HINT = re.compile(r"(?<!\s)\s*Use --debug flag to render out invalid YAML")
 _CACHED = re.compile(r"Manifest generation error \(cached\): ?")
 _ABSENT = re.compile(r"open (?:<path to cached source>|/tmp/[^/\s]++/[^/\s]++)?+/?([^\n]{1,500}?): no such file")
+_OWN_COMPARISON = frozenset({"server-side-diff", "structured-merge", "three-way"})
+"""Stages that begin after rendering: the repo-server remembers nothing of their errors."""
 _OF_SOURCE = {"path": "/path", "revision": "/targetRevision", "auth": "/repoURL"}
 
 
 @cache
 def _classes() -> tuple[tuple[Object, re.Pattern[str]], ...]:
     return tuple(
-        (c, re.compile("|".join(c["match"]), re.IGNORECASE)) for c in load(__package__, "comparison_causes.yaml")
+        (c, re.compile(match, re.IGNORECASE))
+        for c in load(__package__, "comparison_causes.yaml")
+        for match in c["match"]
     )
 
 
-_UNKNOWN: Object = {"name": "unknown", "cause": "unknown", "fact": "Argo CD gives no reason that is known"}
+@cache
+def _groups() -> Mapping[str, str]:
+    """Every name that a pattern may read out of a message, empty."""
+    return dict.fromkeys((name for _, match in _classes() for name in match.groupindex), "")
+
+
+_UNKNOWN: Object = {"name": "unknown", "cause": "unknown", "fact": "Argo CD gives no reason that is known", "said": {}}
 
 
 def classify(message: str) -> Object:
-    """The entry of comparison_causes.yaml for this message: name, cause, fact."""
-    return next((entry for entry, match in _classes() if match.search(message)), _UNKNOWN)
+    """The entry of comparison_causes.yaml for this message (name, cause, fact), with `said`: what its pattern has read in it."""
+    where = stage(message)
+    for entry, match in _classes():
+        if entry.get("stage", where) == where and (found := match.search(message)):
+            return {**entry, "said": {name: excerpt(value or "", 200) for name, value in found.groupdict().items()}}
+    if where == "server-side-diff":
+        return _of_dry_run(message)
+    return _UNKNOWN
 
 
-def innermost(message: str) -> str:
-    """The message without the wrappers of gRPC, of the command line and of the cache: what a person must read."""
-    text = _DEBUG_HINT.sub("", _CACHED.sub("", message))
-    while (shorter := _WRAPPERS.sub("", text, count=1)) != text:
-        text = shorter
-    return text
+def _of_dry_run(message: str) -> Object:
+    """What the API server refuses in the dry run of a server-side diff, by the words that it has for a sync as well."""
+    refused = refusal(message)
+    why = refused.get("fact") or "the API server refuses the object"
+    return {
+        "name": "refused",
+        "cause": "diff",
+        "fact": f"the cluster refuses the dry run of the server-side diff because {why}",
+        "said": {},
+    }
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -76,7 +102,7 @@ def _of_health(app: App, condition: Condition) -> Iterator[Finding]:
     if any(condition.judges(r.id) and r.health.status == "Unknown" for r in app.resources):
         return
     yield Finding(
-        message=f'Argo CD compares application {app.ref} and cannot tell its health, since a health check fails: "{excerpt(innermost(condition.message))}".',
+        message=f'Argo CD compares application {app.ref} and cannot tell its health, since a health check fails: "{quoted(condition.message)}".',
         at=Location(app.ref),
         cause="unknown",
         evidence=tuple(_evidence(condition)),
@@ -89,7 +115,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     bad = unparsable(app)
     entry = classify(message)
     if entry is _UNKNOWN and bad:
-        entry = next(e for e, _ in _classes() if e["name"] == "ignore-rule")
+        entry = next({**e, "said": {}} for e, _ in _classes() if e["name"] == "ignore-rule")
     cause = entry["cause"]
     source = source_in(app, message)
     base = pointer_of_source(app, message)
@@ -99,14 +125,22 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         pointer = _values_file(source, base, message)
     else:
         pointer = base + _OF_SOURCE[cause] if cause in _OF_SOURCE else ""
-    topics = (entry["name"], "remembered")
-    facts = _facts(app, fleet, entry["name"], source, base, pointer, bad)
+    resource = object_named(app, message)
+    facts = _facts(app, fleet, entry, source, base, pointer, bad, message, resource)
+    topics = (entry["name"],) if stage(message) in _OWN_COMPARISON else (entry["name"], "remembered")
+    first = (
+        refusal_fixes(app, Failed(resource.id if resource else None, message, *refusal_of(message)))
+        if entry["name"] == "refused"
+        else ()
+    )
+    told_of = f" ({resource.id})" if resource and entry["cause"] == "diff" else ""
+    shown = quoted(innermost(message) if entry["cause"] == "diff" else message)
     return Finding(
-        message=f'Application {app.ref} cannot be compared, since {entry["fact"]}: "{excerpt(innermost(message))}", so its sync status is Unknown and nothing is synced.',
+        message=f'Application {app.ref} cannot be compared, since {Template(entry["fact"]).safe_substitute(entry["said"])}{told_of}: "{shown}", so its sync status is Unknown and nothing is synced.',
         at=Location(app.ref, None, pointer),
         cause=cause,
         evidence=tuple(_evidence(condition)),
-        fixes=tuple(fix for topic in topics for fix in advice(__package__, f"comparison-error/{topic}", facts)),
+        fixes=(*first, *(fix for topic in topics for fix in advice(__package__, f"comparison-error/{topic}", facts))),
         explains=(
             condition.symptom,
             Symptom.sync(),
@@ -140,7 +174,7 @@ def unparsable(app: App) -> tuple[str, ...]:
 
 def _values_file(source: Object, base: str, message: str) -> str:
     """The pointer of the entry of valueFiles that the message misses: its path ends so; empty when none does."""
-    absent = _ABSENT.search(innermost(message))
+    absent = _ABSENT.search(said(message))
     found = ((len(tail), place) for place, tail in _tails(source) if absent and f"/{absent[1]}".endswith(tail))
     place = max(found, default=None)
     return f"{base}/helm/valueFiles/{place[1]}" if place else ""
@@ -155,32 +189,81 @@ def _tails(source: Object) -> Iterator[tuple[int, str]]:
 
 
 def _facts(
-    app: App, fleet: Fleet, topic: str, source: Object, base: str, pointer: str, bad: tuple[str, ...]
+    app: App,
+    fleet: Fleet,
+    entry: Object,
+    source: Object,
+    base: str,
+    pointer: str,
+    bad: tuple[str, ...],
+    message: str,
+    resource: Resource | None,
 ) -> Mapping[str, Json]:
     """What the topics of comparison-error in advice.yaml speak of."""
     repo, path, revision, chart = (str(source.get(k) or "") for k in ("repoURL", "path", "targetRevision", "chart"))
     ref = revision or "HEAD"
+    read = {**_groups(), **entry["said"]}
+    address = _address(message, repo)
+    place = read["file"] or read["directory"]
     return {
+        **read,
+        **_of_object(app, resource),
+        "place": application_place(app),
+        "address_or_repo": address or excerpt(repo),
+        "host": _HOST.sub(r"\1", address or repo),
+        "lock": read["lock"] or "Chart.lock",
+        "at_path": f" at {read['path']}" if read["path"] else "",
+        "file_named": f" ({place})" if place else "",
+        "file_shown": place or "the template",
+        "with_ssd": compare_options(app, "ServerSideDiff=true"),
+        "without_ssd": compare_options(app, "ServerSideDiff=false"),
         "app": str(app.ref),
         "name": app.name,
         "project": app.ref.project,
         "namespace": app.destination_namespace or "default",
         "cluster": app.cluster,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
-        "repo": excerpt(repo),
-        "path": path,
+        "repo": address or excerpt(repo) if entry["cause"] == "auth" else excerpt(repo),
+        "path": path or ".",
         "folder": path or ".",
-        "chart": chart,
+        "chart": read["chart"] or chart,
         "chart_here": chart or ".",
         "values_of": path or chart or app.name,
         "ref": ref,
         "shown_ref": repr(ref),
         "shown_revision": repr(revision),
         "shown_path": repr(path),
-        "usual": usual_revision(fleet, app, source) if topic == "revision" else "",
+        "usual": usual_revision(fleet, app, source) if entry["name"] == "revision" else "",
         "base": base,
         "pointer": pointer,
         "removals": [{"op": "remove", "path": place} for place in reversed(bad)],
+    }
+
+
+_ADDRESS = re.compile(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
+_HOST = re.compile(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
+
+
+def _address(message: str, repo: str) -> str:
+    """The repository that the message names beside the source's own, such as that of a dependency or a remote base."""
+    for address in _ADDRESS.findall(message):
+        bare = excerpt(address.rstrip(".,:;)]")).removesuffix("/index.yaml")
+        if not (_API.search(bare) or same_repository(bare, repo) or (repo and bare.startswith(repo))):
+            return bare
+    return ""
+
+
+_API = re.compile(r"/v2/|/token|oauth|/info/refs")  # an endpoint of a registry or Git host, not a repository
+
+
+def _of_object(app: App, resource: Resource | None) -> Mapping[str, Json]:
+    id_ = resource.id if resource else None
+    return {
+        "object": str(id_) if id_ else "",
+        "object_or_app": str(id_ or f"Application {app.ref}"),
+        "object_name": id_.name if id_ else "",
+        "object_kind": f"{id_.kind.lower()}.{id_.group}" if id_ and id_.group else id_.kind.lower() if id_ else "",
+        "in_namespace": ["-n", id_.namespace] if id_ and id_.namespace else [],
     }
 
 
@@ -190,5 +273,17 @@ RULE = Rule(
     severity="error",
     doc=__doc__,
     check=check,
-    causes=("auth", "path", "revision", "helm", "kustomize", "jsonnet", "plugin", "ignore-rule", "cluster", "unknown"),
+    causes=(
+        "auth",
+        "path",
+        "revision",
+        "helm",
+        "kustomize",
+        "jsonnet",
+        "plugin",
+        "ignore-rule",
+        "cluster",
+        "diff",
+        "unknown",
+    ),
 )

@@ -1,12 +1,13 @@
 """A field that the schema does not declare
 
 What it finds: a comparison or a sync that fails since a field of the manifest (a slip of the pen, a field of another version)
-or of the live object (newer than what Argo CD knows) is not declared. The field is named.
+or of the live object (newer than what Argo CD knows) is not declared. The field is named, and whose schema lacks it: that of
+Argo CD for built-in kinds under the structured merge, that of the cluster for the API server, that of the CRD for custom ones.
 
 Why it hurts: under server-side apply the whole application cannot be compared, or the object never gets applied.
 
-How to fix: correct or remove the field in Git. Where the field stands in the live object only, Argo CD is older than the
-cluster: upgrade it, or compare without server-side apply until then.
+How to fix: correct or remove the field in Git. Where Argo CD is behind the cluster, upgrade it or compare server-side. Where Git
+brings the CRD that declares the field, apply that first.
 
 Example: `topologySpreadConstraint` in place of `topologySpreadConstraints`.
 
@@ -17,56 +18,122 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
+from argolint import (
+    MISSING,
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Symptom,
+    Want,
+)
+from argolint.comparison import builtin
 from argolint.consequences import consequences
+from argolint.edits import application_place
 from argolint.knowledge import load
-from argolint.redaction import excerpt
-from argolint.values import get, index_of, join_pointer, sh, split_pointer
+from argolint.values import get, index_of, join_pointer, split_pointer
 
+from ..shared.advice import advice
+from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
+from ..shared.messages import named, quoted, stage
 from ._failures import answered_by
+from ._objects import object_named, only
+from ._options import compare_options
 
 _TYPED = re.compile(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
-_OBJECT = re.compile(r"\((?:([^/;()]*)/)?([^/;()]+); ([^,()]+), Kind=(\w+)\)")
+_TYPED_VERSION = re.compile(r"; (?:[^,()/]+/)?([^,()/]+), Kind=")
 _STRICT = re.compile(r'unknown field "([^"]+)"')
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Undeclared:
+    """`whose` is the schema that does not declare it: `argocd`, `cluster` (Kubernetes itself), `crd` or `unknown`.
+
+    `live_only` tells that the field stands in the live object, `diff` that Argo CD compares with the help of the API server.
+    """
+
     message: str
-    path: str
+    paths: tuple[str, ...]
     resource: Resource | None
     live_only: bool
+    whose: str
+    diff: bool
+    crd: Definition | None = None
+
+    @property
+    def path(self) -> str:
+        return self.paths[0]
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The CRD of an object that is refused, when another application manages it."""
+    for message, id_ in _told(app):
+        about = named(message)
+        group, kind = (id_.group, id_.kind) if id_ else (about.group or "", about.kind) if about else ("", "")
+        yield from wanted_definitions(app, fleet, group, kind)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ComparisonError and each failed object that names such a field."""
     for condition in app.conditions:
-        if condition.type in ("ComparisonError", "UnknownError") and _path(condition.message):
-            told = _read(app, condition.message, None)
+        if condition.type in _TYPES and _paths(condition.message):
+            read = _read(app, condition.message, None)
             yield _finding(
-                app, told, (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
+                app, read, (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
             )
     for failed in answered_by(app, "schema-field-unknown"):
-        resource = app.resource(failed.id.key) if failed.id else None
-        yield _finding(app, _read(app, failed.message, resource), tuple(consequences(app)))
+        if _paths(failed.message):
+            resource = app.resource(failed.id.key) if failed.id else None
+            yield _finding(app, _read(app, failed.message, resource), tuple(consequences(app)))
 
 
-def _path(message: str) -> str:
-    found = _TYPED.search(message) or _STRICT.search(message)
-    return found.group(1) if found else ""
+_TYPES = ("ComparisonError", "UnknownError")
+
+
+def _told(app: App) -> Iterator[tuple[str, ResourceId | None]]:
+    for condition in app.conditions:
+        if condition.type in _TYPES and _paths(condition.message):
+            yield condition.message, None
+    for failed in answered_by(app, "schema-field-unknown"):
+        yield failed.message, failed.id
+
+
+def _paths(message: str) -> tuple[str, ...]:
+    """The fields that the message names, each once."""
+    return tuple(dict.fromkeys((*_TYPED.findall(message), *_STRICT.findall(message))))
 
 
 def _read(app: App, message: str, resource: Resource | None) -> _Undeclared:
-    named = _OBJECT.search(message)
-    if resource is None and named:
-        namespace, name, _, kind = named.groups()
-        resource = next((r for r in app.of_kind(kind) if r.name == name and r.namespace in (namespace or "", "")), None)
-    path = _path(message)
-    return _Undeclared(message, path, resource, "live resource" in message or path.startswith(".status"))
+    paths, where = _paths(message), stage(message)
+    live_only = "live resource" in message or paths[0].startswith(".status")
+    resource = resource or object_named(app, message)
+    if resource is None and named(message) is None:
+        side = "live" if live_only else "desired"
+        pointer = _pointer(paths[0], None)
+        resource = only(app, lambda obj: get(obj, pointer) is not MISSING, side)
+    about = named(message)
+    group = resource.group if resource else about.group if about else None
+    by_argocd = where == "structured-merge"
+    if group is None:
+        whose = "argocd" if by_argocd and live_only else "unknown"
+    elif builtin({"apiVersion": f"{group}/v1" if group else "v1"}):
+        whose = "argocd" if by_argocd else "cluster"
+    else:
+        whose = "crd"
+    kind = resource.kind if resource else about.kind if about else ""
+    crd = definition_of(app, group, kind) if group and whose == "crd" else None
+    return _Undeclared(message, paths, resource, live_only, whose, where == "server-side-diff", crd)
 
 
 def _pointer(path: str, obj: Json) -> str:
@@ -99,55 +166,76 @@ def _index(found: Json, key: str) -> str:
 def _finding(app: App, told: _Undeclared, claims: tuple[Symptom, ...]) -> Finding:
     resource = told.resource
     pointer = _pointer(told.path, resource.any if resource else None)
-    meant = _meant(pointer)
+    meant = "" if told.live_only else _meant(told, pointer)
     what = str(resource.id) if resource else f"an object of application {app.ref}"
-    if told.live_only:
-        fact = f"The live state of {what} has the field {pointer}, which this Argo CD does not know, so the application cannot be compared."
+    more = f" and {len(told.paths) - 1} more" if len(told.paths) > 1 else ""
+    fails = "cannot be compared" if told.diff else "does not sync"
+    brings = not meant and _brings(told, pointer)
+    if told.live_only and told.whose == "crd":
+        fact = f"The live state of {what} has the field {pointer}{more}, which the schema of its CRD that Argo CD has read does not declare, so the application cannot be compared."
+    elif told.live_only:
+        fact = f"The live state of {what} has the field {pointer}{more}, which this Argo CD does not know, so the application cannot be compared."
+    elif brings and told.crd:
+        who = "this very application" if told.crd.owner == app.ref else f"application {told.crd.owner}"
+        does = (
+            "brings the one that does" if told.crd.desired else "brings that CRD, and a newer one waits to be applied"
+        )
+        fact = f"{what} has the field {pointer}{more}, which the cluster's CustomResourceDefinition {told.crd.id.name} does not declare yet, while {who} {does}; application {app.ref} {fails} before that is applied."
+    elif told.whose == "argocd" and not meant and resource is not None:
+        fact = f"{what} has the field {pointer}{more}, which the Kubernetes schema built into this Argo CD does not declare, so application {app.ref} cannot be compared."
     else:
         guess = f" ({meant!r} may be meant)" if meant else ""
-        fact = f"{what} has the field {pointer}{guess}, which its schema does not declare, so it is refused and application {app.ref} does not sync."
+        schema = f"the cluster's CustomResourceDefinition {told.crd.id.name}" if told.crd else "its schema"
+        fact = f"{what} has the field {pointer}{more}{guess}, which {schema} does not declare, so it is refused and application {app.ref} {fails}."
     own = (Symptom.change(resource.id), Symptom.missing(resource.id), Symptom.health(resource.id)) if resource else ()
     return Finding(
         message=fact[0].upper() + fact[1:],
         at=Location(app.ref, resource.id if resource else None, pointer if resource else ""),
-        evidence=(excerpt(told.message, 500),),
-        fixes=tuple(_fixes(app, told, pointer, meant)),
+        confidence="likely" if brings and told.crd and not told.crd.desired else "proven",
+        evidence=(quoted(told.message, 500), *([f"all fields: {', '.join(told.paths[:10])}"] if more else [])),
+        related=(Related(told.crd.owner, told.crd.id, role="cause"),) if told.crd else (),
+        fixes=(
+            *_renames(told, pointer, meant),
+            *advice(__package__, _topic(told, brings=brings, meant=meant), _facts(app, told, pointer)),
+        ),
         explains=(*claims, *own),
     )
 
 
-def _meant(pointer: str) -> str:
-    """The declared name that the last token is probably a slip of; empty when none is close."""
+def _brings(told: _Undeclared, pointer: str) -> bool:
+    """True when Git holds a CRD, with the field as far as that is known, and the live one has none.
+
+    Argo CD gives no desired state of an application that it cannot compare.
+    """
+    if told.crd is None or told.live_only:
+        return False
+    version = told.resource.id.version if told.resource else ""
+    found = _TYPED_VERSION.search(told.message)
+    version = version or (found[1] if found else "")
+    new = declares(told.crd.desired, version, pointer)
+    return new is not False and declares(told.crd.live, version, pointer) is not True
+
+
+def _meant(told: _Undeclared, pointer: str) -> str:
+    """The declared name that the last token is probably a slip of; empty when none is close. Never the token itself."""
     tokens = split_pointer(pointer)
     if not tokens:
         return ""
-    known = load(__package__, "fields.yaml")
-    names = (
-        known["container"] if len(tokens) > 1 and index_of(tokens[-2]) is not None else [*known["pod"], *known["spec"]]
-    )
+    names: tuple[str, ...]
+    if told.whose == "crd":
+        version = told.resource.id.version if told.resource else ""
+        names = names_beside(told.crd.live or told.crd.desired, version, pointer) if told.crd else ()
+    else:
+        known = load(__package__, "fields.yaml")
+        inside = len(tokens) > 1 and index_of(tokens[-2]) is not None
+        names = tuple(known["container"]) if inside else (*known["pod"], *known["spec"])
+    if tokens[-1] in names:
+        return ""
     return next(iter(difflib.get_close_matches(tokens[-1], names, 1, cutoff=0.85)), "")
 
 
-def _fixes(app: App, told: _Undeclared, pointer: str, meant: str) -> Iterator[Fix]:
-    here, resource = f"Application {app.ref}", told.resource
-    if told.live_only:
-        yield Fix(
-            "Upgrade Argo CD to a release that knows the cluster's Kubernetes version",
-            "argocd-settings",
-            "the Argo CD installation",
-            Edit("command", "argocd version && kubectl version"),
-        )
-        yield Fix(
-            "Until then, sync and compare this application without server-side apply",
-            "application",
-            here,
-            Edit(
-                "text",
-                "drop ServerSideApply=true from spec.syncPolicy.syncOptions and from the objects' argocd.argoproj.io/sync-options; drop ServerSideDiff=true from compare-options",
-            ),
-            caveat="fields of other managers count as differences again",
-        )
-        return
+def _renames(told: _Undeclared, pointer: str, meant: str) -> Iterator[Fix]:
+    resource = told.resource
     if resource is not None and meant and get(resource.desired, pointer, None) is not None:
         to = pointer[: pointer.rindex("/")] + join_pointer(meant)
         yield Fix(
@@ -158,21 +246,39 @@ def _fixes(app: App, told: _Undeclared, pointer: str, meant: str) -> Iterator[Fi
             caveat="the field takes effect then, as it was meant to",
             resource=resource.id,
         )
-    if resource is not None and get(resource.desired, pointer, None) is not None:
-        yield Fix(
-            "Or remove the field" if meant else "Remove the field, or correct its name",
-            "manifest",
-            str(resource.id),
-            Edit("json-patch", [{"op": "remove", "path": pointer}]),
-            resource=resource.id,
-        )
-    else:
-        yield Fix(
-            f"Remove or correct {told.path} in Git",
-            "manifest",
-            here,
-            Edit("command", f"argocd app manifests {sh(app.ref)} | grep -n {sh(told.path.rpartition('.')[2])}"),
-        )
 
 
-RULE = Rule(id="schema-field-unknown", family="sync", severity="error", doc=__doc__, check=check, rank=10)
+def _topic(told: _Undeclared, *, brings: bool, meant: str) -> str:
+    if told.live_only:
+        return f"schema-field/live-{'crd' if told.whose == 'crd' else 'argocd'}"
+    if brings:
+        return f"schema-field/brought-{'diff' if told.diff else 'sync'}"
+    if told.whose == "argocd" and not meant and told.resource is not None:
+        return "schema-field/argocd"
+    return "schema-field/crd" if told.whose == "crd" else "schema-field/remove"
+
+
+def _facts(app: App, told: _Undeclared, pointer: str) -> Mapping[str, Json]:
+    """What the topics of schema-field in advice.yaml speak of."""
+    resource, crd = told.resource, told.crd
+    in_git = resource is not None and get(resource.desired, pointer) is not MISSING
+    return {
+        "app": str(app.ref),
+        "application": f"Application {app.ref}",
+        "place": application_place(app),
+        "object": str(resource.id) if resource else f"Application {app.ref}",
+        "cluster": app.cluster,
+        "path": told.path,
+        "field": told.path.rpartition(".")[2],
+        "pointer": pointer if in_git else "",
+        "crd": crd.id.name if crd else "",
+        "crd_owner": str(crd.owner) if crd else "",
+        "crd_resource": f"apiextensions.k8s.io:CustomResourceDefinition:{crd.id.name}" if crd else "",
+        "group": resource.group if resource else "",
+        "kind": resource.kind.lower() if resource else "<kind>",
+        "without_ssd": compare_options(app, "ServerSideDiff=false"),
+        "with_ssd": compare_options(app, "ServerSideDiff=true"),
+    }
+
+
+RULE = Rule(id="schema-field-unknown", family="sync", severity="error", doc=__doc__, check=check, wants=wants, rank=10)

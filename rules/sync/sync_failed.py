@@ -16,17 +16,16 @@ Sources: gitops-engine/pkg/sync/sync_context.go, controller/sync.go of Argo CD; 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from argolint import App, Condition, Finding, Fix, Fleet, Location, Related, Rule, Severity, Symptom
+from argolint import App, Condition, Finding, Fleet, Location, Related, Rule, Severity, Symptom
 from argolint.consequences import consequences, failed_by_health
 from argolint.redaction import excerpt
 
-from ..shared.advice import Shell, advice
+from ..shared.messages import quoted
 from ._failures import Failed, classify, failures
+from ._refusals import refusal_fixes
 
-_NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
 _ANSWERED_ELSEWHERE = ("ComparisonError", "InvalidSpecError", "SyncError")
 
 
@@ -57,13 +56,13 @@ def _of_operation(app: App, left: list[Failed]) -> Finding:
         waits = "the cluster does not hold what Git says"
     severity: Severity = "warning" if app.sync_status == "Synced" and not app.automated else "error"
     return Finding(
-        message=f'The last sync failed at {who}{hook}{more}: "{excerpt(first.message)}", so {waits}.',
+        message=f'The last sync failed at {who}{hook}{more}: "{quoted(first.message)}", so {waits}.',
         at=Location(app.ref, first.id),
         cause=first.cause,
         severity=severity,
         evidence=tuple(_evidence(app, left)),
         related=tuple(Related(app.ref, f.id, role="symptom") for f in left[1:] if f.id),
-        fixes=_fixes(app, first),
+        fixes=refusal_fixes(app, first),
         explains=tuple(consequences(app)) if len(left) == len(failures(app)) else tuple(_of_objects(left)),
     )
 
@@ -99,81 +98,16 @@ def _of_condition(app: App, condition: Condition) -> Finding:
     rule, cause = classify(condition.message)
     wipes = "auto-sync will wipe out all resources" in condition.message
     return Finding(
-        message=f'Application {app.ref} has the condition {condition.type}: "{excerpt(condition.message)}", so '
+        message=f'Application {app.ref} has the condition {condition.type}: "{quoted(condition.message)}", so '
         + (
             "automated sync refuses to go on." if condition.type == "SyncError" else "Argo CD cannot do its work on it."
         ),
         at=Location(app.ref),
         cause=cause if rule == "sync-failed" else "unknown",
         evidence=(f"condition {condition.type}: {excerpt(condition.message, 600)}",),
-        fixes=_fixes(app, Failed(None, condition.message, rule, cause), empties=wipes),
+        fixes=refusal_fixes(app, Failed(None, condition.message, rule, cause), empties=wipes),
         explains=(condition.symptom,),
     )
-
-
-def _fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
-    topic, said = _topic(app, failed, empties=empties)
-    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **said})
-
-
-_SILENT = re.compile(r'failed calling webhook "([^"]+)"|conversion webhook for (\S+)')
-_SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
-
-_FORBIDDEN = (
-    ("kind", re.compile(r"resource (?P<group>[^:\s]*):(?P<kind>\S+) is not permitted in project")),
-    ("namespace", re.compile(r"namespace (?P<namespace>\S+) is not permitted in project")),
-    ("service-account", re.compile(r"service account to impersonate|matching service account")),
-    (
-        "user",
-        re.compile(
-            r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
-        ),
-    ),
-    ("credentials", re.compile(r"provide credentials|Unauthorized$")),
-)
-"""Which right is missing, by the words of the API server and of Argo CD; the groups become facts of the advice."""
-
-
-def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:
-    """The topic of sync-failed in advice.yaml, and what the message says for it."""
-    absent = _NO_NAMESPACE.search(failed.message)
-    if empties:
-        return "empties", {}
-    if absent and absent[1] == app.destination_namespace:
-        return "no-namespace", {"missing_namespace": absent[1]}
-    if failed.hook and failed.id and failed.cause == "unknown":
-        return "hook", {}
-    if failed.cause == "forbidden":
-        for topic, pattern in _FORBIDDEN:
-            if found := pattern.search(failed.message):
-                said = found.groupdict()
-                group = (
-                    {"quoted_group": Shell("'" + said["group"].replace("'", "'\\''") + "'")} if "group" in said else {}
-                )
-                return f"forbidden/{topic}", {**said, **group}
-    return failed.cause or "unknown", {}
-
-
-def _facts(app: App, failed: Failed) -> Mapping[str, str]:
-    """What the topics of sync-failed in advice.yaml speak of."""
-    id_ = failed.id
-    silent, service = _SILENT.search(failed.message), _SERVICE.search(failed.message)
-    return {
-        "app": str(app.ref),
-        "project": app.ref.project,
-        "cluster": app.cluster,
-        "namespace": (id_.namespace if id_ else "") or app.destination_namespace or "default",
-        "destination_namespace": app.destination_namespace or "*",
-        "scope": "namespace" if id_ and id_.namespace else "cluster",
-        "object": str(id_ or app.ref),
-        "object_name": id_.name if id_ else "",
-        "kind": f"{id_.kind.lower()}{'.' + id_.group if id_.group else ''}" if id_ else "",
-        "job": f"job/{id_.name}" if id_ and id_.kind == "Job" else "",
-        "webhook": silent[1] or silent[2] if silent else "",
-        "service": service[1] if service else "",
-        "service_namespace": service[2] if service else "",
-        "message": excerpt(failed.message, 600),
-    }
 
 
 RULE = Rule(

@@ -1,0 +1,97 @@
+"""CustomResourceDefinitions of the fleet: which one defines a kind, and whether it declares a field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from argolint import App, AppRef, Fleet, Object, Resource, ResourceId, Want
+from argolint.values import dig, index_of, items, split_pointer
+
+_GROUP, _KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A CRD that an application manages. `live` and `desired` are None when they are absent or not known."""
+
+    owner: AppRef
+    id: ResourceId
+    live: Object | None
+    desired: Object | None
+
+
+def wanted_definitions(app: App, fleet: Fleet, group: str, kind: str) -> Iterator[Want]:
+    """The CRD of this kind when another application manages it: its name is `<plural>.<group>`, and plurals begin like kinds."""
+    if not group or next(_own(app, group, kind), None) is not None:
+        return
+    stem = kind.lower().rstrip("sy")
+    for key in fleet.of_kind(app.cluster, _GROUP, _KIND):
+        plural, _, of = key.name.partition(".")
+        if of == group and plural.startswith(stem):
+            for owner in fleet.owners(key)[:1]:
+                yield Want("peer", ResourceId(key.group, key.kind, key.namespace, key.name, "", key.cluster), app=owner)
+
+
+def definition_of(app: App, group: str, kind: str) -> Definition | None:
+    """The CRD that defines this kind: the application's own, or one of another application that was asked for."""
+    return next(chain(_own(app, group, kind), _peers(app, group, kind)), None)
+
+
+def _own(app: App, group: str, kind: str) -> Iterator[Definition]:
+    for found in app.of_kind(_KIND, _GROUP):
+        if _defines(found, group, kind):
+            yield Definition(app.ref, found.id, found.live, found.desired)
+
+
+def _peers(app: App, group: str, kind: str) -> Iterator[Definition]:
+    for want, peer in app.evidence.items():
+        if want.kind != "peer" or want.app is None or not isinstance(peer, Resource):
+            continue
+        if peer.kind == _KIND and _defines(peer, group, kind):
+            yield Definition(want.app, peer.id, peer.live, peer.desired)
+
+
+def _defines(crd: Resource, group: str, kind: str) -> bool:
+    return any(
+        (dig(side, "spec", "group"), dig(side, "spec", "names", "kind")) == (group, kind)
+        for side in (crd.live, crd.desired)
+    )
+
+
+def declares(crd: Object | None, version: str, pointer: str) -> bool | None:
+    """True when the version's schema has the field, None when there is no schema to tell."""
+    node = _schema(crd, version)
+    if node is None:
+        return None
+    for token in split_pointer(pointer):
+        if dig(node, "x-kubernetes-preserve-unknown-fields") is True:
+            return True
+        node = _child(node, token)
+        if node is None:
+            return False
+    return True
+
+
+def names_beside(crd: Object | None, version: str, pointer: str) -> tuple[str, ...]:
+    """The fields that the schema declares where the pointer's last token stands; none when it is not known."""
+    node = _schema(crd, version)
+    for token in split_pointer(pointer)[:-1]:
+        node = _child(node, token)
+    return tuple(dig(node, "properties") or ())
+
+
+def _schema(crd: Object | None, version: str) -> Object | None:
+    for served in items(crd, "spec", "versions"):
+        if dig(served, "name") == version:
+            found = dig(served, "schema", "openAPIV3Schema")
+            return found if isinstance(found, Mapping) else None
+    return None
+
+
+def _child(schema: Object | None, token: str) -> Object | None:
+    listed = index_of(token) is not None and isinstance(dig(schema, "items"), Mapping)
+    found = dig(schema, "items") if listed else dig(schema, "properties", token)
+    found = dig(schema, "additionalProperties") if found is None else found
+    return found if isinstance(found, Mapping) else None

@@ -1,0 +1,73 @@
+"""What mends a field that a validation refuses: of the API server, or of an operator that writes InvalidSpec into a status."""
+
+from __future__ import annotations
+
+from argolint import Fix, Json, Object, ResourceId
+from argolint.edits import set_field
+from argolint.redaction import excerpt
+from argolint.values import dig, get, join_pointer, mapping
+
+from .advice import advice
+from .messages import FieldError, field_errors
+
+_TOPICS = {
+    "Required value": "required",
+    "Unsupported value": "unsupported",
+    "Duplicate value": "duplicate",
+    "Not found": "reference",
+}
+
+
+def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple[Fix, ...]:
+    """The fixes for the first field that the message refuses, the rest named beside it; none when it names no field."""
+    errors = field_errors(message)
+    if not errors:
+        return ()
+    first, operations = errors[0], _labels(manifest, errors[0])
+    facts: dict[str, Json] = {
+        "object": str(id_),
+        "pointer": first.pointer,
+        "detail": excerpt(first.detail, 200) or "it is empty",
+        "others": f" (and {', '.join(sorted({e.pointer for e in errors[1:5]}))})" if len(errors) > 1 else "",
+        "operations": operations,
+        "labels": ", ".join(f"{o['path'].rpartition('/')[2]}" for o in operations),
+    }
+    return advice(__package__, f"field/{_topic(first, operations)}", facts, id_)
+
+
+def refused_pointer(manifest: Object | None, message: str) -> str:
+    """The field of the manifest that the message refuses first, or the nearest one above it that is written; empty without any."""
+    errors = field_errors(message)
+    tokens = errors[0].pointer.split("/")[1:] if errors else []
+    while tokens and get(manifest, "/" + "/".join(tokens), None) is None:
+        tokens.pop()
+    return "/" + "/".join(tokens) if tokens else ""
+
+
+def _topic(error: FieldError, operations: list[Json]) -> str:
+    if operations:
+        return "selector"
+    if error.sort in _TOPICS:
+        return _TOPICS[error.sort]
+    return "reference" if "not found" in error.detail.lower() else "invalid"
+
+
+def _labels(manifest: Object | None, error: FieldError) -> list[Json]:
+    """Operations that give the Pod template the labels of its own selector; none when that is not what is refused."""
+    if "selector" not in f"{error.path} {error.detail}" or "label" not in f"{error.path} {error.detail}":
+        return []
+    wanted, held = (
+        mapping(manifest, "spec", "selector", "matchLabels"),
+        dig(manifest, "spec", "template", "metadata", "labels"),
+    )
+    missing = {k: v for k, v in wanted.items() if not isinstance(held, dict) or held.get(k) != v}
+    if not isinstance(held, dict):
+        return [*set_field(manifest, "/spec/template/metadata/labels", missing)] if missing else []
+    return [
+        {
+            "op": "replace" if key in held else "add",
+            "path": "/spec/template/metadata/labels" + join_pointer(key),
+            "value": value,
+        }
+        for key, value in sorted(missing.items())
+    ]

@@ -1,0 +1,56 @@
+"""Which managed object an error text is about: by the words of the message, or by what only one object holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from argolint import App, Object, Resource
+from argolint.values import maps
+
+from ..shared.messages import named
+
+
+def object_named(app: App, message: str) -> Resource | None:
+    """The managed object that the message names; None when it names none, or several may be meant."""
+    told = named(message)
+    if told is None:
+        return _converted(app, message)
+    found = [
+        r
+        for r in app.of_kind(told.kind)
+        if r.name == told.name
+        and (not told.namespace or r.namespace in ("", told.namespace))
+        and (not told.group or r.group == told.group)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+_CONVERTING = re.compile(r"converting \((?:\w{1,40}\.)?(\w{1,100})\) to ")
+
+
+def _converted(app: App, message: str) -> Resource | None:
+    """The object of the kind that cannot be converted, one field manager of which has written another version."""
+    found = _CONVERTING.search(message)
+    if found is None:
+        return None
+    kind = found[1]
+
+    def mixed(obj: Object) -> bool:
+        versions = {str(entry.get("apiVersion")) for entry in maps(obj, "metadata", "managedFields")}
+        return obj.get("kind") == kind and bool(versions - {obj.get("apiVersion")})
+
+    return only(app, mixed)
+
+
+def only(app: App, holds: Callable[[Object], bool], side: str = "live") -> Resource | None:
+    """The one object whose live (or desired) state holds it; None when there are none or several."""
+    found = list(_holding(app, holds, side))
+    return found[0] if len(found) == 1 else None
+
+
+def _holding(app: App, holds: Callable[[Object], bool], side: str) -> Iterator[Resource]:
+    for resource in app.resources:
+        state = resource.live if side == "live" else resource.desired
+        if state is not None and holds(state):
+            yield resource

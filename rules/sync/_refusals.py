@@ -1,0 +1,111 @@
+"""What lets through what the API server, a policy or the project refuses: the fixes of a failed sync and of a refused dry run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from argolint import App, Fix
+from argolint.redaction import excerpt
+
+from ..shared.advice import Shell, advice
+from ..shared.fields import field_fixes
+from ..shared.messages import innermost
+from ._failures import Failed, refusal
+
+
+def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
+    """The fixes of one refused object, root cause first; of what a validation names, the field's own."""
+    topic, said = _topic(app, failed, empties=empties)
+    resource = app.resource(failed.id.key) if failed.id else None
+    if topic == "validation" and failed.id:
+        manifest = resource.desired if resource else None
+        if fixes := field_fixes(failed.id, manifest, failed.message):
+            return fixes
+    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **said})
+
+
+_NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
+_DEADLINE = re.compile(r"DeadlineExceeded|active longer than specified deadline|exceeded its deadline", re.IGNORECASE)
+_GONE = re.compile(
+    r"is missing, it might have been deleted"
+)  # a hook that its TTL or somebody removes before its end is seen
+_POLICY = re.compile(
+    r"blocked due to the following policies\s+(?P<kyverno>[\w.-]{1,253}):"
+    r"|denied the request: \[(?P<gatekeeper>[\w.-]{1,253})\]"
+    r"|ValidatingAdmissionPolicy '(?P<admission>[^']{1,253})'"
+    r'|violates PodSecurity "(?P<level>[^"]{1,60})"'
+)
+"""The policy that denies, by the words of Kyverno, Gatekeeper and the API server itself."""
+_SILENT = re.compile(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
+_SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
+
+_FORBIDDEN = (
+    ("kind", re.compile(r"resource (?P<group>[^:\s]*):(?P<kind>\S+) is not permitted in project")),
+    ("namespace", re.compile(r"namespace (?P<namespace>\S+) is not permitted in project")),
+    ("service-account", re.compile(r"service account to impersonate|matching service account")),
+    (
+        "user",
+        re.compile(
+            r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
+        ),
+    ),
+    ("credentials", re.compile(r"provide credentials|Unauthorized$")),
+)
+"""Which right is missing, by the words of the API server and of Argo CD; the groups become facts of the advice."""
+
+
+def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:
+    """The topic of sync-failed in advice.yaml, and what the message says for it."""
+    absent = _NO_NAMESPACE.search(failed.message)
+    if empties:
+        return "empties", {}
+    if absent and absent[1] == app.destination_namespace:
+        return "no-namespace", {"missing_namespace": absent[1]}
+    if failed.hook and failed.id and failed.cause == "unknown":
+        return "hook-deadline" if _DEADLINE.search(failed.message) else "hook", {}
+    if failed.id and _GONE.search(failed.message):
+        return "gone", {}
+    entry = refusal(failed.message)
+    if "topic" in entry:
+        return entry["topic"], entry["said"]
+    if failed.cause == "forbidden":
+        for topic, pattern in _FORBIDDEN:
+            if found := pattern.search(failed.message):
+                said = found.groupdict()
+                group = (
+                    {"quoted_group": Shell("'" + said["group"].replace("'", "'\\''") + "'")} if "group" in said else {}
+                )
+                return f"forbidden/{topic}", {**said, **group}
+    return failed.cause or "unknown", {}
+
+
+def _facts(app: App, failed: Failed) -> Mapping[str, str]:
+    """What the topics of sync-failed in advice.yaml speak of."""
+    id_ = failed.id
+    silent, service = _SILENT.search(failed.message), _SERVICE.search(failed.message)
+    return {
+        "app": str(app.ref),
+        "project": app.ref.project,
+        "cluster": app.cluster,
+        "namespace": (id_.namespace if id_ else "") or app.destination_namespace or "default",
+        "destination_namespace": app.destination_namespace or "*",
+        "scope": "namespace" if id_ and id_.namespace else "cluster",
+        "object": str(id_ or app.ref),
+        "object_name": id_.name if id_ else "",
+        "kind": f"{id_.kind.lower()}{'.' + id_.group if id_.group else ''}" if id_ else "",
+        "job": f"job/{id_.name}" if id_ and id_.kind == "Job" else "",
+        "webhook": silent[1] or silent[2] if silent else "",
+        "service": service[1] if service else "",
+        "service_namespace": service[2] if service else "",
+        "policy": _policy(failed.message),
+        "message": excerpt(innermost(failed.message), 600),
+    }
+
+
+def _policy(message: str) -> str:
+    found = _POLICY.search(message)
+    if found is None:
+        return "the policy"
+    name = next(value for value in found.groups() if value)
+    return f"Pod Security level {name}" if found["level"] else f"policy {name}"
