@@ -16,6 +16,7 @@ from argolint_rules.secrets import _stores as stores
 from argolint_rules.secrets import _sync_error_texts as sync_error
 from argolint_rules.secrets._kes import convert
 from argolint_rules.secrets._operator_version import OperatorVersion, operator_version, parse, text
+from argolint_rules.secrets._provider import facts as provider_facts
 
 from argolint import Resource, ResourceId, testing
 from argolint.app import App, app_from_list
@@ -210,10 +211,37 @@ def test_every_cause_is_declared_and_every_declared_one_can_be_told() -> None:
 def test_advice_is_for_causes_that_exist() -> None:
     rules = load_rules()
     named = {e["advice"] for e in load("argolint_rules.secrets", "sync_errors.yaml")["errors"] if "advice" in e}
-    known = set(rules["external-secret-sync-error"].causes) | {"unknown-store"} | named
+    known = set(rules["external-secret-sync-error"].causes) | {"unknown-store", "push"} | named
     advice = set(load("argolint_rules.secrets", "advice.yaml"))
     assert advice - known == set()
     assert named - advice == set()
+
+
+def test_every_provider_says_all_that_advice_asks_for() -> None:
+    table = load("argolint_rules.secrets", "provider_advice.yaml")
+    needed = {"title", "signs", "renew", "grant", "compare", "property", "reach"}
+    assert {name: left for name, entry in table.items() if (left := needed ^ (set(entry) - {"write"}))} == {}
+    assert [name for name, entry in table.items() if "" not in entry["renew"]] == []
+
+
+def test_every_field_of_a_store_has_a_version() -> None:
+    table = load("argolint_rules.secrets", "store_fields.yaml")
+    versions = [entry["since"] for entry in table["fields"].values()] + [e["until"] for e in table["ignored"]]
+    assert [v for v in versions if text(parse(v)) != v] == []
+
+
+@pytest.mark.parametrize(
+    ("error", "provider"),
+    [
+        ("Doppler API Client Error: Invalid Auth token", "Doppler"),
+        ("error finding 1Password Item: status 403: Authorization", "1Password Connect"),
+        ("AADSTS7000215: Invalid client secret provided", "Azure Key Vault"),
+        ("no Infisical project found for slug", "Infisical"),
+        ("something else", "the provider"),
+    ],
+)
+def test_an_error_tells_the_provider_of_a_store_that_nobody_shows(error: str, provider: str) -> None:
+    assert provider_facts(None, error)["provider"] == provider
 
 
 @pytest.mark.parametrize(
