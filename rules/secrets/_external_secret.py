@@ -246,6 +246,12 @@ def written_keys(obj: Object | None) -> frozenset[str]:
     return rendered | {str(key) for key in fetched if key}
 
 
+def entries(obj: Object | None) -> Iterator[tuple[str, int]]:
+    """Field and index of every entry of spec.data and spec.dataFrom."""
+    for field in ("data", "dataFrom"):
+        yield from ((field, index) for index in range(len(items(obj, "spec", field))))
+
+
 def remote_key(obj: Object | None, field: str, index: int) -> str:
     """The provider's key of one entry of spec.data or spec.dataFrom."""
     entry = next(iter(items(obj, "spec", field)[index : index + 1]), None)

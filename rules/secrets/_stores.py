@@ -7,7 +7,7 @@ The questions are asked in the operator's own order: exists, controller class, c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -31,6 +31,16 @@ class Store:
     @property
     def live(self) -> Object | None:
         return self.resource.live if self.resource else None
+
+    @property
+    def manifest(self) -> Object:
+        """The store as it is live, else as Git wants it; empty when nobody shows it."""
+        return (self.resource.live or self.resource.any) if self.resource else {}
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of a SecretStore; empty for a ClusterSecretStore."""
+        return self.resource.namespace if self.resource and self.ref.kind == "SecretStore" else ""
 
     @property
     def absent(self) -> bool:
@@ -57,7 +67,7 @@ class Store:
     @property
     def provider(self) -> str:
         """The first key of spec.provider: aws, vault, gcpsm, azurekv, kubernetes, fake, webhook and so on."""
-        return next(iter(mapping(self.resource.any if self.resource else None, "spec", "provider")), "")
+        return next(iter(mapping(self.manifest, "spec", "provider")), "")
 
     def admits(self, namespace: str) -> bool | None:
         """spec.conditions of a ClusterSecretStore; None when labels of the Namespace or an involved expression decide."""
@@ -87,7 +97,12 @@ def _matches(pattern: str, namespace: str) -> bool | None:
 
 def wants_of(app: App, fleet: Fleet, obj: Object | None, namespace: str) -> Iterator[Want]:
     """The referred stores that another application manages, and those of the same name and the other kind."""
-    for ref in es.store_refs(obj):
+    yield from wants_of_refs(app, fleet, es.store_refs(obj), namespace)
+
+
+def wants_of_refs(app: App, fleet: Fleet, refs: Iterable[es.StoreRef], namespace: str) -> Iterator[Want]:
+    """The same for references that are at hand."""
+    for ref in refs:
         for candidate in (ref, _other_kind(ref)):
             want = _peer(app, fleet, candidate, namespace)
             if want is not None:

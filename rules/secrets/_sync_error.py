@@ -23,7 +23,7 @@ from argolint import App, Fleet, Resource
 
 from . import _external_secret as es
 from ._sync_error_passing import passes, race_goes_on
-from ._sync_error_surroundings import by_generators, by_owner, by_stores
+from ._sync_error_surroundings import by_credential, by_generators, by_owner, by_stores
 from ._sync_error_texts import Diagnosis, classify, clean, is_terminal, of_condition, plainly, says_of, warnings
 
 _ABOUT_STORES = ("store-not-found", "store-not-ready", "unmanaged-store", "namespace-denied")
@@ -39,6 +39,8 @@ def diagnose(app: App, fleet: Fleet, resource: Resource) -> Diagnosis | None:
     found = _by_texts(app, resource, message, stage, named)
     if found is None or found.cause in (*_ABOUT_STORES, "unknown"):
         found = by_stores(app, fleet, resource, found) or found
+    if found is not None:
+        found = by_credential(app, fleet, resource, found)
     if found is None and stage != "update":
         found = by_generators(app, fleet, resource)
     if found is None:

@@ -11,18 +11,27 @@ from argolint import MISSING, App, Edit, Fix, Fleet, Resource
 from argolint.edits import set_field
 from argolint.values import below, dig, sh
 
-from ..shared.advice import Shell, advice
+from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
+from ._advice_facts import facts
 from ._operator_version import OperatorVersion
+from ._store_hints import Hint, foreign_vault
 from ._sync_error_pointers import key_of, remote_of
 from ._sync_error_texts import Diagnosis
+from ._template import of_target, template_fixes, unfetched
 
 _NO_GENERATOR = re.compile(r'"[^"]+" not found|no matches for kind|generatorRef', re.IGNORECASE)
 
 
 def fixes(
-    app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion, pointer: str
+    app: App,
+    fleet: Fleet,
+    resource: Resource,
+    found: Diagnosis,
+    version: OperatorVersion,
+    pointer: str,
+    told: tuple[Hint, ...] = (),
 ) -> Iterator[Fix]:
     """The ways out of a failure, best first."""
     if found.passing:
@@ -32,10 +41,13 @@ def fixes(
     if changed:
         edit = Edit("command", f"argocd app sync {sh(app.ref)}")
         yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
+    yield from (hint.fix for hint in told)
+    if foreign_vault(store_of(app, fleet, resource, found), found.text) is not None:
+        yield _sync_now(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
     for fix in (*edits(app, fleet, resource, found, version), *_failing_generator(app, resource, found)):
         if not changed or fix.edit.kind != "json-patch":
             yield fix
-    yield from general(resource, found)
+    yield from general(app, fleet, resource, found)
 
 
 def in_template(app: App, resource: Resource, fixes: tuple[Fix, ...]) -> tuple[Fix, ...]:
@@ -127,6 +139,22 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
             )
         case "conflict":
             yield from _unstick(resource, version)
+        case "template":
+            yield from _readable(resource, found)
+
+
+def _readable(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """Names in the template that Go does not read, or that spec.data does not fetch."""
+    manifest = resource.live or resource.any
+    if misread := of_target(manifest):
+        yield from template_fixes(resource, misread)
+    missing = found.detail.get("absent", "")
+    for each in unfetched(manifest):
+        if each.name.partition(".")[0] == missing and each.near:
+            text = f'{each.pointer}: nothing fetches "{missing}"; spec.data has "{each.near}".'
+            where = f"ExternalSecret {resource.namespace}/{resource.name}"
+            yield Fix(f'Write "{each.near}" for "{missing}" in the template', "manifest", where, Edit("text", text))
+            return
 
 
 def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:
@@ -154,10 +182,15 @@ def _failing_generator(app: App, resource: Resource, found: Diagnosis) -> Iterat
             sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
             edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
             yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
-    if found.text and not _NO_GENERATOR.search(found.text):
+    if _ran(found):
         edit = Edit("command", f"kubectl -n {sh(resource.namespace)} describe {es.FULL_NAME} {sh(resource.name)}")
         title = "Let the generator's own identity do what the error names, or correct the generator's settings"
         yield Fix(title, "manifest", "the generator", edit)
+
+
+def _ran(found: Diagnosis) -> bool:
+    """A generator that exists and fails."""
+    return found.cause == "generator" and bool(found.text) and not _NO_GENERATOR.search(found.text)
 
 
 def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
@@ -236,28 +269,29 @@ def _sync_now(resource: Resource, title: str) -> Fix:
     )
 
 
-def general(resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
+def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
     """What advice.yaml says of the cause."""
-    refs = es.store_refs(resource.live)
-    first = refs[0] if refs else es.StoreRef("SecretStore", "", "")
-    kind, store = found.detail.get("kind", first.kind), found.detail.get("store", first.name)
-    sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
-    return advice(
-        __package__,
-        found.advice if found.cause != "store-kind-omitted" else "",
-        {
-            "ns": resource.namespace,
-            "name": resource.name,
-            "secret": es.target_name(resource.live),
-            "store": store,
-            "kind": kind,
-            "plural": es.PLURAL.get(kind, "secretstores"),
-            "in_ns": () if kind == "ClusterSecretStore" else ("-n", resource.namespace),
-            "in_log": f'"{resource.name}"',
-            "key": key_of(resource, found) or "its keys",
-            "controller": found.detail.get("controller", "<class>"),
-            "sync": Shell(
-                sync if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
-            ),
-        },
-    )
+    store = store_of(app, fleet, resource, found)
+    if found.cause == "store-kind-omitted" or _ran(found) or foreign_vault(store, found.text) is not None:
+        return ()  # the generator is there; the key is right, and eso-known-bug tells what mends it
+    force = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+    sync = force if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
+    known = facts(store, resource.namespace, resource.name, found.text, found.detail, sync)
+    own = {
+        "secret": es.target_name(resource.any),
+        "key": key_of(resource, found) or "its keys",
+        "controller": found.detail.get("controller", "<class>"),
+    }
+    return advice(__package__, found.advice, {**known, **own})
+
+
+def store_of(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> stores.Store:
+    """The store that the error names, else that of the entry that failed, else the first."""
+    refs = es.store_refs(resource.live or resource.any)
+    if name := found.detail.get("store"):
+        ref = es.StoreRef(found.detail["kind"], name, "")
+    else:
+        own = f"/spec/{found.entry}/{found.index}/" if found.entry else ""
+        of_entry = (ref for ref in refs if own and ref.pointer.startswith(own))
+        ref = next(iter((*of_entry, *refs)), es.StoreRef("SecretStore", "", ""))
+    return stores.find(app, fleet, ref, resource.namespace)

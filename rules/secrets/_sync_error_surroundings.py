@@ -13,6 +13,7 @@ from argolint import App, Fleet, Resource, ResourceKey
 
 from . import _external_secret as es
 from . import _stores as stores
+from ._provider import named_secret
 from ._sync_error_passing import PATIENCE, cured, just_edited, last_attempt
 from ._sync_error_texts import Diagnosis, clean
 
@@ -99,6 +100,23 @@ def _recovery(app: App, resource: Resource, store: stores.Store, found: Diagnosi
         return Diagnosis("store-not-ready", says, found.text, detail, passing=young)
     says = formerly(found.says, "is ready")
     return replace(found, says=says, detail={**detail, "present": "yes"}, passing=cured(app, resource, store))
+
+
+def by_credential(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Diagnosis:
+    """A Secret that is "not found" and that a store names is the credential of the store, no key of the provider."""
+    missing = found.detail.get("missing", "")
+    keys = {es.remote_key(resource.live, field, i) for field, i in es.entries(resource.live)}
+    if found.cause != "not-found" or not missing or missing in keys:
+        return found
+    for ref in es.store_refs(resource.live):
+        store = stores.find(app, fleet, ref, resource.namespace)
+        named = named_secret(store, missing)
+        if named is not None:
+            where = named.namespace or resource.namespace
+            says = f'{_where(ref)} authenticates with Secret "{missing}", which is missing in namespace {where}'
+            detail = {**found.detail, **_detail(ref), "secret": missing, "namespace": where}
+            return replace(found, cause="store-credential", says=says, detail=detail, topic="")
+    return found
 
 
 def formerly(says: str, now: str) -> str:

@@ -34,21 +34,24 @@ pkg/controllers/secretstore/client_manager.go, docs/api/externalsecret.md, docs/
 first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers are open requests (675, 2975, 3304).
 """
 
+import re
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Location, Resource, Rule, Want
+from argolint import App, Finding, Fleet, Location, Resource, Rule, Symptom, Want
 from argolint.values import dig, parse_time
 
 from . import _external_secret as es
 from . import _stores as stores
 from ._operator_version import OperatorVersion, version_of, wants_crd
 from ._refresh_cost import load_of_store
+from ._store_hints import Hint, foreign_vault, hints
 from ._sync_error import diagnose
-from ._sync_error_fixes import edits, fixes, general, in_template
+from ._sync_error_fixes import edits, fixes, general, in_template, store_of
 from ._sync_error_passing import raced
 from ._sync_error_pointers import key_of, pointer_of
 from ._sync_error_surroundings import predict
 from ._sync_error_texts import Diagnosis
+from ._template import Misread, of_target, template_fixes
 
 CAUSES = (
     "store-not-found",
@@ -78,6 +81,9 @@ CAUSES = (
     "quota",
     "unknown",
 )
+
+
+_KEY = re.compile(r"\bthe key\b(?! vault)")
 
 
 def _failing(app: App) -> Iterator[Resource]:
@@ -114,6 +120,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         found = predict(app, fleet, resource)
         if found is not None and resource not in failing:
             yield _predicted(app, fleet, resource, found)
+    for resource in es.external_secrets(app):
+        if resource not in failing and (misread := _new_misread(resource)):
+            yield _unreadable(app, resource, misread)
     if not failing:
         return
     version = version_of(app, fleet)
@@ -125,8 +134,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Finding:
     pointer = pointer_of(resource, found)
+    store = store_of(app, fleet, resource, found)
+    told = () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found)))
+    more = "".join(f" Here {hint.says}." for hint in told)
     return Finding(
-        message=f"{resource.id} is Ready=False because {_because(resource, found)}: {_so(resource, found)}{_again(found)}.",
+        message=f"{resource.id} is Ready=False because {_because(resource, found, store)}: {_so(resource, found)}{_again(found)}.{more}",
         at=Location(app.ref, resource.id, pointer),
         cause=found.cause,
         severity="info" if found.passing else None,
@@ -135,9 +147,15 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
             *found.evidence,
             *(load_of_store(app, fleet, resource.any, resource.namespace) if found.cause == "throttled" else ()),
         ),
-        fixes=in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer))),
-        explains=es.consequences(app, resource.id),
+        fixes=in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, told))),
+        explains=(*es.consequences(app, resource.id), *_drift(app, store, told)),
     )
+
+
+def _drift(app: App, store: stores.Store, told: tuple[Hint, ...]) -> Iterator[Symptom]:
+    """The drift of a store of this application that a hint explains."""
+    if store.app == app.ref:
+        yield from (symptom for hint in told for symptom in hint.explains)
 
 
 def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Finding:
@@ -148,14 +166,37 @@ def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> 
         severity=None if found.certain else "warning",
         confidence="likely" if found.certain else "possible",
         evidence=("the manifest in Git, held against the stores that Argo CD shows; it is not live yet",),
-        fixes=(*edits(app, fleet, resource, found, OperatorVersion()), *general(resource, found)),
+        fixes=(*edits(app, fleet, resource, found, OperatorVersion()), *general(app, fleet, resource, found)),
     )
 
 
-def _because(resource: Resource, found: Diagnosis) -> str:
+def _new_misread(resource: Resource) -> tuple[Misread, ...]:
+    """Names in a template that is new in Git and that Go cannot read; a live one tells by itself how it fares."""
+    known = of_target(resource.live)
+    return tuple(each for each in of_target(resource.desired) if each not in known) if resource.desired_known else ()
+
+
+def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> Finding:
+    first = misread[0]
+    return Finding(
+        message=f"{resource.id} cannot become Ready because its template cannot be read: {first.because} ({first.written}),"
+        f" so that the {es.target_text(resource.desired)} will not be made.",
+        at=Location(app.ref, resource.id, first.pointer),
+        cause="template",
+        confidence="likely",
+        evidence=("the manifest in Git; it is not live yet",),
+        fixes=template_fixes(resource, misread),
+    )
+
+
+def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
     key = key_of(resource, found)
+    if (foreign := foreign_vault(store, found.text)) is not None:
+        return f'"{key}" was searched in the vault "{foreign[0]}", which is not that of its store ("{foreign[1]}")'
     if found.cause == "conflict" and raced(resource):
         return "a second write of the Secret crossed the first one after the sync had succeeded"
+    if found.topic and found.cause in ("access-denied", "not-found", "property-missing"):
+        return _KEY.sub(lambda _: f'"{key}"', found.says) if key else found.says
     if found.cause == "not-found" and key:
         return found.says.replace("the key", f'"{key}"')
     if found.cause == "property-missing" and key and found.detail.get("property"):

@@ -24,9 +24,10 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, W
 from argolint.edits import set_field
 from argolint.values import dig, items, sh
 
-from ..shared.advice import Shell, advice
+from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
+from ._advice_facts import facts
 from ._sync_error_surroundings import formerly
 from ._sync_error_texts import Diagnosis, classify, clean, warnings
 
@@ -38,6 +39,7 @@ _STORE = re.compile(r"(?:to target secretstore|secrets client for store) (?:\w+/
 _FOREIGN = re.compile(r"not managed by external[- ]secrets", re.IGNORECASE)
 _READ_ONLY = re.compile(r"could not write remote ref .{0,300}(?:not implemented|not supported|read-only)")
 _CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .{0,300}not implemented")
+_WHOLE = re.compile(r"pushing the whole secret is not")
 _NO_KEY = re.compile(r"secret key (\S+) does not exist")
 
 
@@ -49,8 +51,9 @@ def _failing(app: App) -> Iterator[Resource]:
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """The Events of failing PushSecrets whose condition says nothing."""
+    """The Events of failing PushSecrets whose condition says nothing, and their stores where another application manages them."""
     for resource in _failing(app):
+        yield from stores.wants_of_refs(app, fleet, _refs(resource), resource.namespace)
         if str(es.ready(resource.live).get("message")) in GENERIC:
             yield Want("events", resource.id, resource.uid)
 
@@ -69,7 +72,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             at=Location(app.ref, resource.id, _pointer(resource, text)),
             severity="info" if come else None,
             evidence=(f"condition {condition.get('reason')}: {text}",),
-            fixes=() if come else (*_other_kind(app, fleet, resource, text), *_fixes(resource, text)),
+            fixes=() if come else (*_other_kind(app, fleet, resource, text), *_fixes(app, fleet, resource, text)),
             explains=es.consequences(app, resource.id),
         )
 
@@ -167,20 +170,32 @@ def _other_kind(app: App, fleet: Fleet, resource: Resource, text: str) -> Iterat
         yield Fix(f'Refer to the {kind} "{ref.name}", which exists', "manifest", str(resource.id), edit)
 
 
-def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
+def _refs(resource: Resource) -> list[es.StoreRef]:
+    """The stores that it writes to by name."""
+    return [
+        es.StoreRef(str(dig(ref, "kind") or "SecretStore"), str(dig(ref, "name")), f"/spec/secretStoreRefs/{index}")
+        for index, ref in enumerate(items(resource.any, "spec", "secretStoreRefs"))
+        if dig(ref, "name")
+    ]
+
+
+def _target(app: App, fleet: Fleet, resource: Resource, text: str, found: Diagnosis) -> stores.Store:
+    """The store that the error names, else the first that the PushSecret writes to."""
+    refs = _refs(resource)
+    told = _STORE.search(text)
+    name = found.detail.get("store") or (told[1] if told else "")
+    of_name = (ref for ref in refs if ref.name == name)
+    ref = next(iter((*of_name, *refs)), es.StoreRef("SecretStore", "", ""))
+    return stores.find(app, fleet, ref, resource.namespace)
+
+
+def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, ...]:
     ns, plural = resource.namespace, PLURALS[resource.kind]
     retry = es.force_sync(f"{plural}.external-secrets.io", ns, resource.name)
     found = classify(text) or Diagnosis("unknown", "")
     kind, store = found.detail.get("kind", "SecretStore"), found.detail.get("store", "")
-    facts = {
-        "ns": ns,
-        "name": resource.name,
-        "kind": kind,
-        "store": store,
-        "plural": es.PLURAL.get(kind, ""),
-        "in_ns": () if kind == "ClusterSecretStore" else ("-n", ns),
-        "sync": Shell(retry),
-    }
+    target = _target(app, fleet, resource, text, found)
+    known = facts(target, ns, resource.name, text, found.detail, retry)
     if store and found.cause == "store-not-found":
         edit = Edit(
             "text",
@@ -209,7 +224,7 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
         title = f'Name a key that Secret "{_source(resource)}" holds in place of "{missing.group(1)}"'
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
     if found.cause in ("store-not-ready", "auth", "network", "store-credential"):
-        return advice(__package__, found.cause, facts)
+        return advice(__package__, found.advice, {**known, "key": "its keys"})
     if _FOREIGN.search(text):
         content = f"Delete what is there, or give it the operator's mark (tag or metadata managed-by: external-secrets), or push to another remoteKey.\n{retry}   # afterwards"
         title = "Free the key at the provider: something else made the value that is there"
@@ -224,13 +239,14 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
         content = "docs/introduction/stability-support.md lists the providers that PushSecret can write to."
         title = "Push to a provider that can be written: this one has no such call"
         return (Fix(title, "manifest", f"spec.secretStoreRefs of {resource.id}", Edit("text", content)),)
-    edit = Edit(
-        "text",
-        f"Its store needs the right to write (AWS: secretsmanager:CreateSecret, PutSecretValue, TagResource and DescribeSecret; Vault: create and update).\n{retry}   # afterwards",
-    )
-    return (
-        Fix("Remove what the error names, and let the store write at the provider", "live", str(resource.id), edit),
-    )
+    if _WHOLE.search(text):
+        title = "Push one key of the Secret: this provider takes no whole Secret"
+        edit = Edit(
+            "yaml",
+            "data:\n- match:\n    secretKey: <a key of the Secret>\n    remoteRef:\n      remoteKey: <name at the provider>",
+        )
+        return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
+    return advice(__package__, "push", known)
 
 
 RULE = Rule(

@@ -45,12 +45,17 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.edits import set_field
 from argolint.values import mapping
 
-from ..shared.advice import Shell, advice
+from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
-from ._sync_error_texts import classify, clean, warnings
+from ._advice_facts import facts
+from ._operator_version import version_of, wants_crd
+from ._provider import unplaced
+from ._store_hints import hints
+from ._sync_error_texts import Diagnosis, classify, clean, warnings
 
 CAUSE_OF = {
     "store-credential": "credential",
@@ -88,16 +93,18 @@ def _stores(app: App) -> Iterator[Resource]:
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
-    """The Events of stores that are not Ready."""
-    for resource in _stores(app):
-        if es.ready(resource.live).get("status") == "False" and not es.deleting(resource):
-            yield Want("events", resource.id, resource.uid)
+    """The Events of stores that are not Ready, and the CRD that tells the operator's version."""
+    failing = [r for r in _stores(app) if es.ready(r.live).get("status") == "False" and not es.deleting(r)]
+    for resource in failing:
+        yield Want("events", resource.id, resource.uid)
+    if failing:
+        yield from wants_crd(app, fleet)
 
 
 def collect(app: App, fleet: Fleet, options: Options) -> Iterator[Fact]:
     """Bad stores, and every ExternalSecret under the store it reads; they meet in `join`."""
     for resource in _stores(app):
-        finding = _inspect(app, resource, options)
+        finding = _inspect(app, fleet, resource, options)
         if finding is not None:
             yield Fact(_key(resource.id), app.ref, {"finding": to_builtins(finding)})
     for resource in es.external_secrets(app):
@@ -124,12 +131,12 @@ def _key(resource: ResourceId) -> str:
     return "|".join((resource.cluster, resource.kind, resource.namespace, resource.name))
 
 
-def _inspect(app: App, resource: Resource, options: Options) -> Finding | None:
+def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Finding | None:
     if es.deleting(resource):
         return None  # its credentials may be gone before it: a finalizer that holds it is told as such
     condition = es.ready(resource.live)
     if condition.get("status") == "False":
-        return _not_ready(app, resource, clean(str(condition.get("message") or "")))
+        return _not_ready(app, fleet, resource, clean(str(condition.get("message") or "")))
     store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
     since = es.created_at(resource)
     waited = since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes)
@@ -159,7 +166,7 @@ def _minutes(app: App, resource: Resource) -> int:
     return int((app.observed_at - since).total_seconds() // 60) if since else 0
 
 
-def _not_ready(app: App, resource: Resource, message: str) -> Finding:
+def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Finding:
     events = warnings(app, resource)
     text = clean(events[0].message) if events else message
     found = classify(text)
@@ -169,21 +176,15 @@ def _not_ready(app: App, resource: Resource, message: str) -> Finding:
         cause = CAUSE_OF.get(found.cause, "invalid-provider")
     else:
         cause = "invalid-provider" if events else "unknown"
-    facts = {
-        "ns": resource.namespace,
-        "name": resource.name,
-        "kind": resource.kind,
-        "store": resource.name,
-        "key": "its keys",
-        "plural": es.PLURAL[resource.kind],
-        "in_ns": ("-n", resource.namespace) if resource.namespace else (),
-        "in_log": f'"{resource.name}"',
-        "sync": Shell("# then force a sync of its ExternalSecrets: they do not watch the store"),
-    }
+    topic = found.topic if found is not None else ""
+    store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
+    told = tuple(hints(store, version_of(app, fleet), cause, topic, ""))
     come = cause == "credential" and _has_come(app, resource, text)
     again = ", it is there by now, and the operator will try again by itself" if come else ""
+    more = "".join(f", and {hint.says}" for hint in told)
+    says = _of_itself(found.says) if found is not None and topic else _says(cause)
     return Finding(
-        message=f"{resource.id} is not Ready because {_says(cause)} ({_short(text)}){again}",
+        message=f"{resource.id} is not Ready because {says} ({_short(text)}){again}{more}",
         at=Location(app.ref, resource.id, _pointer(resource, cause, text)),
         cause=cause,
         severity="info" if come else None,
@@ -194,8 +195,42 @@ def _not_ready(app: App, resource: Resource, message: str) -> Finding:
         ),
         fixes=()
         if come
-        else advice(__package__, (found.topic if found and cause == "network" else "") or ADVICE_OF[cause], facts),
-        explains=es.consequences(app, resource.id),
+        else (*(hint.fix for hint in told), *_fixes(app, fleet, store, found, topic or ADVICE_OF[cause], text)),
+        explains=(*es.consequences(app, resource.id), *(symptom for hint in told for symptom in hint.explains)),
+    )
+
+
+def _fixes(
+    app: App, fleet: Fleet, store: stores.Store, found: Diagnosis | None, topic: str, text: str
+) -> tuple[Fix, ...]:
+    detail = dict(found.detail) if found is not None else {}
+    if missing := MISSING.findall(text):
+        detail.setdefault("secret", missing[0])
+    namespace = store.namespace
+    then = "# then force a sync of its ExternalSecrets: they do not watch the store, and try again within 7 min by themselves (17 min before v0.14)"
+    known = facts(store, namespace or "<namespace>", store.ref.name, text, detail, then)
+    if topic == "credential-namespace" and (placed := _placed(app, fleet, store)) is not None:
+        return (placed,)
+    return advice(__package__, topic, {**known, "key": "its keys", "secret": "<Secret>", "controller": "<class>"})
+
+
+def _placed(app: App, fleet: Fleet, store: stores.Store) -> Fix | None:
+    """The namespaces of a ClusterSecretStore's credentials, where applications hold each name in one namespace alone."""
+    operations: list[dict[str, Json]] = []
+    for each in unplaced(store):
+        kinds = (("", each.kind), (es.GROUP, "ExternalSecret"), (es.SEALED_GROUP, "SealedSecret"))
+        found = {
+            k.namespace for group, kind in kinds for k in fleet.of_kind(app.cluster, group, kind) if k.name == each.name
+        }
+        if len(found) != 1:
+            return None
+        operations += set_field(store.manifest, f"{each.pointer}/namespace", found.pop())
+    if not operations:
+        return None
+    title = f'Say the namespace of each Secret and ServiceAccount that {store.ref.kind} "{store.ref.name}" names'
+    where = f"{store.ref.kind} {store.ref.name}"
+    return Fix(
+        title, "manifest", where, Edit("json-patch", operations), "force a sync of its ExternalSecrets afterwards"
     )
 
 
@@ -218,6 +253,11 @@ def _says(cause: str) -> str:
         "network": "the provider cannot be reached",
         "invalid-provider": "its provider settings are refused",
     }.get(cause, "its provider could not be used")
+
+
+def _of_itself(says: str) -> str:
+    """What a text means for an ExternalSecret, told of the store itself."""
+    return says.replace("its store", "this store").replace("the store", "this store")
 
 
 def _short(text: str) -> str:

@@ -1,0 +1,109 @@
+"""The facts that advice.yaml fills in: of the object, its store and provider, and of the text of the error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from argolint.values import dig, enumerated
+
+from ..shared.advice import Shell
+from . import _external_secret as es
+from . import _provider
+from . import _stores as stores
+
+_FROM_TEXT = ("subject", "vault", "project", "principal", "action", "resource", "path", "absent")
+_EXPIRED = re.compile(r"(?i)expired|invalid_grant|token is not yet valid")
+_ROLE = re.compile(r"^arn:([\w-]+):sts::(\w+):assumed-role/([^/]+)/.*$")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_BY_ITSELF = "by itself the operator looks again within 7 min, before v0.14 within 17 min"
+
+
+def facts(
+    store: stores.Store, namespace: str, name: str, text: str, detail: Mapping[str, str], sync: str
+) -> dict[str, Any]:
+    """What every topic may say; `sync` is the command that retries the object itself, or a comment."""
+    ref = store.ref
+    account_ns, account = _account(store, namespace)
+    found = {each: detail.get(each) or f"<{each}>" for each in _FROM_TEXT}
+    if not detail.get("subject"):
+        found["subject"] = f"system:serviceaccount:{account_ns}:{account}"
+    if not detail.get("project"):
+        found["project"] = str(dig(store.manifest, "spec", "provider", "gcpsm", "projectID") or "<project>")
+    found["role"] = _ROLE.sub(r"arn:\1:iam::\2:role/\3", found["principal"])
+    found["permissions"] = f"--{detail.get('type', 'secrets').removesuffix('s')}-permissions"
+    secret_ns, secret = _secret(store, namespace, detail)
+    return {
+        **_provider.facts(store, text),
+        **found,
+        "ns": namespace,
+        "name": name,
+        "kind": ref.kind,
+        "store": ref.name,
+        "plural": es.PLURAL.get(ref.kind, "secretstores"),
+        "in_ns": () if ref.kind == "ClusterSecretStore" else ("-n", namespace),
+        "in_log": f'"{name}"',
+        "sync": Shell(sync),
+        "again": Shell(_again(ref, namespace, sync)),
+        "expired": bool(_EXPIRED.search(text)),
+        "account": account,
+        "account_ns": account_ns,
+        "member": f"serviceAccount:{_cluster_project(store)}.svc.id.goog[{account_ns}/{account}]",
+        "credential": secret,
+        "credential_ns": secret_ns,
+        "about": _about(detail),
+        "unplaced": enumerated([c.pointer for c in _provider.unplaced(store)], limit=6)
+        or "every secretRef and serviceAccountRef",
+        "remote": _valid(
+            str(dig(store.manifest, "spec", "provider", "kubernetes", "remoteNamespace") or "default"),
+            "remoteNamespace",
+        ),
+    }
+
+
+def _again(ref: es.StoreRef, namespace: str, sync: str) -> str:
+    """The second step after a store was repaired: it is looked at first, then what reads it."""
+    plural = es.PLURAL.get(ref.kind)
+    if not plural or not ref.name:
+        return f"{sync}   # afterwards"
+    where = "" if ref.kind == "ClusterSecretStore" else namespace
+    first = es.force_sync(f"{plural}.external-secrets.io", where, ref.name)
+    return f"{first}   # afterwards; {_BY_ITSELF}\n{sync}"
+
+
+def _account(store: stores.Store, namespace: str) -> tuple[str, str]:
+    """Namespace and name of the ServiceAccount that the store uses, or placeholders."""
+    for each in _provider.credentials(store):
+        if each.kind == "ServiceAccount":
+            return _valid(each.namespace or namespace, "namespace"), _valid(each.name, "ServiceAccount")
+    return "<namespace of the operator>", "external-secrets"
+
+
+def _secret(store: stores.Store, namespace: str, detail: Mapping[str, str]) -> tuple[str, str]:
+    """Namespace and name of the Secret that the text names, else of the first one that the store reads."""
+    named = detail.get("secret", "")
+    for each in _provider.credentials(store):
+        if each.kind == "Secret" and named in ("", each.name):
+            return each.namespace or namespace, each.name
+    return detail.get("namespace") or namespace, named or "<Secret>"
+
+
+def _cluster_project(store: stores.Store) -> str:
+    settings = dig(store.manifest, "spec", "provider", "gcpsm")
+    own = dig(settings, "auth", "workloadIdentity", "clusterProjectID")
+    return _valid(str(own or dig(settings, "projectID") or ""), "project of the cluster")
+
+
+def _valid(name: str, otherwise: str) -> str:
+    return name if _NAME.fullmatch(name) else f"<{otherwise}>"
+
+
+def _about(detail: Mapping[str, str]) -> str:
+    """What of the credential is missing, as the text names it."""
+    if detail.get("secret"):
+        where = f" in namespace {detail['namespace']}" if detail.get("namespace") else ""
+        return f'Secret "{detail["secret"]}"{where} is missing.'
+    if detail.get("account"):
+        return f'ServiceAccount "{detail["account"]}" is missing.'
+    return "The error names it."

@@ -1,0 +1,132 @@
+"""The provider behind a store: what it is called, which credential the store names, and what helps there.
+
+What helps is data (provider_advice.yaml). A store that no application shows is told by words that only one provider's errors hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from argolint import Object
+from argolint.knowledge import load
+from argolint.values import dig, enumerated, get, join_pointer, mapping
+
+from . import _external_secret as es
+from . import _stores as stores
+
+UNKNOWN = "other"
+_ACCOUNTS = ("serviceAccountRef", "serviceAccount")
+_WRITE = "The identity that the store uses needs the right to make and change secrets there, and the key must not belong to somebody else."
+_NO_CREDENTIAL = ("caProvider", "credConfig")  # a CA certificate, a ConfigMap of an identity federation
+
+
+@dataclass(frozen=True)
+class Credential:
+    """A Secret or ServiceAccount that the store authenticates with; `namespace` is empty where the store does not say it."""
+
+    kind: str
+    name: str
+    namespace: str
+    key: str
+    pointer: str
+
+
+def name_of(store: stores.Store | None, text: str = "") -> str:
+    """The entry of provider_advice.yaml: by the store, else by the words of its error; `other` when neither tells."""
+    table: Mapping[str, Object] = load(__package__, "provider_advice.yaml")
+    if store is not None and store.provider:
+        service = dig(store.manifest, "spec", "provider", "aws", "service")
+        name = f"aws/{service or 'SecretsManager'}" if store.provider == "aws" else store.provider
+        return name if name in table else UNKNOWN
+    found = (name for name, entry in table.items() if any(re.search(sign, text) for sign in entry["signs"]))
+    return next(found, UNKNOWN)
+
+
+def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
+    """What advice.yaml may say of the provider: provider, identity, grant, write, compare, property_is, reach."""
+    entry: Object = load(__package__, "provider_advice.yaml")[name_of(store, text)]
+    known = store is not None and bool(store.provider)
+    title = entry["title"]
+    if known and store is not None and title == "the provider":
+        title = f"the provider ({store.provider})"
+    settings = mapping(store.manifest, "spec", "provider", store.provider) if store is not None else {}
+    held = credentials(store) if store is not None else ()
+    return {
+        "provider": title,
+        "identity": " ".join(part for part in (_held(held), _renewal(entry["renew"], settings, known)) if part),
+        "grant": entry["grant"],
+        "write": entry.get("write") or _WRITE,
+        "compare": entry["compare"],
+        "property_is": entry["property"],
+        "reach": entry["reach"],
+    }
+
+
+def credentials(store: stores.Store) -> tuple[Credential, ...]:
+    """Every Secret and ServiceAccount that the settings of the store's provider name, in their order."""
+    base = f"/spec/provider{join_pointer(store.provider)}"
+    return tuple(_named(get(store.manifest, base, None), base, store.namespace)) if store.provider else ()
+
+
+def _named(node: Any, pointer: str, namespace: str) -> Iterator[Credential]:
+    if isinstance(node, list):
+        for index, item in enumerate(node):
+            yield from _named(item, f"{pointer}/{index}", namespace)
+        return
+    if not isinstance(node, Mapping):
+        return
+    field = pointer.rpartition("/")[2]
+    name, key = node.get("name"), node.get("key")
+    secret = isinstance(key, str) or field.lower().endswith("secretref")
+    if isinstance(name, str) and (secret or field in _ACCOUNTS):
+        kind = "ServiceAccount" if field in _ACCOUNTS else "Secret"
+        said = node.get("namespace")
+        yield Credential(kind, name, namespace or str(said or ""), str(key or ""), pointer)
+        return
+    for child, value in node.items():
+        if child not in _NO_CREDENTIAL:
+            yield from _named(value, pointer + join_pointer(str(child)), namespace)
+
+
+def _held(found: tuple[Credential, ...]) -> str:
+    """`The store reads Secret "token" (key a) in namespace n.`; empty when it names none."""
+    keys: dict[tuple[str, str, str], list[str]] = {}
+    for each in found:
+        keys.setdefault((each.kind, each.name, each.namespace), []).append(each.key)
+    told = [
+        f'{kind} "{name}"{_keys(names)} in {f"namespace {namespace}" if namespace else "the namespace of each ExternalSecret"}'
+        for (kind, name, namespace), names in keys.items()
+    ]
+    return f"The store uses {enumerated(told)}." if told else ""
+
+
+def _keys(names: list[str]) -> str:
+    found = [name for name in dict.fromkeys(names) if name]
+    return f" (key{'s' if len(found) > 1 else ''} {', '.join(found)})" if found else ""
+
+
+def _renewal(ways: Mapping[str, str], settings: Object, known: bool) -> str:
+    """How the credential is made anew: by the block that the store holds; all of them when the store is not shown."""
+    if not known:
+        return ways.get("") or next(iter(ways.values()))
+    return next((say for path, say in ways.items() if path and dig(settings, *path.split("."))), ways.get("", ""))
+
+
+def unplaced(store: stores.Store) -> tuple[Credential, ...]:
+    """References of a ClusterSecretStore without a namespace: they are looked up where each ExternalSecret is, or refused."""
+    if store.ref.kind != "ClusterSecretStore":
+        return ()
+    return tuple(each for each in credentials(store) if not each.namespace)
+
+
+def named_secret(store: stores.Store, name: str) -> Credential | None:
+    """The credential of this name, when the store uses one."""
+    return next((each for each in credentials(store) if each.name == name), None)
+
+
+def same_kind(ref: es.StoreRef, other: es.StoreRef) -> bool:
+    """Both references name the same store."""
+    return (ref.kind, ref.name) == (other.kind, other.name)

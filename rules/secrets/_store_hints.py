@@ -1,0 +1,222 @@
+"""What the settings of a store say about a failure that its text leaves open: fields that the version drops or ignores, shapes of keys.
+
+What versions know is data (store_fields.yaml).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from argolint import MISSING, Change, Edit, Fix, Object, Symptom
+from argolint.edits import set_field
+from argolint.knowledge import load
+from argolint.values import below, dig, get, mapping, split_pointer
+
+from . import _external_secret as es
+from . import _stores as stores
+from ._operator_version import OperatorVersion
+
+_VAULTS = re.compile(r"key not found in 1Password Vaults: .{1,300}? in: map\[(?P<vaults>[^\[\]]+)\]")
+_VAULT = re.compile(r"(?<!\S)(\S[^:]{0,200}):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]
+_ARN = re.compile(r"arn:[\w-]{1,20}:(?:secretsmanager|ssm):(?P<region>[\w-]{1,40}):(?P<account>\d{12})?:")
+
+
+@dataclass(frozen=True)
+class Hint:
+    """`says` is a sentence of its own for the message, `fix` what ends it, `explains` the drift that comes of it."""
+
+    says: str
+    fix: Fix
+    explains: tuple[Symptom, ...] = ()
+
+
+def hints(store: stores.Store, version: OperatorVersion, cause: str, topic: str, key: str) -> Iterator[Hint]:
+    """What speaks for another root than the text names; nothing for a store that no application shows.
+
+    `topic` is the entry of advice.yaml that the text has: where it names a fault of its own, the cloud is not asked.
+    """
+    if store.resource is None or cause not in ("auth", "access-denied", "not-found", "property-missing", "network"):
+        return
+    lost = tuple(_dropped(store, version))
+    yield from lost
+    if cause in ("auth", "network") and topic in ("", "azure-cloud", "azure-application") and not lost:
+        yield from _cloud(store)
+    yield from _ignored(store, version, cause)
+    if key and cause in ("access-denied", "not-found", "property-missing"):
+        yield from _vault(store, key)
+        yield from _region(store, key)
+
+
+def _dropped(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
+    """Fields that Git has and the cluster's API does not: the API server takes the store and forgets them."""
+    resource = store.resource
+    wanted = str((resource.desired or {}).get("apiVersion") or "") if resource else ""
+    for change in resource.changes if resource else ():
+        known = _known(change)
+        if known is None:
+            continue
+        path, entry = known
+        old = wanted.endswith("/v1alpha1") and not entry.get("v1alpha1")
+        young = version.at_least(entry["since"]) is False
+        what = f"`{path.rpartition('.')[2]}` of {_of(store)} never arrives in the cluster"
+        drift = (Symptom.change(resource.id, change.pointer),) if resource else ()
+        if young:
+            yield Hint(
+                f"{what}, because the operator is {version} and the field came with {entry['since']}",
+                Fix(
+                    f"Upgrade External Secrets to {entry['since']} or later, with its CRDs",
+                    "operator",
+                    "values of the External Secrets chart",
+                    Edit("text", f"The CRD of an older version drops spec.provider.{path}; {_afterwards(old)}."),
+                ),
+                drift,
+            )
+        elif old:
+            to = f"{es.GROUP}/v1" if version.at_least("v0.16.0") is True else f"{es.GROUP}/v1beta1"
+            yield Hint(
+                f"{what}, because {wanted} has no such field",
+                Fix(
+                    f"Write {_of(store)} as {to}, which has the field",
+                    "manifest",
+                    _of(store),
+                    Edit("json-patch", set_field(resource.desired if resource else None, "/apiVersion", to)),
+                    f"{es.GROUP}/v1 is served by v0.16.0 and later; force a sync of what reads the store afterwards",
+                    resource=resource.id if resource else None,
+                ),
+                drift,
+            )
+
+
+def _afterwards(old: bool) -> str:
+    return (
+        f"then write the store as {es.GROUP}/v1beta1 or v1, and sync it" if old else "sync the store again afterwards"
+    )
+
+
+def _known(change: Change) -> tuple[str, Object] | None:
+    """The longest path of the table that holds a field which Git has and the live store does not."""
+    if change.live is not MISSING or change.desired is MISSING or not below(change.pointer, "/spec/provider"):
+        return None
+    table: dict[str, Object] = load(__package__, "store_fields.yaml")["fields"]
+    tokens = split_pointer(change.pointer)[2:]
+    for length in range(len(tokens), 0, -1):
+        path = ".".join(tokens[:length])
+        if path in table:
+            return path, table[path]
+    return None
+
+
+def _ignored(store: stores.Store, version: OperatorVersion, cause: str) -> Iterator[Hint]:
+    for entry in load(__package__, "store_fields.yaml")["ignored"]:
+        pointer = "/spec/provider/" + entry["field"].replace(".", "/")
+        if cause not in entry["causes"] or get(store.manifest, pointer, None) in (None, ""):
+            continue
+        if version.at_least(entry["until"]) is True:
+            continue
+        this = f"this one is {version}" if version.known or version.below else "its version is not known here"
+        yield Hint(
+            f"{_of(store)} sets `{entry['field'].rpartition('.')[2]}`, which operators before {entry['until']} ignore"
+            f" {entry['what']} ({this})",
+            Fix(
+                f"Upgrade External Secrets to {entry['until']} or later",
+                "operator",
+                "values of the External Secrets chart",
+                Edit("text", f"Or {entry['instead']}."),
+            ),
+        )
+
+
+def _cloud(store: stores.Store) -> Iterator[Hint]:
+    """An Azure vault of one cloud under the environmentType of another."""
+    settings = dig(store.manifest, "spec", "provider", "azurekv")
+    host = _host(str(dig(settings, "vaultUrl") or ""))
+    said = str(dig(settings, "environmentType") or "PublicCloud")
+    for suffix, cloud in load(__package__, "store_fields.yaml")["clouds"].items():
+        if host.endswith(f".{suffix}") and said not in (cloud, "AzureStackCloud"):
+            edit = Edit("json-patch", set_field(store.manifest, "/spec/provider/azurekv/environmentType", cloud))
+            yield Hint(
+                f"the vault of {_of(store)} is in {cloud}, and its environmentType is {said}",
+                Fix(
+                    f"Set environmentType to {cloud}",
+                    "manifest",
+                    _of(store),
+                    edit,
+                    resource=store.resource.id if store.resource else None,
+                ),
+            )
+
+
+def _host(url: str) -> str:
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
+    """Keys that cannot be meant with the KV version and the mount of the store."""
+    settings = (
+        dig(store.manifest, "spec", "provider", store.provider) if store.provider in ("vault", "openBao") else None
+    )
+    if settings is None:
+        return
+    version, path = str(dig(settings, "version") or "v2"), str(dig(settings, "path") or "").strip("/")
+    if version == "v2" and re.search(load(__package__, "store_fields.yaml")["vault_dynamic"], key):
+        yield Hint(
+            f'"{key}" looks like an engine that makes credentials, and {_of(store)} reads KV version 2, which puts data/ into the path',
+            Fix(
+                "Read it with the generator VaultDynamicSecret, or with a store of version v1",
+                "manifest",
+                "spec.dataFrom of the ExternalSecret",
+                Edit(
+                    "yaml",
+                    "dataFrom:\n- sourceRef:\n    generatorRef:\n      apiVersion: generators.external-secrets.io/v1alpha1\n"
+                    "      kind: VaultDynamicSecret   # spec.path: the mount and the key, spec.provider: server and auth of the store\n      name: <its name>",
+                ),
+                "each refresh of a generator makes new credentials: a refreshInterval below their lease",
+            ),
+        )
+    elif version == "v2" and (key.startswith("data/") or path.endswith("/data")):
+        where = "the key begins" if key.startswith("data/") else "spec.provider.vault.path ends"
+        yield Hint(
+            f'{where} with "data", which KV version 2 adds by itself',
+            Fix(
+                'Leave "data" out of key and path',
+                "manifest",
+                _of(store),
+                Edit("text", "The operator reads <path>/data/<key>."),
+            ),
+        )
+
+
+def _region(store: stores.Store, key: str) -> Iterator[Hint]:
+    """An ARN of another region than that of the store."""
+    found, said = _ARN.match(key), str(dig(store.manifest, "spec", "provider", "aws", "region") or "")
+    if found and said and found["region"] != said:
+        yield Hint(
+            f"the key is of the region {found['region']}, and {_of(store)} asks {said}",
+            Fix(
+                f"Read it with a store of the region {found['region']}",
+                "manifest",
+                "spec.secretStoreRef of the ExternalSecret",
+                Edit("text", f"spec.provider.aws.region: {found['region']}"),
+            ),
+        )
+
+
+def foreign_vault(store: stores.Store, text: str) -> tuple[str, str] | None:
+    """The vault of 1Password that was searched and the store's own, where they differ: the operator mixed its stores up."""
+    told = _VAULTS.search(text)
+    settings = dig(store.manifest, "spec", "provider", store.provider)
+    own = {*mapping(settings, "vaults"), str(dig(settings, "vault") or "")} - {""}
+    searched = set(_VAULT.findall(told["vaults"])) if told else set()
+    if not searched or not own or searched & own:
+        return None
+    return ", ".join(sorted(searched)), ", ".join(sorted(own))
+
+
+def _of(store: stores.Store) -> str:
+    return f'{store.ref.kind} "{store.ref.name}"'
