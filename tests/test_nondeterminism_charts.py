@@ -262,9 +262,11 @@ def judged(chart: Mapping[str, Any], version: str) -> Iterator[Row]:
         can = [p for p in item["pin"] if usable(p, version)]
         wanted = [{k for k in values(p) if counts(p, k)} for p in can]
         keys = {k for s in item.get("secrets") or () for k in s["keys"]}
+        names = {s["name"] for s in item.get("secrets") or ()}
         wanted += [
             {k for k in values(p) if counts(p, k)}
             for other in items
+            if names & {s["name"] for s in other.get("secrets") or ()}
             for p in other["pin"]
             if usable(p, version) and keys and keys <= set((p.get("existing_secret") or {}).get("keys") or ())
         ]

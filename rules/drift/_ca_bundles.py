@@ -7,6 +7,8 @@ import binascii
 
 from argolint import MISSING, Change, Json, Resource
 from argolint.applied import by_argocd
+from argolint.comparison import writer
+from argolint.values import fits
 
 from ._writers import is_sort
 
@@ -22,6 +24,25 @@ def injected(resource: Resource, change: Change) -> bool:
     if change.pointer.endswith("/caBundle") and isinstance(change.live, str) and change.live:
         return foreign or (placeholder(change.desired) and not by_argocd(change.writer))
     return foreign and in_configmap(resource, change)
+
+
+def by_the_patcher(resource: Resource, change: Change) -> bool:
+    """True for a webhook's other settings that whoever puts its CA bundle in place writes too.
+
+    A chart renders `failurePolicy: Ignore` so that nothing is refused before the webhook serves; its patch Job
+    (kube-webhook-certgen), or the webhook's own controller (istiod), turns it to Fail with the bundle.
+    """
+    if resource.kind not in _WEBHOOKS or not any(fits(pattern, change.pointer) for pattern in _SETTINGS):
+        return False
+    if change.writer is None or by_argocd(change.writer) or is_sort(change.writer, "person"):
+        return False
+    bundle = "/".join((*change.pointer.split("/")[:3], "clientConfig", "caBundle"))
+    patcher = writer(resource.live or {}, bundle)
+    return is_sort(change.writer, "injector") or (patcher is not None and patcher.manager == change.writer.manager)
+
+
+_WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_SETTINGS = ("/webhooks/*/failurePolicy", "/webhooks/*/timeoutSeconds", "/webhooks/*/matchPolicy")
 
 
 def in_configmap(resource: Resource, change: Change) -> bool:

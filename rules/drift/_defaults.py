@@ -15,8 +15,16 @@ _CRD_GROUP, _CRD = "apiextensions.k8s.io", "CustomResourceDefinition"
 
 def is_default(rule: str, resource: Resource, change: Change) -> bool:
     """True when the bundled table of `rule` knows live's value as the default of a field that the manifest leaves out."""
-    if change.desired is not MISSING:
-        return False
+    return change.desired is MISSING and _is_known(rule, resource, change)
+
+
+def replaces_zero(resource: Resource, change: Change) -> bool:
+    """True when live's value is what the API server puts in the place of the manifest's zero, which says nothing to it."""
+    zero = change.desired in (None, "", 0) and not isinstance(change.desired, bool)
+    return zero and _is_known("zero-default", resource, change)
+
+
+def _is_known(rule: str, resource: Resource, change: Change) -> bool:
     for entry in load(__package__, "defaults.yaml")[rule]:
         if not (_matches(entry["groups"], resource.group) and _matches(entry["kinds"], resource.kind)):
             continue

@@ -14,10 +14,13 @@ from argolint.values import get, index_of, join_pointer, split_pointer
 
 
 def place(app: App) -> str:
-    """Where the application's manifests come from, for a fix: `apps/web in https://git.example.com/a.git`."""
+    """Where the application's manifests come from, for a fix: `apps/web in https://git.example.com/a.git`.
+
+    Which fields a chart's values reach, nothing that the server answers tells.
+    """
     for source in app.sources:
         if source.get("chart"):
-            return f"the values of chart {source['chart']} ({source.get('repoURL', '')})"
+            return f"chart {source['chart']} ({source.get('repoURL', '')}): a value that reaches the field, else the template"
         if source.get("path"):
             return f"{source['path']} in {source.get('repoURL', '')}"
     return f"the sources of {app.ref}"

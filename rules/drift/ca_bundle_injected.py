@@ -2,30 +2,33 @@
 
 What it finds: `caBundle` of a webhook configuration, an APIService or a CRD's conversion that holds a real certificate in the
 cluster and nothing, or a placeholder, in Git; or that an injector such as cert-manager's cainjector, or a webhook's own
-controller, wrote over Git's. Also a ConfigMap's key that such a controller filled with certificates.
+controller, wrote over Git's. Also a ConfigMap's key that such a controller filled with certificates, and other settings of a
+webhook (`failurePolicy`) that the same controller, or a chart's patch Job, sets together with the bundle.
 
 Why it hurts: the object is OutOfSync for ever, and each sync breaks the webhook until the injector has been there again.
 
 How to fix: leave `caBundle`, or the key, out of Git: a field that only the cluster has is no difference. If a chart insists
-on it, ignore the field.
+on it, ignore the field. For `failurePolicy` say in Git what the patch Job sets, or let cert-manager give the certificate and switch
+the Job off (`admissionWebhooks.patch.enabled: false` and `admissionWebhooks.certManager.enabled: true` in many charts).
 
 Example: `caBundle: Cg==` in Git, a certificate live.
 
-Sources: argoproj/argo-cd#1487; https://cert-manager.io/docs/concepts/ca-injector/;
+Sources: argoproj/argo-cd#1487; kube-webhook-certgen (patch --patch-failure-policy), prometheus-community/helm-charts; https://cert-manager.io/docs/concepts/ca-injector/;
 https://docs.openshift.com/container-platform/latest/security/certificates/service-serving-certificate.html (inject-cabundle).
 """
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Finding, Fleet, Json, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Resource, Rule, narrowest_ignore
 
-from ._ca_bundles import in_configmap, injected, placeholder
-from ._edits import drop
-from ._fields import finding, listing, matching, pointers, writer
+from ._ca_bundles import by_the_patcher, in_configmap, injected, placeholder
+from ._edits import drop, place, write_live
+from ._fields import finding, listing, matching, pointers, value, writer
+from ._writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object, with all its bundles."""
+    """One finding an object, with all its bundles, and one for what was set together with them."""
     for resource, changes in matching(app, injected):
         in_git = all(change.desired is not MISSING for change in changes)
         what = "the key" if in_configmap(resource, changes[0]) else "caBundle"
@@ -40,6 +43,47 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 narrowest_ignore(app, resource, pointers(changes)),
             ),
         )
+    for resource, changes in matching(app, by_the_patcher):
+        yield _set_with_it(app, resource, changes)
+
+
+def _set_with_it(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    first = changes[0]
+    job = is_sort(first.writer, "injector")
+    who = "the chart's patch Job or an injector" if job else "the webhook's own controller"
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} is {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {writer(first)},"
+        f" {who} that also puts its CA bundle in place, sets it anew after each sync, so it stays OutOfSync.",
+        severity="warning",
+        confidence="likely",
+        fixes=(
+            narrowest_ignore(app, resource, pointers(changes)),
+            write_live(
+                app,
+                resource,
+                changes,
+                "Or say in Git what it sets",
+                "until the webhook serves, a sync that creates its objects may be refused" if _closes(changes) else "",
+            ),
+            _without_patcher(app) if job else None,
+        ),
+    )
+
+
+def _closes(changes: tuple[Change, ...]) -> bool:
+    return any(change.live == "Fail" for change in changes)
+
+
+def _without_patcher(app: App) -> Fix:
+    text = (
+        "Many charts know admissionWebhooks.patch.enabled: false with admissionWebhooks.certManager.enabled: true (below the component's own"
+        " key): cert-manager's cainjector then writes caBundle alone, and failurePolicy stays as Git says."
+    )
+    title = "Or let cert-manager give the certificate, and switch the patch Job off"
+    return Fix(title, "helm-values", place(app), Edit("text", text))
 
 
 def _replaced(desired: Json) -> str:

@@ -2,7 +2,8 @@
 
 What it finds: a field that only the live object has and that holds the default of its schema: the CRD's own, when an
 Application manages the CRD; else a well-known one; else, as the likely reason, a field that appeared when Argo CD itself
-wrote the object. Argo CD forgives such fields in most places, but not inside lists that are compared as a whole, above all
+wrote the object. Also a zero (`0`, `""`, `null`) in Git where the API server takes zero for nothing said and stores its
+default: a probe's `timeoutSeconds: 0` becomes 1. Argo CD forgives such fields in most places, but not inside lists that are compared as a whole, above all
 with `ServerSideApply=true`.
 
 Why it hurts: the application is OutOfSync for ever although nobody changed anything, and a sync changes nothing.
@@ -20,7 +21,7 @@ from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, Want
 from argolint.applied import rewritten_on_arrival
 from argolint.values import below
 
-from ._defaults import from_schema, is_custom, is_default, schema_of, wanted_crds
+from ._defaults import from_schema, is_custom, is_default, replaces_zero, schema_of, wanted_crds
 from ._edits import server_side_diff, write_live
 from ._fields import finding, listing, matching, value
 
@@ -33,7 +34,9 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object and certainty."""
+    """One finding an object and certainty, and one for the zeros of an object."""
+    for resource, zeros in matching(app, replaces_zero):
+        yield _zeros(app, resource, zeros)
     for resource, changes in matching(app, _candidate):
         schema = schema_of(app, resource) if is_custom(resource.group) else None
         known = tuple(
@@ -48,6 +51,20 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _finding(
                 app, resource, guessed, "filled in when Argo CD wrote the object, most likely a default", "likely"
             )
+
+
+def _zeros(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    first = changes[0]
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{resource.id} says {value(first, first.desired)} at {listing(changes)}, which the API server takes for nothing and replaces by its"
+        f" default {value(first, first.live)}, so the object stays OutOfSync.",
+        fixes=(write_live(app, resource, changes, "Write the default, or leave the field out"), server_side_diff(app)),
+        evidence=(() if len(changes) == 1 else ("each of these zeros has a default of its own",)),
+        confidence="proven",
+    )
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], what: str, confidence: str) -> Finding:

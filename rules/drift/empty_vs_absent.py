@@ -2,33 +2,50 @@
 
 What it finds: `{}`, `[]`, `""`, `null`, `0` or `false` in Git where the live object has no such field, or the other way
 round. A controller that reads the object into a typed structure and writes it back leaves such values out (Go's
-`omitempty`), and API servers drop some of them too.
+`omitempty`), and API servers drop some of them too. Or an ignore rule takes the last key out of a live map that Git does not have, and
+leaves `{}` behind.
 
 Why it hurts: both sides mean the same, yet Argo CD shows a difference that no sync can end.
 
-How to fix: leave the empty field out of Git; where live has the empty value, write it.
+How to fix: leave the empty field out of Git; where live has the empty value, write it. Where an ignore rule empties the map, give the
+map a key of its own in Git, or ignore the whole map as long as nothing else is in it.
 
 Example: `ipAddresses: []` in a Certificate that the operator stores without the field.
 
-Sources: argoproj/argo-cd#18213, #16355, #18142.
+Sources: argoproj/argo-cd#18213, #16355, #18142; util/argo/normalizers/diff_normalizer.go (both sides lose what is ignored, and keep
+what held it).
 """
 
+import json
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
 from argolint.applied import git_moved, new_in_git, rewritten_on_arrival
+from argolint.comparison import rules_of
+from argolint.edits import application_place, ignore_entries
+from argolint.values import below, get, index_of, split_pointer
 
 from ._defaults import is_custom
-from ._edits import drop, write_live
+from ._edits import drop, place, write_live
 from ._fields import finding, listing, matching, pointers, value
 from ._grammar import only_hollow
+from ._ignored import selected, taken_out
 from ._writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object, with all its empty fields."""
+    """One finding an object, with all its empty fields, and one for each map that an ignore rule has emptied."""
+    emptied: dict[tuple[str, str], tuple[str, ...]] = {}
+    for resource, changes in matching(app, _left_empty):
+        for change in changes:
+            keys = _ignored_keys(app, fleet, resource, change)
+            if keys:
+                emptied[str(resource.id), change.pointer] = keys
+                yield _emptied(app, resource, change, keys)
 
     def lasting(resource: Resource, change: Change) -> bool:
+        if (str(resource.id), change.pointer) in emptied:
+            return False
         said = _says_nothing(resource, change) and not _default(app, resource, change)
         return said and not git_moved(app, resource, change) and not new_in_git(app, resource, change)
 
@@ -42,6 +59,59 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             f" {value(first, first.live)} live; no sync ends that.",
             fixes=(_fix(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
         )
+
+
+def _left_empty(resource: Resource, change: Change) -> bool:
+    """True for a map that is empty only in what Argo CD compares: the live object holds something in it."""
+    held = get(resource.live, change.pointer)
+    return change.desired is MISSING and change.live == {} and isinstance(held, dict) and bool(held)
+
+
+def _ignored_keys(app: App, fleet: Fleet, resource: Resource, change: Change) -> tuple[str, ...]:
+    """The keys of that live map, when ignore rules take out all of them."""
+    places = {
+        pointer
+        for entry in rules_of(app.raw, fleet.settings).ignore
+        if resource in selected(app, entry)
+        for pointer in taken_out(entry, resource)
+        if below(pointer, change.pointer) and pointer != change.pointer
+    }
+    keys = {split_pointer(pointer)[len(split_pointer(change.pointer))] for pointer in places}
+    held = get(resource.live, change.pointer)
+    return tuple(sorted(keys)) if keys and set(held) <= keys else ()
+
+
+def _emptied(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Finding:
+    names = ", ".join(repr(key) for key in keys)
+    return finding(
+        app,
+        resource,
+        (change,),
+        f"{resource.id} differs at {change.pointer} because an ignore rule takes {names} out of it and leaves an empty map behind, where Git"
+        " has no such map; no sync ends that.",
+        fixes=(_key_of_its_own(app, change), _while_alone(app, resource, change, keys)),
+    )
+
+
+def _key_of_its_own(app: App, change: Change) -> Fix:
+    operation = {"op": "add", "path": change.pointer, "value": {"placeholder": "keeps-this-map"}}
+    title = "Give the map a key of its own in Git, so that both sides have it"
+    return Fix(
+        title, "manifest", place(app), Edit("json-patch", [operation]), "pods of a changed template restart once"
+    )
+
+
+def _while_alone(app: App, resource: Resource, change: Change, keys: tuple[str, ...]) -> Fix | None:
+    """A jq path that ignores the map itself as long as nothing but these keys is in it; inside of lists the plain pointer."""
+    if any(index_of(token) is not None for token in split_pointer(change.pointer)):
+        return narrowest_ignore(app, resource, (change.pointer,))
+    *parents, last = (f"[{json.dumps(token)}]" for token in split_pointer(change.pointer))
+    above = "." + "".join(parents) if parents else "."
+    path = f'{above} | select(.{last} | type == "object" and (keys - {json.dumps(list(keys))} == [])) | .{last}'
+    entry = {"group": resource.group, "kind": resource.kind, "name": resource.name, "jqPathExpressions": [path]}
+    operations = ignore_entries(app, entry)
+    title = "Or ignore the whole map while nothing else is in it"
+    return Fix(title, "application", application_place(app), Edit("json-patch", operations)) if operations else None
 
 
 def _fix(app: App, resource: Resource, changes: tuple[Change, ...]) -> Fix | None:

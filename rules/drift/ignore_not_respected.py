@@ -1,7 +1,8 @@
 """An ignored field that every sync still overwrites
 
 What it finds: a field that `ignoreDifferences`, of the Application or of the server, hides, that another writer has set to another value than Git's, and that a
-sync overwrites all the same, because the Application lacks the sync option `RespectIgnoreDifferences=true`.
+sync overwrites all the same, because the Application lacks the sync option `RespectIgnoreDifferences=true`. As a remark (info) also an
+entry of the Application for a field that Git states and that nobody has changed yet: the first change will be overwritten.
 
 Why it hurts: the application looks Synced, so nobody expects that the next sync, for whatever reason, writes Git's value:
 replicas fall back under load, an injected certificate disappears.
@@ -15,11 +16,11 @@ Sources: argoproj/argo-cd#6520; docs/user-guide/sync-options.md ("Respect ignore
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceKey, Rule
 from argolint.applied import by_argocd
-from argolint.comparison import apply, has_sync_option, syncs_server_side
+from argolint.comparison import IgnoreRule, apply, has_sync_option, removed, syncs_server_side
 from argolint.edits import RESPECT, application_place, sync_option
-from argolint.values import get
+from argolint.values import below, get
 
 from ._edits import remove
 from ._fields import listing, told, value, writer
@@ -32,8 +33,9 @@ def reads(app: App, fleet: Fleet) -> bool:
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
-    """One finding an object."""
+    """One finding an object whose value is about to be lost; a remark for each entry that keeps nothing from being lost."""
     told = (*entries(app), *server_entries(app, fleet))
+    told_of: set[ResourceKey] = set()
     for resource in app.resources if told else ():
         changes = tuple(
             change
@@ -43,7 +45,49 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             if _lost(app, resource, change)
         )
         if changes:
+            told_of.add(resource.key)
             yield _finding(app, resource, changes)
+    if RESPECT not in app.sync_options:
+        yield from (found for entry in entries(app) if (found := _in_vain(app, entry, told_of)) is not None)
+
+
+def _in_vain(app: App, entry: IgnoreRule, told_of: set[ResourceKey]) -> Finding | None:
+    """The remark for an entry whose field Git states too, where no object shows the loss yet; None when one does, or none is stated."""
+    objects = selected(app, entry)
+    if any(resource.key in told_of for resource in objects):
+        return None
+    stated = [
+        (resource, pointer)
+        for resource in objects
+        if resource.live is not None and resource.desired is not None
+        for pointer in removed(entry, resource.desired)
+        if not below(pointer, "/status") and get(resource.live, pointer) is not MISSING
+    ]
+    if not stated:
+        return None
+    resource, pointer = stated[0]
+    others = dict.fromkeys(other.id for other, _ in stated if other.id != resource.id)
+    more = f" and {len(others)} more" if others else ""
+    return Finding(
+        message=f"{pointer} of {resource.id}{more} is ignored in the comparison and stated in Git, so whatever somebody else writes there, the"
+        f" next sync puts Git's value back: {app.name} lacks {RESPECT}.",
+        at=Location(app.ref, resource.id, pointer),
+        severity="info",
+        evidence=(
+            f"{entry.origin} of the Application",
+            "both sides are equal at the moment, or a sync wrote the live one",
+        ),
+        related=tuple(Related(app.ref, other, "", "other") for other in list(others)[:10]),
+        fixes=(
+            Fix(
+                f"Add the sync option {RESPECT}",
+                "application",
+                application_place(app),
+                Edit("json-patch", sync_option(app, RESPECT)),
+                "holds for every ignored field of this application",
+            ),
+        ),
+    )
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from argolint import App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
 from argolint.applied import rewritten_on_arrival
 
-from ._ca_bundles import injected
+from ._ca_bundles import by_the_patcher, injected
 from ._edits import write_live
 from ._fields import finding, listing, matching, of_server, pointers, value, writer
 from ._writers import is_sort, known
@@ -58,7 +58,8 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str
 
 
 def _by_mutator(resource: Resource, change: Change) -> bool:
-    return is_sort(change.writer, "mutator") and not injected(resource, change)
+    told_elsewhere = injected(resource, change) or by_the_patcher(resource, change)
+    return is_sort(change.writer, "mutator") and not told_elsewhere
 
 
 RULE = Rule(id="webhook-mutated", family="drift", severity="info", doc=__doc__, check=check, rank=-10)

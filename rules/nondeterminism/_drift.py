@@ -55,7 +55,8 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
         yield from _names_after_a_move(app, at)
     if _only_helm(app):
         yield from _names_left_behind(app)
-    yield from (_from_outside(app, sign) for sign in _after_a_move(app, at, elsewhere, others, known))
+    moved = tuple(_after_a_move(app, at, elsewhere, others, known))
+    yield from (_from_outside(app, sign) for sign in (*moved, *_derived(app, elsewhere, moved, known)))
 
 
 def _drawn_kind(change: Change) -> Kind | None:
@@ -143,6 +144,26 @@ def _after_a_move(
         elif only_random and (resource, change, kind) in random:
             why = "one random word follows another, and nothing else that Git renders changed with it"
             yield _shown(resource, change, kind, "likely", why)
+
+
+def _derived(app: App, found: Sequence[Place], told: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
+    """Keys whose names tell nothing, beside a drawn one of the same Secret: a connection string is made of the password in it."""
+    for resource, change, kind in found:
+        drawn_here = [
+            s for s in told if s.kind == "secret" and s.resource == resource.id and s.pointer != change.pointer
+        ]
+        if (
+            kind != "secret"
+            or not drawn_here
+            or any(s.pointer == change.pointer and s.resource == resource.id for s in told)
+        ):
+            continue
+        release, item = item_at(app, resource, change.pointer, known)
+        if item is not None and release is not None and charts.pinned(item, release):
+            continue
+        best = max((s.confidence for s in drawn_here), key=("possible", "likely", "proven").index)
+        why = f"it changed together with key {drawn_here[0].key!r} of the same Secret, of which it may be made"
+        yield _shown(resource, change, kind, best, why)
 
 
 def _random(place: Place) -> bool:

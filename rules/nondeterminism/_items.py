@@ -43,6 +43,26 @@ def carries(release: Release, named: Sequence[str], workload: Resource) -> bool:
     return workload.kind in WORKLOADS and any(release.named(n.partition("/")[2], workload.name) for n in named)
 
 
+def hashed(app: App, sign: Sign) -> Iterator[Item]:
+    """What the chart is known to draw and the checksum to hash; what the Application's values pin already is left out."""
+    workload = app.resource(sign.resource.key) if sign.kind == "checksum" else None
+    if workload is None or sign.release is None:
+        return
+    for item in sign.release.random():
+        carried = carries(sign.release, item.checksums.get(sign.key, ()), workload)
+        if carried and not charts.pinned(item, sign.release) and _rendered(app, sign.release, item):
+            yield item
+
+
+def _rendered(app: App, release: Release, item: Item) -> bool:
+    """Whether the chart draws the item here: it does so at its default values, or one of its Secrets holds a key of it."""
+    return item.usual or any(
+        release.named(secret.name, resource.name) and set(secret.keys) & _keys(resource)
+        for secret in item.secrets
+        for resource in app.of_kind("Secret", "")
+    )
+
+
 def with_item(sign: Sign, app: App, known: Sequence[Release]) -> Sign:
     """The sign with what is known of its field; a chart that is known to render alike makes a likely one only possible."""
     resource = app.resource(sign.resource.key)

@@ -18,6 +18,7 @@ from argolint.values import enumerated, parse_version, sh
 from ..shared import charts
 from ..shared.charts import Item, Pin, Release
 from ._ignoring import ignoring
+from ._items import hashed
 from ._sign import Sign
 
 
@@ -38,26 +39,26 @@ def fixes(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix,
 
 def pinning(app: App, own: Sequence[Sign]) -> tuple[Fix, ...]:
     """The ways to make these values constant."""
-    made = {fix.title: fix for release, found in _by_release(own) for fix in _known(app, release, found, own)}
+    made = {fix.title: fix for release, found in _by_release(app, own) for fix in _known(app, release, found, own)}
     return tuple(made.values()) or (_unknown(app, own),)
 
 
-def _by_release(own: Sequence[Sign]) -> list[tuple[Release, tuple[Item, ...]]]:
-    """The known items behind the signs, by chart."""
+def _by_release(app: App, own: Sequence[Sign]) -> list[tuple[Release, tuple[Item, ...]]]:
+    """The known items behind the signs, by chart; behind a checksum stands everything random that it hashes."""
     releases: dict[str, Release] = {}
     found: dict[str, dict[str, Item]] = {}
     for sign in own:
         if sign.item is not None and sign.release is not None:
             chart = sign.release.chart
             releases.setdefault(chart, sign.release)
-            found.setdefault(chart, {}).setdefault(sign.item.what, sign.item)
+            for item in (sign.item, *hashed(app, sign)):
+                found.setdefault(chart, {}).setdefault(item.what, item)
     return [(releases[chart], tuple(known.values())) for chart, known in found.items()]
 
 
 def _known(app: App, release: Release, found: Sequence[Item], own: Sequence[Sign]) -> Iterator[Fix]:
     existing = [(item, pin) for item in found if (pin := _first(item, release, existing=True))]
-    covered = {key for _, pin in existing for key in pin.keys}
-    rest = [i for i in found if all(i is not item for item, _ in existing) and not _keys(i) <= covered]
+    rest = [i for i in found if all(i is not item for item, _ in existing) and not _covered(i, existing)]
     fixed = [(item, pin) for item in found if (pin := _first(item, release, existing=False))]
     if existing:
         extra = [(item, pin) for item, pin in fixed if item in rest]
@@ -65,12 +66,22 @@ def _known(app: App, release: Release, found: Sequence[Item], own: Sequence[Sign
     if fixed and (len(fixed) == len(found) or not existing):
         yield _with_values(app, release, fixed, own)
     for item in found:
-        if all(item is not known for known, _ in (*existing, *fixed)) and not (existing and _keys(item) <= covered):
+        if all(item is not known for known, _ in (*existing, *fixed)) and not _covered(item, existing):
             yield _too_old(release, item, found)
 
 
 def _first(item: Item, release: Release, *, existing: bool) -> Pin | None:
     return next((p for p in charts.pins(item, release) if names_secret(p) == existing), None)
+
+
+def _covered(item: Item, existing: Sequence[tuple[Item, Pin]]) -> bool:
+    """Whether an existing Secret that takes the place of the item's own one holds all of its keys too."""
+    held = {key for other, pin in existing if _one_secret(item, other) for key in pin.keys}
+    return bool(held) and _keys(item) <= held
+
+
+def _one_secret(item: Item, other: Item) -> bool:
+    return bool({secret.name for secret in item.secrets} & {secret.name for secret in other.secrets})
 
 
 def _keys(item: Item) -> set[str]:
@@ -117,7 +128,7 @@ def _with_existing(
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
-        caveat=" ".join(filter(None, (caveat, *_notes(chosen), _prefix_note(release)))),
+        caveat=" ".join(filter(None, (caveat, *_notes(chosen), _since(release, chosen), _prefix_note(release)))),
     )
 
 
@@ -209,7 +220,7 @@ def _with_values(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]],
         target="helm-values",
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*dict.fromkeys(lines), release.values_block(values).rstrip("\n")]) + "\n"),
-        caveat=" ".join(filter(None, (caveat, *_notes(chosen), _prefix_note(release)))),
+        caveat=" ".join(filter(None, (caveat, *_notes(chosen), _since(release, chosen), _prefix_note(release)))),
     )
 
 
@@ -230,7 +241,7 @@ def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
 
 def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
     """The first chart version that knows a pin of this item, or one of another item that holds its keys too."""
-    fitting = [*item.pins, *(p for other in found for p in other.pins if _keys(item) and _keys(item) <= set(p.keys))]
+    fitting = [*item.pins, *(p for o in found for p in o.pins if _one_secret(item, o) and _keys(item) <= set(p.keys))]
     later = [(v, n, p) for n, p in enumerate(fitting) if p.values and (v := parse_version(p.first_version))]
     if later:
         pin = min(later, key=lambda known: known[:2])[2]
@@ -310,6 +321,15 @@ def _filled(release: Release, value: Any) -> Any:
 
 def _notes(chosen: Sequence[tuple[Item, Pin]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"Of the chart: {pin.note}." for _, pin in chosen if pin.note))
+
+
+def _since(release: Release, chosen: Sequence[tuple[Item, Pin]]) -> str:
+    """Where no label and no source tells the chart's version: the one that these keys need."""
+    known = [pin.first_version for _, pin in chosen if parse_version(pin.first_version)]
+    if not known or parse_version(release.version):
+        return ""
+    first = max(known, key=lambda version: parse_version(version) or ())
+    return f"Chart {release.chart} knows all these keys from {first} on; its version here is not told."
 
 
 def _prefix_note(release: Release) -> str:

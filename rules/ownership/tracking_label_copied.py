@@ -26,6 +26,11 @@ from ._handover import kubectl_name
 from ._tracking import copied_tracking, tracking_of
 
 
+def reads(app: App, fleet: Fleet) -> bool:
+    """A copy that took over IgnoreExtraneous as well leaves the application Synced: the list tells it by requiresPruning."""
+    return any(row.requires_pruning and not row.hook for row in app.rows)
+
+
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each extraneous object that Argo CD never applied."""
     if not app.desired_known:
@@ -80,4 +85,6 @@ def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
     )
 
 
-RULE = Rule(id="tracking-label-copied", family="ownership", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(
+    id="tracking-label-copied", family="ownership", severity="warning", doc=__doc__, check=check, reads=reads, rank=10
+)

@@ -66,7 +66,7 @@ class RandomSecret:
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a chart draws anew at each render, in `templates`."""
+    """Something that a chart draws anew at each render, in `templates`; `usual` when it does so at its default values."""
 
     what: str
     functions: tuple[str, ...]
@@ -79,6 +79,7 @@ class Item:
     note: str
     since: str
     templates: tuple[str, ...]
+    usual: bool = True
 
     @property
     def salted(self) -> bool:
@@ -238,6 +239,7 @@ def _item(raw: Mapping[str, Any]) -> Item:
         raw.get("note", ""),
         str(raw.get("since") or ""),
         tuple(raw["source"]),
+        "enabled_by" not in raw,
     )
 
 

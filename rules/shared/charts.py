@@ -122,9 +122,12 @@ class Release:
             node[last] = value
         return str(yaml.safe_dump(nested, sort_keys=False, width=1000, allow_unicode=True))
 
-    def sets(self, key: str) -> bool:
-        """Whether the Application itself gives this key of the chart a value."""
-        return dig(self.inline, *self._path(key)) not in (None, "", [], {})
+    def sets(self, key: str, wished: Any = None) -> bool:
+        """Whether the Application itself gives this key of the chart a value; of a switch or mode, whether the wished one."""
+        held = dig(self.inline, *self._path(key))
+        if isinstance(wished, bool) or (isinstance(wished, str) and _MODE.fullmatch(wished)):
+            return str(held).lower() == str(wished).lower()
+        return held not in (None, "", [], {})
 
     def random(self) -> Iterator[Item]:
         """What this chart draws at random, at this version."""
@@ -148,6 +151,10 @@ class Release:
         return tuple(self.values_key(key).split("."))
 
 
+_MODE = re.compile(r"(?!my-)[A-Za-z][A-Za-z-]{3,}")
+"""A value of a pin that is meant as it stands, `cert-manager` or `none`: neither an example nor the name of a Secret."""
+
+
 def pins(item: Item, release: Release) -> tuple[Pin, ...]:
     """The pins that this chart version knows, in the order of charts.yaml; pins that are only a remark are left out."""
     return tuple(found for p in item.pins if p.values and (found := p.at(release.version)) is not None)
@@ -155,7 +162,9 @@ def pins(item: Item, release: Release) -> tuple[Pin, ...]:
 
 def pinned(item: Item, release: Release) -> bool:
     """Whether the Application itself already sets every key of one of the pins, or a global value named like one."""
-    if any(p.values and all(release.sets(key) for key in p.values) for p in item.pins):
+    if any(
+        p.values and all(release.sets(k, None if v in p.keys else v) for k, v in p.values.items()) for p in item.pins
+    ):
         return True
     last = {key.rpartition(".")[2] for p in item.pins for key in p.values}
     shared = {
@@ -412,14 +421,25 @@ def _fit(app: App, source: Object, release: Release, entry: Chart) -> int:
     last, have = newest(entry), parse_version(release.version)
     if last and have and have[0] > last[0]:
         return -1
-    secrets = {r.name for r in app.of_kind("Secret", "")}
-    names = sum(any(release.named(s.name, n) for n in secrets) for item in entry.random for s in item.secrets)
-    images = [str(image) for image in items(app.status, "summary", "images")]
+    secrets = {r.name: mapping(r.any, "data").keys() for r in app.of_kind("Secret", "")}
+    drawn = [
+        (s, name) for item in entry.random for s in item.secrets for name in secrets if release.named(s.name, name)
+    ]
+    names = len(drawn)
+    keys = sum(set(secret.keys) <= secrets[name] for secret, name in drawn)
+    images = _images(app)
     theirs = any("bitnami" in repository for repository in entry.repositories)
     used = any("bitnami" in image for image in images)
     if theirs and images and not used and not names:
         return -1
-    return 2 * min(names, 10) + (theirs and used)
+    return 4 * min(names, 10) + 2 * min(keys, 10) + (theirs == used if images else 0)
+
+
+def _images(app: App) -> list[str]:
+    """The images in use, as Argo CD sums them up; else those of the workloads' manifests."""
+    found = [str(image) for image in items(app.status, "summary", "images")]
+    workloads = (r for kind in _LABELLED for r in app.of_kind(kind))
+    return found or [str(container.get("image")) for r in workloads for _, container in containers(r.any)]
 
 
 def _distance(entry: Chart, version: str) -> tuple[bool, int, Version]:

@@ -35,10 +35,12 @@ from argolint import (
     Symptom,
 )
 from argolint.applied import not_yet_applied
+from argolint.comparison import matches_object, removed, rules_of
 from argolint.consequences import consequences
+from argolint.edits import RESPECT, application_place, sync_option
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import fits, join_pointer, sh, split_pointer
+from argolint.values import below, fits, get, join_pointer, sh, split_pointer
 
 from ._failures import Failed, answered_by
 from ._options import as_hook, on_manifest, pasted, sync_options
@@ -60,7 +62,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     refused = answered_by(app, "immutable-field")
     for failed in refused:
         resource = app.resource(failed.id.key) if failed.id else None
-        yield _failed(app, failed, resource)
+        yield _failed(app, fleet, failed, resource)
     told = {f.id.key for f in refused if f.id}
     for resource in app.resources:
         if not (resource.modified or resource.pending):
@@ -86,17 +88,56 @@ def _immutable(id_: ResourceId, change: Change) -> bool:
     return any(fits(field, change.pointer) for field in entry["fields"])
 
 
-def _failed(app: App, failed: Failed, resource: Resource | None) -> Finding:
-    pointer = _pointer(failed.message, resource)
+def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -> Finding:
+    ignored = _ignored(app, fleet, failed, resource)
+    pointer = ignored[0] if ignored else _pointer(failed.message, resource)
     id_ = resource.id if resource else failed.id
     what = f"{pointer} of {id_}" if pointer else str(id_ or f"an object of application {app.ref}")
     own = (Symptom.change(resource.id), Symptom.health(resource.id)) if resource else ()
+    hidden = (
+        f" An ignore rule hides that Git differs there, but without {RESPECT} the sync sends Git's side all the same."
+        if ignored
+        else ""
+    )
     return Finding(
-        message=f"{what} cannot be changed in place, so the sync of application {app.ref} fails each time.",
+        message=f"{what} cannot be changed in place, so the sync of application {app.ref} fails each time.{hidden}",
         at=Location(app.ref, id_, pointer),
-        evidence=(excerpt(failed.message, 400),),
-        fixes=tuple(_fixes(app, id_, resource, pointer)),
+        evidence=(excerpt(failed.message, 400), *(f"ignored in the comparison: {place}" for place in ignored)),
+        fixes=(*((_respect(app),) if ignored else ()), *_fixes(app, id_, resource, pointer)),
         explains=(*consequences(app), *own),
+    )
+
+
+def _ignored(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -> tuple[str, ...]:
+    """Fields that ignore rules leave out of the comparison and that the refused sync would have changed, by the place it names."""
+    live, desired = (resource.live, resource.desired) if resource else (None, None)
+    if live is None or desired is None or RESPECT in app.sync_options:
+        return ()
+    found = _REFUSED.search(failed.message)
+    named = join_pointer(*(t for t in re.split(r"[.\[\]]+", found.group(1)) if t)) if found else "/spec"
+    places = (
+        place
+        for rule in rules_of(app.raw, fleet.settings).ignore
+        if matches_object(rule, live)
+        for side in (live, desired)
+        for place in removed(rule, side)
+    )
+    return tuple(
+        dict.fromkeys(
+            place
+            for place in places
+            if (below(place, named) or below(named, place)) and get(live, place) != get(desired, place)
+        )
+    )
+
+
+def _respect(app: App) -> Fix:
+    return Fix(
+        f"Add the sync option {RESPECT}, so that a sync keeps what is ignored as it is live",
+        "application",
+        application_place(app),
+        Edit("json-patch", sync_option(app, RESPECT)),
+        caveat="holds for every ignored field of this application",
     )
 
 
