@@ -246,6 +246,11 @@ def test_kustomize_edits_the_base_and_names_who_shares_it(tmp_path: Path) -> Non
             REPLICAS,
             "an inline patch",
         ),
+        (  # an expression on which Python may never end
+            "patches:\n- target: {name: '(a+)+$'}\n  patch: '[{op: add, path: /spec/replicas, value: 4}]'\n",
+            REPLICAS,
+            "an inline patch",
+        ),
         (
             "replacements:\n- targets:\n  - select: {kind: Deployment}\n    fieldPaths: ['spec.template.spec.containers.[name=web].image']\n",
             IMAGE,

@@ -553,11 +553,16 @@ def _reaches(patch: Json, target: Object, obj: Object) -> bool:
     )
 
 
+_COSTLY = re.compile(r"\)[*+{]|(?:[*+{].*){4}", re.DOTALL)
+"""A group that is repeated, or many repetitions: Go takes no longer for such an expression, Python may never end."""
+
+
 def _matches(pattern: str, value: str) -> bool:
+    """Whether Kustomize's expression may match; better to tell than to edit where it is refused, or costly to decide."""
     try:
-        return re.fullmatch(pattern, value) is not None
+        return bool(_COSTLY.search(pattern)) or re.fullmatch(pattern, value) is not None
     except re.error:
-        return True  # Kustomize would refuse it: better to tell than to edit
+        return True
 
 
 def _touches(patch: Json, tokens: Sequence[str]) -> bool:

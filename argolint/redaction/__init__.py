@@ -1,8 +1,8 @@
 """What may be printed, stored and handed on: the one answer for messages, fixes, reports, the gate and snapshots.
 
     names       which names are those of secrets, and which values under them are none
-    forms       what is a secret by its form alone; `words`: what the words before it tell
-    documents   JSON and YAML inside a text
+    forms       what is a secret by its form alone; `words`: what the words before it tell; `commands`: what a program asks for
+    documents   JSON and YAML inside a text; `lines`: files that are neither
     redactor    objects, their places, and the texts in them
     findings    the net below all rules
 

@@ -52,6 +52,30 @@ def in_json(text: str, walk: Walk) -> str | None:
         return None
 
 
+def in_sentence(text: str, walk: Walk) -> str:
+    """The text with the secrets of the JSON objects in it hidden: `error when applying patch: {"data":{…}}`."""
+    parts, at, start = [], 0, text.find('{"')
+    for _ in range(_MOST):
+        if start < 0:
+            break
+        try:
+            document, end = _JSON.raw_decode(text, start)
+            found = walk(document)
+        except (ValueError, RecursionError):
+            start = text.find('{"', start + 1)
+            continue
+        if found is not document:
+            parts += [text[at:start], json.dumps(found, ensure_ascii=False, separators=(",", ":"))]
+            at = end
+        start = text.find('{"', end)
+    return "".join([*parts, text[at:]])
+
+
+_JSON = json.JSONDecoder()
+_MOST = 50
+"""Objects of one text that are looked at; each may cost as much time as the text is long."""
+
+
 def in_yaml(text: str, walk: Walk) -> str | None:
     """The text with its secrets hidden, all else as it is; None when it is no YAML that can be read safely, or holds no map or list."""
     if len(text) > _LARGEST:
@@ -133,8 +157,9 @@ def _put(stack: list[tuple[Any, Any]], node: Any) -> None:
     if isinstance(holder, list):
         holder.append(node)
     elif key is _NO_KEY:
-        name = node if isinstance(node, str) else ""
-        stack[-1] = (holder, _SameKey(name) if name in holder else name)
+        if not isinstance(node, str):
+            raise ValueError("a map for a key: `{{ .Values.x }}` of a template")
+        stack[-1] = (holder, _SameKey(node) if node in holder else node)
     else:
         holder[key] = node
         stack[-1] = (holder, _NO_KEY)

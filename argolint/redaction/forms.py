@@ -16,12 +16,13 @@ from argolint.redaction.names import is_secret, looks_drawn, sort_of
 Hide = Callable[[str], str]
 
 PRIVATE_KEY = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-    r"[^-]*(?:-(?!----END [A-Z0-9 ]{0,40}PRIVATE KEY)[^-]*)*(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+    r"-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d)-----"
+    r"[^-]*(?:-(?!----END [A-Z0-9 ]{0,40}PRIVATE KEY|----END OpenVPN)[^-]*)*"
+    r"(?:-----END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d)-----)?"
 )
 """A block whose end is missing goes on to the end of the text."""
 _BARE_LOGIN = re.compile(
-    r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}(?::\d{2,5}(?!\w)|/))"
+    r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}(?::\d{2,5}(?!\w)|/|:[\w~./-]{1,200}\.git\b))"
 )
 """`user:password@host:port`, without a scheme."""
 _PEM_BASE64 = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{12,}={0,2}")
@@ -58,7 +59,10 @@ _CRYPT = re.compile(
     r"|\{(?:SSHA(?:\d+)?|SHA(?:\d+)?|CRYPT|PBKDF2\w*)\}[\w./+=$-]{8,}"
 )
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,40}://)([^\s\"'<>\\`]{1,4096})")
-_QUOTED_URL = re.compile(r"(?i)(%3A%2F%2F)((?:(?!%40|%2F)[\w.~%!*()-]){1,1024})(?=%40)")
+_QUOTED_URL = re.compile(
+    r"(?i)(%(?:25)?3A%(?:25)?2F%(?:25)?2F)((?:(?!%(?:25)?40|%(?:25)?2F)[\w.~%!*()+-]){1,1024})(?=%(?:25)?40)"
+)
+"""An address in a query, quoted once or twice."""
 _GO_DSN = re.compile(r"(?<![\w.%+-])([\w.%+-]{1,100}:)([^\s:@/\"']{1,200})(?=@(?:tcp|udp|unix|cloudsql\w*)?\()")
 
 
@@ -73,7 +77,7 @@ def by_form(text: str, hide: Hide, userinfo: Hide | None = None) -> str:
     if "://" in text:
         text = _HOOK.sub(lambda found: found[1] + hide(found[2]), text)
         text = _URL.sub(lambda found: found[1] + _address(found[1], found[2], hide, userinfo), text)
-    if "%3A%2F%2F" in text or "%3a%2f%2f" in text:
+    if "2F%" in text or "2f%" in text:
         text = _QUOTED_URL.sub(lambda found: found[1] + hide(found[2]), text)
     if "@" in text:
         text = _GO_DSN.sub(lambda found: found[1] + hide(found[2]), text) if "(" in text else text

@@ -51,13 +51,20 @@ _JOINED = {
     },
     **{
         f"{word}key": (word, "key")
-        for word in ("api", "secret", "access", "private", "master", "signing", "encryption")
+        for word in (
+            *("api", "secret", "access", "private", "master", "signing", "encryption", "app", "auth", "account"),
+            *("shared", "session", "storage", "license", "routing", "deploy", "psk", "preshared"),
+        )
     },
     **{f"{word}{end}": (word, "password") for word in _ACCOUNTS for end in ("pass", "pw", "pwd")},
     "apikeys": ("api", "keys"),
     "connectionstring": ("connection", "string"),
+    "masterauth": ("auth", "password"),
+    "primaryauth": ("auth", "password"),
 }
-"""Words that stand unparted at the end of others: `PGPASSWORD`, `apikey`."""
+"""Words that stand unparted at the end of others: `PGPASSWORD`, `apikey`; Redis calls a password `masterauth`."""
+_ENDS_IN_PASS = re.compile(r"(?!by|com|encom|sur|tres|under|over|multi|proxy|im|low|high|band|all|by)[a-z]{2,}pass")
+"""`requirepass`, `smtppass`; not `bypass`, `compass`, `highpass`."""
 _TAILS = word_set(
     "value val plain plaintext clear cleartext raw text string str literal base64 b64 encoded encrypted pem data"
     " prod production staging stage dev development test testing qa uat live local default main primary secondary backup"
@@ -65,7 +72,9 @@ _TAILS = word_set(
 )
 """Words at the end that tell which one of several, or how it is written, and not what."""
 
-_PASSWORDS = word_set("password passwords passwd passphrase passphrases passcode passcodes")
+_PASSWORDS = word_set(
+    "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort contrasena senha wachtwoord heslo haslo"
+)
 _ABBREVIATED = word_set("pass pwd pw")
 """Passwords where they end a name: `DB_PASS`; `passThrough` is none."""
 _TOLD = word_set(
@@ -87,7 +96,7 @@ _KEYS = word_set(
     "api app application account secret private access signing sign encryption enc encrypt sso service decryption crypto cipher fernet master session storage auth ssh"
     " license licence deploy hmac shared root admin jwt cookie rsa dsa ecdsa ed25519 aes consumer write ingest ingestion"
     " integration routing instrumentation subscription function security bot webhook unseal recovery seal wrapping sealing"
-    " personal wireguard gpg pgp psk registration enrollment erlang salt vault transit kms gossip"
+    " preshared personal wireguard gpg pgp psk registration enrollment erlang salt vault transit kms gossip"
     " nextauth rails django flask laravel stripe sendgrid twilio mailgun datadog newrelic pagerduty opsgenie sentry openai anthropic"
 )
 """`<word> key` that is a secret, in every spelling."""
@@ -119,6 +128,10 @@ _DIGEST = word_set("checksum checksums sha sha1 sha256 sha512 md5 digest hash fi
 _DIGESTS = frozenset((word,) for word in _DIGEST)
 
 
+_AFTER_PASS = word_set("word words phrase phrases code codes")
+"""`passPhrase`, `Pass_Word`."""
+
+
 @lru_cache(maxsize=65536)
 def parts(name: str) -> tuple[str, ...]:
     """`DB_PASSWORD_1` as db, password, 1; `PGPASSWORD` as pg, password; `clientSecret` as client, secret."""
@@ -126,7 +139,11 @@ def parts(name: str) -> tuple[str, ...]:
     for match in _WORD.finditer(name):
         word = match.group().lower()
         tail = next((t for t in _JOINED if word.endswith(t)), None)
-        if tail is None:
+        if tail is None and _ENDS_IN_PASS.fullmatch(word):
+            found += [word.removesuffix("pass"), "password"]
+        elif tail is None and word in _AFTER_PASS and found[-1:] == ["pass"]:
+            found[-1] = f"pass{word}"
+        elif tail is None:
             found.append(word)
         else:
             found += [*filter(None, (word.removesuffix(tail),)), *_JOINED[tail]]
@@ -147,11 +164,10 @@ def sort_of(name: str) -> Sort:
     pairs = set(itertools.pairwise(found))
     if pairs & {("connection", "string"), ("connection", "strings")}:
         return "dsn"
-    if found[-2:] in (
-        ("key", "data"),
-        ("secret", "id"),
-    ):
+    if found[-2:] in _PAIRS:
         return "secret"
+    if found[-2:] in _LISTS:
+        return "several"
     kept = found
     while len(kept) > 1 and (kept[-1] in _TAILS or kept[-1].isdigit()):
         kept = kept[:-1]
@@ -161,6 +177,9 @@ def sort_of(name: str) -> Sort:
 
 
 _LONGEST = 200
+_PAIRS = frozenset((("key", "data"), ("secret", "id"), ("seed", "phrase"), ("totp", "seed"), ("snmp", "community")))
+_LISTS = frozenset((("recovery", "codes"), ("backup", "codes"), ("scratch", "codes")))
+_FORGES = word_set("github gitlab gitea bitbucket azure ado devops git")
 
 
 def told_openly(name: str) -> bool:
@@ -208,7 +227,7 @@ def _by_head(found: tuple[str, ...], *, shouted: bool) -> Sort:
         return "secret" if before in _SURE or (shouted and head == "secret") else "object"
     if head in ("key", "keys") and (before in _KEYS or (shouted and before in _SHOUTED_KEYS)):
         return "several" if head == "keys" else "secret" if shouted else "key"
-    if head in _SHORT and before and shouted:
+    if (head in _SHORT and before and shouted) or (head == "pat" and before in _FORGES):
         return "secret"
     if head == "webhook" or (head in ("url", "uri", "urls") and before == "webhook"):
         return "address"
@@ -219,7 +238,9 @@ _NOTHING = re.compile(
     r"(?i)(?:true|false|yes|no|on|off|null|none|nil|~|enabled|disabled|required|optional|auto|v?\d+(?:\.\d+)+|)"
 )
 _REFERENCE = re.compile(
-    r"\$\([\w.-]+\)|\$\{[^{}]*\}|\{\{.*\}\}|<[^<>]*>|[^<>]*<[\w+-]+(?: [\w+-]+)*>[^<>]*|%\(?\w*\)?s"  # of another variable, a template, a blank
+    r"\$\([\w.-]+\)|\$\{(?:env|file|sys|secret|vault|ssm|aws|gcp|az|akv|op|sops|k8s|config|directory)[\w-]*:[^{}]*\}"
+    r"|\$\{(?![A-Za-z_][\w.]*(?::?[-=]|:(?![-=?+]))[^$<\s{}][^{}]*\})[^{}]*\}|\{\{(?!.*\bdefault\s+\\?[\"'`][^\"'`\\]).*\}\}"
+    r"|<[^<>]*>|[^<>\d]*<[\w+-]+(?: [\w+-]+)*>[^<>\d]*|%\(?\w*\)?s"  # of another variable, a template, a blank
     r"|[+*•…]+|[xX]{3,}|\.{3}|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)|\(left out\)|(?i:\[?redacted\]?)"  # hidden already
     r"|(?i:ref\+\w+|vault|secretsmanager|aws-?sm|ssm|gcp-?sm|akv|keyvault|sops|doppler|op|bao|env|file|secretref):\S+"  # elsewhere
     r"|ENC\[.*\]|arn:aws[\w-]*:(?:secretsmanager|ssm|kms):\S+|projects/[\w-]+/secrets/\S+",
@@ -241,12 +262,17 @@ _MODE = re.compile(
 )
 
 
+def is_reference(value: str) -> bool:
+    """Whether a value says where a secret is kept and not what it is: `$(NAME)`, `${NAME}` without a default, a template, a mask."""
+    return _REFERENCE.fullmatch(value) is not None
+
+
 def is_secret(sort: Sort, value: str) -> bool:
     """Whether this text, under a name of that sort, is a secret: no blank, no reference, no mask, no name of an object."""
     if not sort or len(value) > _LARGE:
         return bool(sort) and sort != "near"
     text = value.strip()
-    if _NOTHING.fullmatch(text) or _REFERENCE.fullmatch(text) or _PATH.fullmatch(text):
+    if _NOTHING.fullmatch(text) or is_reference(text) or _PATH.fullmatch(text):
         return False
     if sort != "password" and text.isdigit() and len(text) < _SHORT_NUMBER:
         return False  # a limit, a count, a port: `used: secrets=5`

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 
 from argolint.model import Json, Object
-from argolint.redaction import documents, forms, words
+from argolint.redaction import commands, documents, forms, lines, words
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import is_mask, is_secret, is_secret_number, parts, sort_of, told_openly, word_set
 from argolint.values import split_pointer
@@ -19,10 +19,32 @@ HIDDEN = "(masked)"
 """What stands for a secret in everything that is printed."""
 
 
-_VALUES = word_set("value values string array map Value content default defaultValue stringValue secretValue")
+_VALUES = word_set(
+    "value values string array map Value content contents data default defaultValue stringValue secretValue val v literal"
+    " expression plainText plaintext"
+)
 """Under these keys stands what a sibling names: an environment variable, a Helm parameter, a header, an option."""
-_NAMES = ("name", "key", "Name", "parameter", "header", "variable")
-_WITHIN = word_set("value plain plaintext text literal raw inline data string content default base64")
+_NAMES = (
+    *(
+        "name",
+        "key",
+        "Name",
+        "parameter",
+        "header",
+        "variable",
+        "id",
+        "k",
+        "var",
+        "field",
+        "option",
+        "property",
+        "setting",
+    ),
+    *("envName", "varName", "envVar", "fieldPath", "path", "type"),
+)
+_WITHIN = word_set(
+    "value plain plaintext text literal raw inline data string content default base64 list example enum stringVal stringValue val"
+)
 """Under these keys of a map stands what the map is called: `password: {value: x}`."""
 _OPAQUE = word_set("managedFields fieldsV1 encryptedData")
 """Names of fields alone, and what only a controller can read (SealedSecret)."""
@@ -31,8 +53,9 @@ _CODE = tuple(
     f".{end}"
     for end in ["py", "sh", "bash", "js", "mjs", "ts", "rb", "pl", "lua", "go", "groovy", "java", "php", "ps1", "awk"]
 )
+_NAME = re.compile(r"[A-Za-z_][\w.-]{1,80}")
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
-_MAY_HOLD = re.compile(r"[=:]|-[-paAuUw]|://")
+_MAY_HOLD = re.compile(r"[=:]|-[-paAuUw]|://|(?i:\b(?:bearer|basic|apikey|token|pass\w*|auth) )")
 _SHORTEST = 20
 """A shorter text without such a sign is no token, no address and no command line."""
 _LIKE_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
@@ -50,6 +73,7 @@ class Redactor:
         self._userinfo = userinfo
         self._short = lru_cache(maxsize=16384)(self._found_in)
         self._long = lru_cache(maxsize=64)(self._found_in)
+        self._key = lru_cache(maxsize=4096)(self._key_without)
 
     def value(self, node: Json, name: str = "", *, everything: bool = False) -> Json:
         """A decoded value with its secrets hidden, the same object when there are none; `everything`: it is all secret."""
@@ -60,7 +84,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """A text of any kind with its secrets hidden."""
-        return words.in_text(text, self._hide, self._userinfo)
+        return words.in_text(self._objects_in(text), self._hide, self._userinfo)
 
     def document(self, text: str) -> str:
         """A file's text (JSON, YAML, lines of settings) with its secrets hidden, line by line as it was."""
@@ -85,7 +109,9 @@ class Redactor:
     def _map(self, node: dict[str, Json], name: str, everything: bool) -> Json:
         scope = Scope(node, name) if _is_special(node, name) else None
         made: dict[str, Json] | None = None
+        secret_key = False
         for key, child in node.items():
+            secret_key = secret_key or (len(key) >= _SHORTEST and self._key(key) != key)
             if child is None or child is True or child is False or key in _OPAQUE:
                 continue
             called, all_of_it = (key, False) if scope is None else scope.of(key, child)
@@ -94,7 +120,13 @@ class Redactor:
                 if made is None:
                     made = dict(node)
                 made[key] = found
+        if secret_key:
+            return {self._key(key): child for key, child in (made or node).items()}
         return node if made is None else made
+
+    def _key_without(self, key: str) -> str:
+        """A key of a map that is a token, or an address with a login, itself."""
+        return forms.by_form(key, self._hide, self._userinfo)
 
     def _list(self, node: list[Json], name: str, everything: bool) -> Json:
         made: list[Json] | None = None
@@ -112,18 +144,16 @@ class Redactor:
     def item(self, items: list[Json], index: int, item: str, name: str) -> str:
         """An item of a list; of a command line it may be what the item before it asks for."""
         before = items[index - 1] if index else None
-        if isinstance(before, str) and before.startswith("-"):
-            if follows_secret(before, item):
+        if isinstance(before, str):
+            if before.startswith("-") and follows_secret(before, item):
                 return self._hide(item)
-            if before in _LOGINS and ":" in item:
-                user, _, password = item.partition(":")
-                return f"{user}:{self._hide(password)}" if is_secret("secret", password) else item
-        if (
-            item.startswith("-p")
-            and len(item) > 2
-            and any(isinstance(i, str) and _MYSQL.search(i) for i in items[:index])
-        ):
-            return "-p" + self._hide(item[2:])
+            of_pair = len(items) == _PAIR and _NAME.fullmatch(before) and sort_of(before) in _SURE
+            if of_pair and is_secret(sort_of(before), item):
+                return self._hide(item)  # `[DB_PASSWORD, x]`
+            if before.startswith("-") or item.startswith("-"):
+                start = commands.start_of_secret([i for i in items[:index] if isinstance(i, str)], item)
+                if start is not None:
+                    return item[:start] + self._hide(item[start:])
         found: str = self._node(item, name, everything=False)
         return found
 
@@ -150,28 +180,44 @@ class Redactor:
                 return found
             if _CUT_SECRET.search(text):
                 return self._hide(text)
-        if _LIKE_BASE64.fullmatch(text) and words.is_encoded_secret(text):
+        if _LIKE_BASE64.fullmatch(text) and lines.is_encoded_secret(text):
             return self._hide(text)
         code = manner == "code"
         if manner != "prose" and words.may_tell(text) and _LIKE_LINES.search(text):
             found = None if code else documents.in_yaml(text, self._walked)
-            if found is not None:
+            if found is not None and "\n" in text and not _DIFF.search(text):
                 return forms.by_form(words.in_comments(found, self._hide), self._hide, self._userinfo)
-            text = words.in_lines(text, self._hide, code=code)
-        return words.in_text(text, self._hide, self._userinfo, code=code)
+            text = text if found is None else found
+            text = lines.in_lines(text, self._hide, code=code)
+        return words.in_text(self._objects_in(text), self._hide, self._userinfo, code=code)
+
+    def _objects_in(self, text: str) -> str:
+        """A text without the secrets of the objects in it; where it speaks of a Secret, a patch is one of a Secret."""
+        if '{"' not in text or len(text) > _LONGEST_SENTENCE:
+            return text
+        name = _LISTED if _OF_SECRET.search(text) else ""
+        return documents.in_sentence(text, lambda document: self._node(document, name, everything=False))
 
     def _walked(self, document: Json) -> Json:
         return self._node(document, "", everything=False)
 
 
 _REMEMBERED = 2000
-_LOGINS = ("-u", "--user", "--proxy-user", "-U")
-_MYSQL = re.compile(r"\b(?:mysql|mariadb)")
+_LONGEST_SENTENCE = 1 << 16
+_OF_SECRET = re.compile(
+    r"\bKind=Secret\b|\bResource=secrets\b|\bSecret \"|\bsecrets? \"[^\"]{1,253}\" (?:is|in|not|cannot)"
+)
+"""How kubectl and the API server say what a patch is for."""
+_DIFF = re.compile(r"^\+[ \t]", re.MULTILINE)
+_PAIR = 2
+_SURE = ("password", "secret")
 _CUT_SECRET = re.compile(r"\"kind\"\s*:\s*\"Secret(?:List)?\"")
 
 
 _LISTED, _METADATA, _ANNOTATIONS = "\0items", "\0metadata", "\0annotations"
 """Places within Secrets; names of fields hold no NUL."""
+_GENERATOR = "secretGenerator"
+"""Kustomize makes Secrets of its `literals`."""
 _COPIES = {(word,) for word in word_set("data content contents value values backup copy payload original raw")}
 """Ends of the names of annotations in which tools keep what a Secret holds."""
 
@@ -179,7 +225,7 @@ _COPIES = {(word,) for word in word_set("data content contents value values back
 def _is_special(node: Object, name: str) -> bool:
     """A cheap look: False for a map in which every child is called what its key says."""
     return (
-        (name != "" and (name[0] == "\0" or sort_of(name) not in ("", "near")))
+        (name != "" and (name[0] == "\0" or name == _GENERATOR or sort_of(name) not in ("", "near")))
         or node.get("kind") in ("Secret", "SecretList")
         or "secretKey" in node
         or "stringData" in node
@@ -190,10 +236,11 @@ def _is_special(node: Object, name: str) -> bool:
 class Scope:
     """What a map says of its children: what they are called, and whether they are secret whatever they are called."""
 
-    __slots__ = ("_all", "_annotations", "_heir", "_metadata", "_named", "_node")
+    __slots__ = ("_all", "_annotations", "_heir", "_metadata", "_name", "_named", "_node")
 
     def __init__(self, node: dict[str, Json], name: str) -> None:
         self._node = node
+        self._name = name
         self._heir = name if name and sort_of(name) not in ("", "near") else ""
         self._all = name == _LISTED or is_core_secret(node)
         self._metadata = name == _METADATA
@@ -202,10 +249,10 @@ class Scope:
 
     def of(self, key: str, child: Json) -> tuple[str, bool]:
         """(name, whether all of it is secret) of the child at this key."""
-        if key == "stringData":
+        if key == "stringData" or (key == "literals" and self._name == _GENERATOR):
             return key, True  # of a Secret, or of what makes one
         if self._all:
-            if key == "data":
+            if key in ("data", "binaryData"):
                 return key, True
             if key == "metadata":
                 return _METADATA, False
@@ -220,6 +267,8 @@ class Scope:
                 return self._heir, False
             if sort_of(self._heir) == "several" and not isinstance(child, dict) and not told_openly(key):
                 return self._heir, False
+            if self._heir in _HOLDERS and isinstance(child, str) and words.looks_secret(child) and not told_openly(key):
+                return self._heir, False
         if key == "secretKey" and ("remoteRef" in self._node or "sourceRef" in self._node):
             return "", False  # an ExternalSecret's name for a key
         if key == "items" and self._node.get("kind") == "SecretList":
@@ -233,6 +282,11 @@ def is_core_secret(node: Object) -> bool:
     return kind == "Secret" and node.get("apiVersion") in (None, "", "v1")
 
 
+_HOLDERS = word_set("secrets credentials creds")
+"""Maps of secrets, or of the names of Secrets: what has digits among letters is a secret."""
+_LESS_SURE = word_set("id k var field option property setting fieldPath path type")
+
+
 def _sibling(node: Object) -> str:
     """The name that stands beside a value: of an environment variable, a parameter, a header, or the field that a patch sets."""
     if _VALUES.isdisjoint(node):
@@ -243,7 +297,11 @@ def _sibling(node: Object) -> str:
     if "operator" in node:
         return ""  # of a selector
     for key in _NAMES:
-        if isinstance(name := node.get(key), str) and sort_of(name):
+        if (
+            isinstance(name := node.get(key), str)
+            and (sort := sort_of(name))
+            and (key not in _LESS_SURE or sort in _SURE)
+        ):
             return name
     return ""
 

@@ -7,68 +7,72 @@ takes more time than the text is long.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
+from argolint.redaction import commands
 from argolint.redaction.forms import Hide, by_form, decoded
-from argolint.redaction.names import is_secret, looks_drawn, sort_of, word_set
+from argolint.redaction.names import is_reference, is_secret, looks_drawn, sort_of, word_set
 
 _SCHEME = re.compile(
     r"(?i)(?<![\w-])((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)?\b(bearer|basic|digest|negotiate|apikey|token)([ ]+)([\w.~+/=:-]{4,})"
 )
-_COMMAND = re.compile(
-    r"(\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlsh|mariadb(?:-\w{1,20})?)\b[^|;&\n]{0,400}?\s-p)([^\s\"';|&]+)"
-    r"|(\b(?:curl|wget|httpie?|git)\b[^|;&\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)[ =]?[\"']?[^\s:'\"]{0,200}:)([^\s\"']+)"
-    r"|(\b(?:sshpass|(?:docker|podman|skopeo|crane|oras|helm registry|argocd|oc|az|ldap\w{1,10})\b[^|;&\n]{0,200}?\blogin|ldap\w{1,10})\b[^|;&\n]{0,400}?\s-[pw][ ]?[\"']?)(?![- ])([^\s\"']+)"
-    r"|(\bredis-cli\b[^|;&\n]{0,400}?\s-a[ ]?[\"']?)([^\s\"']+)"
-    r"|(\b(?:login|user(?:name)?|account)\s+(?!and\b|or\b)\S{1,200}\s+password\s+[\"']?)([^\s\"'()]+)"
-    r"|(\becho\s+(?:-n\s+)?[\"']?)([^\s\"'|$]+)(?=[\"']?\s*\|[^\n|]{0,200}?(?:--password-stdin|\blogin\b))"
-    r"|(\bhtpasswd\s+-(?:\w*n\w*|\w+\s+[^\s$\"'<>]{1,200})\s+[^\s$\"'<>]{1,200}\s+[\"']?)([^\s$\"'<>]+)"
-    r"|((?i:\bwith password|\bset password|\bidentified by)\s+')([^'\n]{1,400})"
-    r"|(\bvalue \\{0,3}\")([^\"\\\n]{1,400})(?=\\{0,3}\" for flag --?[\w-]{0,60}(?:pass|token|secret|key|auth))"
-)
-
 _NAME = r"[A-Za-z_][\w.~/\[\]-]{0,120}"
 _QUOTE = r"\\{0,3}[\"']"
+_LOOKED_AT = 512
 _PAIR = re.compile(
-    rf"(?<![\w.~/-])(?P<dash>--?)?(?P<name>{_NAME})(?P<end>{_QUOTE})?\]?(?P<sep>[ \t]{{0,8}}(?:=>|:=|==?|:)[ \t]{{0,8}})"
-    rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n]|\\\"(?!\s*[,}}\]:]))*?(?P=open)|'[^'\n]*'|(?![\"'{{\[])[^\s\"'&;<>]+)"
+    rf"(?<![\w.~/-])(?P<dash>--?)?(?P<name>{_NAME})(?P<end>{_QUOTE}|`|\*\*)?\]?(?P<sep>[ \t]{{0,8}}(?:=>|->|:=|==?|:)[ \t]{{0,8}})"
+    rf"(?:[NbrfuL$](?=[\"']))?"  # of SQL, Python, C, the shell: `PASSWORD = N'x'`
+    rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n]|\\\"(?!\s*[,}}\]:]))*?(?P=open)|'[^'\n]*'|\\{{0,3}}[\"'][^\"'\\\n]+\Z|(?![\"'{{\[])[^\s\"'&;<>]{{1,{_LOOKED_AT}}})"
 )
+_REST = re.compile(r"[^\s\"'&;<>]*")
+"""What follows of a value of which only the beginning was looked at."""
 _IS = re.compile(r"(?i)(\b(?:password|passphrase|secret|token|key) (?:is|was) [\"']?)([^\s\"',;]+)")
 """`the token is x`: only what looks like one."""
+_SAID = re.compile(
+    r"(?i)(\b(?:[\w.-]{0,80}(?:pass(?:word|wd|phrase)?|token|secret[-_. ]?key|psk|auth)|api[-_ ]?key)(?:\t|[ ]{1,40})[\"'`]?)([^\s\"'`,;|<>]{8,200})(?=[\s\"'`,;.:)]|$)"
+)
+"""`with password "x"`, `ssl.keystore.password x`: only what looks like one, and like no name of an object."""
+_QUOTED_PAIR = re.compile(
+    r"(%(?:25)?22(?P<name>[\w.-]{1,120})%(?:25)?22%(?:25)?3A%(?:25)?22)(?P<value>(?:(?!%(?:25)?22)[^\s\"'<>]){1,4096})"
+)
+"""`%22password%22%3A%22x%22`: JSON in an address."""
 _FLAG = re.compile(r"(?<![^\s\"'(\[,=;|&])(--?[A-Za-z][\w.-]{1,80})[ \t]+(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'-][^\s\"']*)")
 _NAMED = re.compile(
-    rf"(?i)(\b(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}(?P<q>{_QUOTE})?(?P<name>[\w.-]{{1,120}})(?(q)(?P=q))[,\s]{{1,8}}{_QUOTE}?value{_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})"
+    rf"(?i)(\b(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}(?P<q>{_QUOTE})?(?P<name>[\w.-]{{1,120}})(?(q)(?P=q))[,\s+-]{{1,60}}{_QUOTE}?value{_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})"
     rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n])*?(?P=open)|'[^'\n]*'|[^\s\"',;}}\]>]+)"
 )
 _VALUED = re.compile(
     rf"(?i)(\bvalue{_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n])*?(?P=open)|'[^'\n]*'|[^\s\"',;}}\]>]+)"
-    rf"(?=[,\s]{{1,8}}{_QUOTE}?(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}?(?P<name>[\w.-]{{1,120}}))"
+    rf"(?=[,\s+-]{{1,60}}{_QUOTE}?(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}?(?P<name>[\w.-]{{1,120}}))"
 )
 _CALL = re.compile(
-    r"(\(\s{0,8}[\"'](?P<name>[\w.-]{1,120})[\"']\s{0,8},\s{0,8})(?P<value>\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}')(?=\s{0,8}[,)])"
+    r"((?:\(\s{0,8}[\"'](?P<name>[\w.-]{1,120})[\"']|(?<![\w:]):(?P<symbol>\w{1,120}))\s{0,8},\s{0,8})"
+    r"(?P<value>\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}')(?=\s{0,8}[,)\n]|$)"
 )
-"""`define('DB_PASSWORD', 'x')`, `setdefault("API_TOKEN", "x")`."""
-_ELEMENT = re.compile(r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>)(?P<value>[^<>]{1,4096})(?=</)")
+"""`define('DB_PASSWORD', 'x')`, `setdefault("API_TOKEN", "x")`, `set :api_token, "x"`."""
+_ELEMENT = re.compile(
+    r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>(?:\s{0,80}<(?:value|string|!\[CDATA\[)>?\s{0,80})?)(?P<value>[^<>\]]{1,4096})(?=</|\]\]>)"
+)
+_NAMED_ELEMENT = re.compile(
+    r"(<(?:name|key)>\s{0,80}(?P<name>[\w.-]{1,120})\s{0,80}</(?:name|key)>\s{0,80}<(?:value|string)>)(?P<value>[^<>]{1,4096})(?=</)"
+)
+"""`<name>db.password</name><value>x</value>` (Hadoop), `<key>password</key><string>x</string>` (property lists)."""
 _KEYED_ELEMENT = re.compile(
     r"(<[A-Za-z][\w.:-]{0,80}\s[^<>]{0,400}?\b(?:key|name)=[\"'](?P<name>[\w.-]{1,120})[\"'][^<>]{0,400}>)(?P<value>[^<>]{1,4096})(?=</)"
 )
 _HEADER = re.compile(
     r"(?i)(?<![\w.-])((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z0-9-]{0,60}(?:token|key|secret|auth|password)|private-token|job-token"
-    r"|apikey|api-key)(\\{0,3}[\"']?\s{0,4}:\s{0,4}\\{0,3}[\"']?)([^\s\"'\\<\[{][^\n\"'\\]*)"
+    r"|apikey|api-key)(\\{0,3}[\"']?\s{0,4}:\s{0,4}\[?\\{0,3}[\"']?)([^\s\"'\\<\[{][^\n\"'\\]*)"
 )
 _REFUSED = re.compile(
     r"((?:(?<![\w.\[\]/-])(?P<field>[\w.\[\]/-]{1,200}): )?Invalid value: )(?P<value>\"(?:[^\"\\]|\\.)*\"|'[^'\n]*'|[^\s:]+)"
 )
+_GO_DATA = re.compile(
+    r"((?:StringData|Data|stringData|data):map(?:\[string\](?:\[\]uint8|\[\]byte|string)\{|\[))([^{}\[\]]*(?:[{\[][^{}\[\]]*[}\]][^{}\[\]]*)*)(?=[}\]])"
+)
+"""The data of a Secret as Go prints it."""
 _REFUSED_SECRET = re.compile(r"\bSecret \"[^\"]{1,260}\" is invalid\b")
 _COMMENT = re.compile(r"^[ \t]*#[^\n]*$", re.MULTILINE)
-_LINE = re.compile(
-    r"^(?P<head>[ \t]*(?:export[ \t]+|-[ \t]+)?)(?P<quote>[\"']?)(?P<name>[A-Za-z_][\w. /\[\]-]{0,120}?)(?P=quote)(?P<sep>[ \t]*[:=][ \t]*)"
-    r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s#\"'|>{\[][^\n]*?)(?P<rest>[ \t]*,?(?:[ \t]+#[^\n]*)?)$",
-    re.MULTILINE,
-)
-_BLOCK = re.compile(
-    r"(?P<indent>[ \t]*)(?:- )?[\"']?(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?[ \t]*:[ \t]*(?:[|>][-+\d]{0,2}[ \t]*)?\r?"
-)
 _STEMS = (
     *(
         "pass",
@@ -128,10 +132,11 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
     text = by_form(text, hide, userinfo)
     if may_tell(text):
         text = _told(text, hide, code=code)
-    if any(word in text for word in (" -", "login", "password", "PASSWORD", "htpasswd", "dentified", "DENTIFIED")):
-        text = _COMMAND.sub(lambda found: _after(found, hide), text)
+    text = commands.in_text(text, hide)
     if '= "' in text or '="' in text:
-        text = _JQ_LITERAL.sub(lambda found: found[1] + (hide(found[2]) if _looks_secret(found[2]) else found[2]), text)
+        text = _JQ_LITERAL.sub(lambda found: found[1] + (hide(found[2]) if looks_secret(found[2]) else found[2]), text)
+    if "ata:map[" in text and "Secret" in text:
+        text = _GO_DATA.sub(lambda found: found[1] + (hide(found[2]) if found[2] else ""), text)
     if "Invalid value: " in text:
         of_secret = _REFUSED_SECRET.search(text) is not None
         text = _REFUSED.sub(lambda found: _refused(found, hide, of_secret=of_secret), text)
@@ -141,51 +146,6 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
 def in_comments(text: str, hide: Hide) -> str:
     """The text with the secrets of lines that are commented out hidden; comments are sentences too."""
     return _COMMENT.sub(lambda found: in_text(found[0], hide), text) if "#" in text else text
-
-
-def in_lines(text: str, hide: Hide, *, code: bool = False) -> str:
-    """Lines of a file (`password: x`, `db.password = x`, `export DB_PASSWORD=x`, blocks below `password: |`) with their secrets hidden."""
-
-    def line(found: re.Match[str]) -> str:
-        name = found["name"].strip().rpartition(" ")[2] if found["sep"].strip() == "=" else found["name"]
-        if " " in name:
-            return found[0]
-        value, quote = _unquoted(found["value"])
-        if found["sep"] == ":" and (sort_of(name) not in ("password", "secret", "key") or "/" in value):
-            return found[0]  # no YAML, and seldom settings: `web-secrets:apps/Deployment:web/web`
-        if not is_secret(sort_of(name), value) or _of_shell(value) or (code and not _in_code(value, quote)):
-            return found[0]
-        return f"{found['head']}{found['quote']}{found['name']}{found['quote']}{found['sep']}{quote}{hide(value)}{quote}{found['rest']}"
-
-    return _LINE.sub(line, "\n".join(_without_blocks(text.split("\n"), hide)))
-
-
-def _without_blocks(lines: list[str], hide: Hide) -> Iterator[str]:
-    """The lines, but of a secret that stands indented below its name a single one."""
-    at = 0
-    while at < len(lines):
-        yield lines[at]
-        found = _BLOCK.fullmatch(lines[at])
-        at += 1
-        if found is None or sort_of(found["name"]) in ("", "near"):
-            continue
-        end = at
-        while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > len(found["indent"])):
-            end += 1
-        while end > at and not lines[end - 1].strip():
-            end -= 1
-        body = "\n".join(line.strip() for line in lines[at:end])
-        if not _KEYED.match(body) and is_secret(sort_of(found["name"]), body):
-            yield " " * _indent(lines[at]) + hide(body)
-            at = end
-
-
-_KEYED = re.compile(r"(?:- |\{\{|[\w.-]+:(?:\s|$))")
-"""Below the name stands a map or a list, whose own keys tell."""
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" \t"))
 
 
 def may_tell(text: str) -> bool:
@@ -207,17 +167,23 @@ def _told(text: str, hide: Hide, *, code: bool) -> str:
     text = _each(_PAIR, text, lambda found: _pair(found, hide, code=code, refers=refers))
     text = _FLAG.sub(lambda found: _flag(found, hide), text)
     text = _IS.sub(lambda found: found[1] + _worded(found[2], hide), text)
-    if "(" in text:
-        text = _CALL.sub(lambda found: found[1] + _argument(found["value"], found["name"], hide), text)
+    text = _SAID.sub(lambda found: found[1] + (found[2] if _may_be_name(found[2]) else _worded(found[2], hide)), text)
+    if "22%" in text:
+        text = _QUOTED_PAIR.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
+    if "(" in text or ":" in text:
+        text = _CALL.sub(
+            lambda found: found[1] + _argument(found["value"], found["name"] or found["symbol"], hide), text
+        )
     if "</" in text:
         text = _ELEMENT.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
+        text = _NAMED_ELEMENT.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
         text = _KEYED_ELEMENT.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
     return text
 
 
 def _argument(value: str, name: str, hide: Hide) -> str:
     """`define('DB_PASSWORD', 'x')`; a list of names is none: `IN("erlang-cookie", "rabbitmq-password")`."""
-    literal = _in_code(*_unquoted(value)) and sort_of(name) in ("password", "secret", "key")
+    literal = in_code(*unquoted(value)) and sort_of(name) in ("password", "secret", "key")
     return _value(value, name, hide) if literal else value
 
 
@@ -227,12 +193,14 @@ def _each(pattern: re.Pattern[str], text: str, change: Callable[[re.Match[str]],
     while found := pattern.search(text, at):
         new = change(found)
         end = found.start("value") if new is None else found.end()
+        if new is not None and len(found["value"]) == _LOOKED_AT and (rest := _REST.match(text, end)):
+            end = rest.end()
         parts += [text[at : found.start()], text[found.start() : end] if new is None else new]
         at = end
     return "".join([*parts, text[at:]])
 
 
-def _unquoted(value: str) -> tuple[str, str]:
+def unquoted(value: str) -> tuple[str, str]:
     """The value without its quotes, and the quotes: `\\"x\\"` as x and `\\"`."""
     found = re.match(r"\\{0,3}[\"']", value)
     if found and len(value) >= 2 * len(found[0]) and value.endswith(found[0]):
@@ -241,7 +209,7 @@ def _unquoted(value: str) -> tuple[str, str]:
 
 
 def _value(value: str, name: str, hide: Hide) -> str:
-    inner, quote = _unquoted(value)
+    inner, quote = unquoted(value)
     return f"{quote}{hide(inner)}{quote}" if is_secret(sort_of(name), inner) else value
 
 
@@ -251,11 +219,17 @@ def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str 
     sort = sort_of(_last(name))
     if sort in ("", "near", "named") or names_a_key(name) or (name == "secretKey" and refers):
         return None
-    inner, quote = _unquoted(value)
+    if _NO_DEFAULT.match(value) and found.string.endswith("${", 0, found.start()):
+        return None  # of the shell
+    inner, quote = unquoted(value)
     rest = ""
+    if not quote and value[:1] in "\"'\\":
+        return f"{found[0].removesuffix(value)}{hide(value)}" if is_secret(sort, value) else None  # the text is cut
+    if sep.strip() != "=" and re.fullmatch(r"`[^`]+`", value) and looks_secret(value.strip("`")):
+        inner, quote = value.strip("`"), "`"
     if not quote:
         inner, rest = _to_its_end(inner, sep)
-    if not is_secret(sort, inner) or _of_shell(inner) or (code and not _in_code(inner, quote)):
+    if not is_secret(sort, inner) or of_shell(inner) or (code and not in_code(inner, quote)):
         return None
     if sort == "object" and sep != "=" and not found["end"]:
         return None  # `no such key in secret: "token"`
@@ -264,7 +238,7 @@ def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str 
         bare
         and (sep != ":" or sort == "object")
         and (sort != "password" or _WORDS.fullmatch(inner))
-        and not _looks_secret(inner)
+        and not looks_secret(inner)
     ):
         return None
     if bare and (sort in ("object", "several", "mode", "method", "cookie", "address") or "/" in inner):
@@ -273,16 +247,21 @@ def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str 
     return f"{start}{quote}{hide(inner)}{quote}{rest}"
 
 
-def _of_shell(value: str) -> bool:
-    """`$NAME`, `$(command)`, a command in backquotes."""
-    return bool(re.match(r"\$[A-Z_][A-Z0-9_]*$|\$\(|`|\$\{", value))
+_NO_DEFAULT = re.compile(r"[?+]|[-=]?[$}]")
+"""After `${NAME:`: a message, another variable, nothing."""
 
 
-def _in_code(value: str, quote: str) -> bool:
+def of_shell(value: str) -> bool:
+    """`$NAME`, `$(command)`, a command in backquotes; `${NAME:-x}` only where x is no value."""
+    whole = re.match(r"\$\{[^{}]*\}", value)
+    return is_reference(whole[0]) if whole else bool(re.match(r"\$[A-Z_][A-Z0-9_]*$|\$\(|`|\$\{", value))
+
+
+def in_code(value: str, quote: str) -> bool:
     """Whether a value in a program is a literal: not a variable, and not the name of one."""
     if quote:
         return not (re.fullmatch(r"[a-z][a-z0-9_.-]*", value) and sort_of(value))
-    return _looks_secret(value) and not re.search(r"[()\[\]]", value)
+    return looks_secret(value) and not re.search(r"[()\[\]]", value)
 
 
 def _to_its_end(value: str, sep: str) -> tuple[str, str]:
@@ -304,7 +283,7 @@ def _balanced(text: str, closing: str) -> bool:
     return text.count(closing) <= text.count(_CLOSING[closing])
 
 
-def _looks_secret(value: str) -> bool:
+def looks_secret(value: str) -> bool:
     """Whether a word in a sentence may be a secret: digits among letters, or signs that words do not have."""
     if len(value) < 5 or _WORDS.fullmatch(value):
         return False
@@ -315,7 +294,12 @@ def _looks_secret(value: str) -> bool:
 
 def _worded(value: str, hide: Hide) -> str:
     inner, rest = _to_its_end(value, "")
-    return hide(inner) + rest if _looks_secret(inner) and is_secret("secret", inner) else value
+    return hide(inner) + rest if looks_secret(inner) and is_secret("secret", inner) else value
+
+
+def _may_be_name(value: str) -> bool:
+    """Whether this may be the name of an object: `default-token-x7k2p`."""
+    return re.fullmatch(r"[a-z0-9]+(?:[-._][a-z0-9]+)+", value) is not None
 
 
 def _last(name: str) -> str:
@@ -333,11 +317,11 @@ def names_a_key(name: str) -> bool:
 def _flag(found: re.Match[str], hide: Hide) -> str:
     """`--password VALUE`."""
     name, value = found[1].lstrip("-"), found[2]
-    inner, quote = _unquoted(value)
+    inner, quote = unquoted(value)
     if inner.lower() in _NO_VALUE or (len(found[1]) - len(name) == 1 and len(name) < 4):
         return found[0]
     sort = sort_of(name)
-    if sort == "near" or not is_secret(sort, inner) or _of_shell(inner):
+    if sort == "near" or not is_secret(sort, inner) or of_shell(inner):
         return found[0]
     return found[0].removesuffix(value) + f"{quote}{hide(inner)}{quote}"
 
@@ -373,35 +357,19 @@ def _scheme(found: re.Match[str], hide: Hide) -> str:
 
 def looks_like_credentials(value: str) -> bool:
     """Whether a word after `Basic` or `token` may be one: random, or base64 of `user:password`."""
-    return looks_drawn(value) or ":" in (decoded(value) or "") or _looks_secret(value)
+    return looks_drawn(value) or ":" in (decoded(value) or "") or looks_secret(value)
 
 
-def _after(found: re.Match[str], hide: Hide) -> str:
-    """What a well-known command takes after a flag of one letter."""
-    at = next(i for i in range(1, len(found.groups()) + 1, 2) if found[i] is not None)
-    value = found[at + 1]
-    return found[at] + (hide(value) if is_secret("secret", value) and not value.startswith("$") else value)
+_VARIABLE = re.compile(r"\benv\[\d+\]\.value$")
+"""The value of an environment variable, whose name the API server does not tell."""
 
 
 def _refused(found: re.Match[str], hide: Hide, *, of_secret: bool) -> str:
     """A value that the API server refuses and repeats: of a field with the name of a secret, or anything of a Secret."""
-    inner, quote = _unquoted(found["value"])
-    last = re.split(r"[.\[\]/]", (found["field"] or "").rstrip("]"))[-1]
-    if not (is_secret(sort_of(last), inner) or (of_secret and is_secret("secret", inner))):
+    inner, quote = unquoted(found["value"])
+    field = found["field"] or ""
+    last = re.split(r"[.\[\]/]", field.rstrip("]"))[-1]
+    of_variable = _VARIABLE.search(field) and looks_secret(inner)
+    if not (of_variable or is_secret(sort_of(last), inner) or (of_secret and is_secret("secret", inner))):
         return found[0]
     return f"{found[1]}{quote}{hide(inner)}{quote}"
-
-
-def is_encoded_secret(text: str) -> bool:
-    """Whether a text is the base64 of a private key, a token, or a text that holds a secret."""
-    inner = decoded(text)
-    if inner is None:
-        return False
-    found: list[str] = []
-
-    def note(value: str) -> str:
-        found.append(value)
-        return ""
-
-    in_text(in_lines(inner, note), note)
-    return bool(found)

@@ -1,0 +1,67 @@
+"""Secrets on command lines, where no name tells of them: what a well-known program takes after a flag of one letter, or by its place."""
+
+from __future__ import annotations
+
+import re
+
+from argolint.redaction.forms import Hide
+from argolint.redaction.names import is_secret
+
+_COMMAND = re.compile(
+    r"(\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlsh|mariadb(?:-\w{1,20})?)\b[^|;&\n]{0,400}?\s-p)([^\s\"';|&]+)"
+    r"|(\b(?:curl|wget|httpie?|git|smbclient)\b[^|;&\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)[ =]?[\"']?[^\s:%'\"]{0,200}[:%])([^\s\"']+)"
+    r"|(\b(?:sshpass|mongo(?:sh|dump|restore|export|import)?|(?:docker|podman|skopeo|crane|oras|helm registry|argocd|oc|az|ldap\w{1,10})\b[^|;&\n]{0,200}?\blogin|ldap\w{1,10})\b[^|;&\n]{0,400}?\s-[pw][ ]?[\"']?)(?![- ])([^\s\"';|&]+)"
+    r"|(\bredis-cli\b[^|;&\n]{0,400}?\s-a[ ]?[\"']?)([^\s\"']+)"
+    r"|(\b(?:login|user(?:name)?|account)\s+(?!and\b|or\b)\S{1,200}\s+password\s+[\"']?)([^\s\"'()]+)"
+    r"|(\becho\s+(?:-n\s+)?[\"']?)([^\s\"'|$]+)(?=[\"']?\s*\|[^\n|;&]{0,200}?(?:--password-stdin|\blogin\b))"
+    r"|(\bhtpasswd\s+-(?:\w*n\w*|\w+\s+[^\s$\"'<>]{1,200})\s+[^\s$\"'<>]{1,200}\s+[\"']?)([^\s$\"'<>]+)"
+    r"|((?i:\bpassword(?:\s*=)?|\bidentified(?: with \S{1,60})? by)\s+N?')([^'\n]{1,400})"
+    r"|(\b(?:value|argument) \\{0,3}\")([^\"\\\n]{1,400})(?=\\{0,3}\" for (?:flag )?\\{0,3}\"?[-\w, ]{0,60}(?:pass|token|secret|key|auth))"
+    r"|((?<![\w-])--from-literal[= ][\"']?[\w.-]{1,200}=)([^\s\"']+)"
+    r"|(\becho\s+(?:-\w\s+)?[\"']?[\w.-]{1,64}:)([^\s\"'|]+)(?=[\"']?\s*\|\s*(?:sudo\s+)?chpasswd)"
+    r"|(\becho\s+(?:-\w\s+)?[\"']?)([^\s\"'|$]+)(?=[\"']?\s*\|\s*(?:sudo\s+)?passwd\b)"
+    r"|(\baws configure set [\w.]{0,80}(?:secret_access_key|session_token)\s+[\"']?)([^\s\"']+)"
+    r"|(\bvault login\s+(?:-\S+\s+)*(?:token=)?[\"']?)(?![-\w]+=)([^\s\"'-][^\s\"']*)"
+    r"|(\bmc (?:alias|config host) (?:set|add)\s+\S{1,200}\s+\S{1,400}\s+\S{1,200}\s+[\"']?)([^\s\"']+)"
+    r"|((?:\b(?:sqlplus|sqlldr|expdp|impdp|rman)\s+(?:-\w+\s+)*|\bjdbc:oracle:\w{1,10}:)[\w$#.-]{1,128}/)([^\s\"'/@]+)(?=@)"
+    r"|((?i:pass|token|secret|key)\w{0,80}=[\"']?(?:\$\(|`)\s*(?:echo|printf)\s+(?:-\w+\s+)*[\"']?)([^\s\"'`)|$]+)"
+    r"|((?:^|;)\s*(?i:pwd)\s*=\s*)([^;\s\"']{1,400})(?=;|[\"']|$)"
+    r"|(\bstats auth\s+[^\s:]{1,64}:)(\S+)"
+    r"|(\bsentinel auth-pass\s+\S{1,100}\s+)(\S+)"
+    r"|(^user \S{1,100} [^>\n]{0,400}?>)(\S+)"
+    r"|(\bAUTH (?:[A-Za-z]\w{0,20} )?)(?=[^\s:\"']*[0-9])([^\s:\"']{8,})"
+)
+_COMMANDS = (
+    *("login", "password", "PASSWORD", "htpasswd", "dentified", "DENTIFIED", "echo", "printf", "literal", "chpasswd"),
+    *("argument", "jdbc:oracle", "sql", "vault", "aws ", "mc ", "PWD", "pwd", "AUTH ", "auth", "user ", " -"),
+)
+"""One of these stands in every text that `_COMMAND` finds something in."""
+_ARGUMENTS = 30
+"""How many arguments before one are looked at."""
+
+
+def in_text(text: str, hide: Hide) -> str:
+    """The text with the secrets of the command lines in it hidden."""
+    if not any(word in text for word in _COMMANDS):
+        return text
+    return _COMMAND.sub(lambda found: _after(found, hide), text)
+
+
+def start_of_secret(before: list[str], item: str) -> int | None:
+    """Where in an argument a secret begins that the command line before it asks for: `-p`, `x` of mysql; None when there is none."""
+    line = " ".join([*before[-_ARGUMENTS:], item])
+    if not any(word in line for word in _COMMANDS):
+        return None
+    start = len(line) - len(item)
+    for found in _COMMAND.finditer(line):
+        at = next(i for i in range(2, len(found.groups()) + 1, 2) if found[i] is not None)
+        if found.start(at) >= start and is_secret("secret", found[at]) and not found[at].startswith("$"):
+            return found.start(at) - start
+    return None
+
+
+def _after(found: re.Match[str], hide: Hide) -> str:
+    """What a well-known command takes after a flag of one letter."""
+    at = next(i for i in range(1, len(found.groups()) + 1, 2) if found[i] is not None)
+    value = found[at + 1]
+    return found[at] + (hide(value) if is_secret("secret", value) and not value.startswith("$") else value)
