@@ -23,11 +23,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from argolint import App, Condition, Finding, Fleet, Json, Location, Object, Rule, Symptom
+from argolint import App, Condition, Finding, Fleet, Follows, Json, Location, Object, Rule, Symptom
 from argolint.comparison import application_rules
 from argolint.knowledge import load
-from argolint.redaction import excerpt
-from argolint.values import dig, items
+from argolint.redaction import excerpt, without_secrets
+from argolint.values import dig, items, text_at
 
 from ..shared.advice import advice
 from ._sources import pointer_of_source, source_in, usual_revision
@@ -110,10 +110,20 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         explains=(
             condition.symptom,
             Symptom.sync(),
+            *([Symptom.health()] if app.health.status == "Unknown" else []),
             *([Symptom.operation()] if _operation_says_so(app) else []),
             *([Symptom.condition("SyncError")] if _operation_says_so(app) else []),
         ),
+        follows=_follows(cause, source),
     )
+
+
+def _follows(cause: str, source: Object) -> tuple[Follows, ...]:
+    """A repository that Argo CD may not read, for all applications that come from it."""
+    repository = without_secrets(text_at(source, "repoURL"))
+    if cause != "auth" or not repository:
+        return ()
+    return (Follows.common(f"Argo CD cannot read the repository {repository}.", "repository", repository),)
 
 
 def _operation_says_so(app: App) -> bool:

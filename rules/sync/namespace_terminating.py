@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Related, ResourceId, Rule, Symptom
 from argolint.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
@@ -88,6 +88,7 @@ def _finding(app: App, name: str, told: list[Failed], live: Object | None, since
         related=tuple(Related(app.ref, f.id, role="symptom") for f in told if f.id),
         fixes=tuple(_fixes(app, name)),
         explains=(*(consequences(app) if told else ()), Symptom.health(id_), Symptom.extra(id_)),
+        follows=(Follows.common(f"{id_} of cluster {app.cluster} is being deleted.", "namespace", app.cluster, name),),
     )
 
 
