@@ -262,8 +262,15 @@ output_options = options(
         multiple=True,
         envvar="ARGOLINT_OUTPUT",
         metavar="FORMAT[=FILE]",
-        help="Report format, to a file if named; repeatable [default: text].",
+        help="Report format, to a file if named, - is standard output; repeatable [default: text].",
     ),
+    click.option("--full", is_flag=True, help="Show every finding, also where there are many."),
+    click.option(
+        "--group-by",
+        type=click.Choice(["cause", "rule", "app", "project"]),
+        help="How the text report is ordered [default: by application, above 30 findings by cause].",
+    ),
+    click.option("--statistics", is_flag=True, help="Show counts by rule in place of findings."),
     look_options,
 )
 

@@ -124,7 +124,7 @@ def _fixes(resource: Resource, answered: bool, foreign: str) -> tuple[Fix, ...]:
         "Deployment of External Secrets",
         Edit(
             "command",
-            f"kubectl -n <namespace of the operator> logs deployment/external-secrets | grep {sh(json.dumps(resource.name))}",
+            f"kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets | grep {sh(json.dumps(resource.name))}",
         ),
     )
     serve = Fix(

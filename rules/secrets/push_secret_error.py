@@ -207,7 +207,7 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
     if _no_source(resource, text):
         kind, name, _ = _origin(resource)
         if kind != "Secret":
-            read = f"kubectl -n <namespace of the operator> logs deployment/external-secrets --since=1h | grep {sh(json.dumps(resource.name))}\n{retry}   # afterwards"
+            read = f"kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets --since=1h | grep {sh(json.dumps(resource.name))}\n{retry}   # afterwards"
             return (Fix(f"Let its {kind} {name} give a value", "live", str(resource.id), Edit("command", read)),)
         edit = Edit("command", f"kubectl -n {sh(ns)} get secret {sh(name)}\n{retry}   # once it is there")
         return (Fix(f'Create the source Secret "{name}" in namespace {ns}', "live", f"Secret {ns}/{name}", edit),)

@@ -47,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     "Register the cluster",
                     "argocd-settings",
                     _destination(app),
-                    Edit("command", "argocd cluster add <kubeconfig context>"),
+                    Edit("command", "argocd cluster add KUBECONFIG_CONTEXT"),
                 ),
                 *_elsewhere(app, fleet),
             ),

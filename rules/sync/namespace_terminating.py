@@ -108,7 +108,7 @@ def _fixes(app: App, name: str) -> Iterator[Fix]:
         f"the object that is left in {name}",
         Edit(
             "command",
-            f'kubectl -n {sh(name)} patch <kind> <name> --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
+            f'kubectl -n {sh(name)} patch KIND NAME --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
         ),
         caveat="what the controller should have cleaned up stays behind",
     )
