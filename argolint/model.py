@@ -171,6 +171,34 @@ class Symptom:
 
 
 @dataclass(frozen=True, slots=True)
+class Follows:
+    """What a finding follows from, so that a report shows it under its cause. One of four:
+
+    symptom   the finding that explains this symptom: of any application where it names an object, else of the finding's own
+    resource  a finding of `rule` about this object, whatever application it belongs to
+    app       the worst finding of this other application
+    key       a cause without a finding of its own, such as a missing operator: all findings of one key follow from it, and
+              `title` names it in one sentence, the same for all of them
+    """
+
+    symptom: Symptom | None = None
+    resource: ResourceKey | None = None
+    rule: str = ""
+    app: AppRef | None = None
+    key: str = ""
+    title: str = ""
+
+    @classmethod
+    def finding(cls, rule: str, resource: ResourceId) -> Follows:
+        return cls(resource=resource.key, rule=rule)
+
+    @classmethod
+    def common(cls, title: str, *key: str) -> Follows:
+        """The parts of the key say whose cause it is: a kind of cause, the cluster, what is missing there."""
+        return cls(key="\0".join(key), title=title)
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where a manifest comes from in Git or a chart repository, as far as known."""
 
@@ -239,10 +267,11 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fault, told once. A rule fills what it knows; the engine stamps `rule`, `family`, `severity`, `source`, `key`.
+    """A fault, told once. A rule fills what it knows; the engine stamps `rule`, `family`, `severity`, `source`, `key`, `caused_by`.
 
     `explains` claims the symptoms that this finding answers. For each symptom the rule of highest rank speaks; a finding
     all of whose claims are answered by others is dropped, one that claims nothing is a comment and stays.
+    `follows` says what it follows from, the likeliest first; the engine resolves that to `caused_by`, a fingerprint.
     `key` is the fact key of a fleet finding, and stands for its subject in the fingerprint.
     """
 
@@ -255,6 +284,8 @@ class Finding:
     related: tuple[Related, ...] = ()
     fixes: tuple[Fix, ...] = ()
     explains: tuple[Symptom, ...] = ()
+    follows: tuple[Follows, ...] = ()
+    caused_by: str = ""
     source: Source | None = None
     rule: str = ""
     family: str = ""

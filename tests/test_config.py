@@ -139,7 +139,9 @@ def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path: Path) -> No
 
 
 def test_a_severity_of_the_configuration_is_the_findings_severity(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text("select: [unexplained-drift]\nrules: {unexplained-drift: {severity: error}}\n")
+    (tmp_path / "c.yaml").write_text(
+        "select: [hpa-metrics-unavailable]\nrules: {hpa-metrics-unavailable: {severity: error}}\n"
+    )
     ran = run_argolint(
         "check", "--config-file", tmp_path / "c.yaml", "--snapshot", recording("harbourline/2-after-mutate"), "-q"
     )

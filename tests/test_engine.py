@@ -210,7 +210,7 @@ def _run(path: Path, workers: int = 8, shards: int = 1) -> bytes:
         parts.append((str(index), lint.from_json(lint.to_json(part), "memory") if shards > 1 else part))
     part = lint.merge(parts)
     ids = frozenset(r.rule.id for r in chosen)
-    outcome = lint.conclude(part, chosen, suppress.Wishes(config.Loaded(config.Config()), None, ids, ids))
+    outcome = lint.conclude(part, chosen, suppress.Wishes(config.Loaded(config.Config()), None, ids))
     return msgspec.json.encode(outcome)
 
 

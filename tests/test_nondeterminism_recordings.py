@@ -38,7 +38,7 @@ def run(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...], report.Re
     chosen = tuple(engine.Chosen(r, r.default_options) for r in RULES)
     part = lint.collect(t, engine.Plan(chosen))
     ids = frozenset(r.id for r in RULES)
-    outcome = lint.conclude(part, chosen, Wishes(Loaded(Config()), None, ids, ids, t.now()))
+    outcome = lint.conclude(part, chosen, Wishes(Loaded(Config()), None, ids, t.now()))
     made = report.build(
         outcome,
         server=part.server,

@@ -276,7 +276,7 @@ def test_markdown_tells_message_evidence_pointer_fix_and_caveat() -> None:
     )
     assert "\nreplicas differ\n" in comment
     assert "at `/spec/replicas`" in comment
-    assert "```yaml\nremove /spec/replicas\n```" in comment
+    assert "```yaml\n- op: remove\n  path: /spec/replicas\n```" in comment
     assert "**Fix:** replicas differ in `deployment.yaml`" in comment
     assert "*But:* " in comment
     assert "⚠️ **Incomplete**" in comment

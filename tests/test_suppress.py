@@ -40,7 +40,7 @@ def outcome(*notes: Note, findings: tuple[Finding, ...] = (DRIFT,)) -> Outcome:
 
 def wishes(*ignore: Ignore, whole: bool = True, baseline: suppress.Baseline | None = None) -> suppress.Wishes:
     loaded = Loaded(Config(ignore=ignore), Path("x.yaml"), tuple(range(10, 10 + len(ignore))))
-    return suppress.Wishes(loaded, baseline, KNOWN, KNOWN, datetime(2026, 6, 1, tzinfo=UTC), whole)
+    return suppress.Wishes(loaded, baseline, KNOWN, datetime(2026, 6, 1, tzinfo=UTC), whole)
 
 
 def result(found: Outcome, wanted: suppress.Wishes) -> list[tuple[str, str | None, Mapping[str, str] | None]]:

@@ -51,5 +51,6 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     for index, entry in enumerate(loaded.config.ignore):
         until = f" until {entry.expires}" if entry.expires else ""
         click.echo(f"{'ignore':16} {entry.rule}{until}: {entry.reason}  ({loaded.file}:{loaded.ignore_lines[index]})")
-    click.echo(f"{len(run.plan.rules)} rules are in force.")
+    shown = sum(run.plan.shown.may_take(c.rule.id, c.rule.family) for c in run.plan.rules)
+    click.echo(f"All {len(run.plan.rules)} rules run; findings of {shown} are shown.")
     return 0

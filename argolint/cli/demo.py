@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 
 from argolint.cli import session as common
 from argolint.errors import UsageError
+from argolint.reports.formats import SCREEN
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import USERNAME, ReplayServer
 
@@ -46,6 +48,7 @@ def _check(server: ReplayServer, given: dict[str, Any]) -> int:
     from argolint.server.http import HttpTransport
 
     run = common.prepare({**common.NO_SELECTION, **given, "fail_on": "never", "allow_incomplete": False})
+    run = replace(run, style=replace(run.style, lines=run.style.lines or SCREEN, again="argolint demo"))
     transport = HttpTransport(Connection(server.url, server.token()), workers=run.plan.workers)
     return common.publish(common.conclude(common.collect(run, given, transport), run), run)
 

@@ -115,12 +115,10 @@ def _read(
         part = msgspec.structs.replace(part, failures=(*failures, *part.failures))
         return common.conclude(part, run), _site(checkouts, transport, fleet)
     made = report.read(saved)
-    rules = {chosen.rule.id for chosen in run.plan.rules}
-    selected = bool(given["select"] or given["ignore"])
     findings = tuple(
         f
         for f in made.findings
-        if (f.rule in rules or not selected) and (not names or run.selection.names_ref(_ref(f.app)))
+        if run.plan.shown.takes(f.rule, f.family, f.severity) and (not names or run.selection.names_ref(_ref(f.app)))
     )
     made = msgspec.structs.replace(made, findings=findings)
     if not given["snapshots"]:

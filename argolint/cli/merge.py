@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from argolint.cli import session as common
 from argolint.engine import pipeline as lint
@@ -28,5 +29,7 @@ def command(shards: tuple[Path, ...], **given: Any) -> int:
                 f"cannot read {shard}: {error.strerror}", "write it with `argolint check --shard I/N -o json=FILE`"
             ) from None
     part = lint.merge(parts)
-    run = common.prepare({**common.NO_SELECTION, **given, "select": given["select"] or part.rules})
+    run = common.prepare({**common.NO_SELECTION, **given})
+    if any(given[name] for name in ("select", "ignore", "min_severity")):
+        part = msgspec.structs.replace(part, shown=run.plan.shown)
     return common.publish(common.conclude(part, run), run)

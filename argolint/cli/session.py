@@ -23,6 +23,7 @@ from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import suppress, trusted
 from argolint.engine.run import Chosen, Plan
+from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
@@ -108,14 +109,20 @@ rule_options = options(
         multiple=True,
         envvar="ARGOLINT_SELECT",
         metavar="WHAT",
-        help="Only these rules: ids, families or severities (comma list).",
+        help="Show only these findings: rule ids, families or severities (comma list).",
     ),
     click.option(
         "--ignore",
         multiple=True,
         envvar="ARGOLINT_IGNORE",
         metavar="WHAT",
-        help="Not these rules: ids, families or severities (comma list).",
+        help="Do not show these findings: rule ids, families or severities (comma list).",
+    ),
+    click.option(
+        "--min-severity",
+        type=click.Choice(list(reversed(SEVERITIES))),
+        envvar="ARGOLINT_MIN_SEVERITY",
+        help="Show only findings that are at least this severe.",
     ),
 )
 
@@ -166,8 +173,8 @@ fail_options = options(
 )
 
 
-def chosen_rules(rules: Mapping[str, Rule], select: Iterable[str], ignore: Iterable[str]) -> tuple[Rule, ...]:
-    """The rules left by --select and --ignore. UsageError names a word that is no rule, family or severity."""
+def chosen(rules: Mapping[str, Rule], select: Iterable[str], ignore: Iterable[str], least: str | None) -> Shown:
+    """What --select, --ignore and --min-severity show. UsageError names a word that is no rule, family or severity."""
     wanted, unwanted = _words(select), _words(ignore)
     families = {r.family for r in rules.values()}
     for word in (*wanted, *unwanted):
@@ -179,11 +186,7 @@ def chosen_rules(rules: Mapping[str, Rule], select: Iterable[str], ignore: Itera
                 f"{word!r} is no rule, family or severity" + (f"; did you mean {close[0]!r}?" if close else ""),
                 "`argolint rules` lists them",
             )
-
-    def named(rule: Rule, words: Sequence[str]) -> bool:
-        return any(word in (rule.id, rule.family, rule.severity) for word in words)
-
-    return tuple(r for r in rules.values() if (not wanted or named(r, wanted)) and not named(r, unwanted))
+    return Shown(wanted, unwanted, next((s for s in SEVERITIES if s == least), SEVERITIES[0]))
 
 
 def _words(groups: Iterable[str]) -> tuple[str, ...]:
@@ -259,8 +262,15 @@ output_options = options(
         multiple=True,
         envvar="ARGOLINT_OUTPUT",
         metavar="FORMAT[=FILE]",
-        help="Report format, to a file if named; repeatable [default: text].",
+        help="Report format, to a file if named, - is standard output; repeatable [default: text].",
     ),
+    click.option("--full", is_flag=True, help="Show every finding, also where there are many."),
+    click.option(
+        "--group-by",
+        type=click.Choice(["cause", "rule", "app", "project"]),
+        help="How the text report is ordered [default: by application, above 30 findings by cause].",
+    ),
+    click.option("--statistics", is_flag=True, help="Show counts by rule in place of findings."),
     look_options,
 )
 
@@ -326,24 +336,25 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
     known = load_rules()
     config.check_rules(loaded, known, providers())
     wanted = loaded.config
-    rules = chosen_rules(known, given["select"] or wanted.select, given["ignore"] or wanted.deselect)
-    chosen = []
-    for rule in rules:
+    shown = chosen(
+        known, given["select"] or wanted.select, given["ignore"] or wanted.deselect, given.get("min_severity")
+    )
+    rules = []
+    for rule in known.values():
         own = wanted.rules.get(rule.id, config.RuleSettings())
-        chosen.append(Chosen(rule, config.rule_options(rule, own.options, str(loaded.file)), own.severity))
+        rules.append(Chosen(rule, config.rule_options(rule, own.options, str(loaded.file)), own.severity))
     selection = Selection(
         tuple(names), given["projects"], given["selector"], given["app_namespace"], given["cluster"], given["repo"]
     )
     wishes = suppress.Wishes(
         loaded,
         counts.baseline,
-        frozenset(r.id for r in rules),
         frozenset(known),
-        whole=selection == Selection() and len(rules) == len(known),
-        severities={c.rule.id: c.severity for c in chosen if c.severity},
+        whole=selection == Selection(),
+        severities={c.rule.id: c.severity for c in rules if c.severity},
     )
     plan = Plan(
-        tuple(chosen),
+        tuple(rules),
         selection.takes,
         workers=workers(given),
         deep=given["deep"],
@@ -351,6 +362,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         manifests=given["manifests"],
         shard=parse_shard(given["shard"]),
         local=local_renders(given),
+        shown=shown,
     )
     return Run(
         plan,

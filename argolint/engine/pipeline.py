@@ -14,6 +14,7 @@ from argolint.decoding import decoder
 from argolint.engine import run as engine
 from argolint.engine import suppress
 from argolint.engine.run import AppResult, Chosen, Outcome, Plan
+from argolint.engine.shown import Shown
 from argolint.engine.suppress import Wishes
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
@@ -27,7 +28,7 @@ SHARD_VERSION = "1.0"
 
 
 class Part(msgspec.Struct, frozen=True):
-    """The results of one shard, before they are joined. `rules` are the ids that were run."""
+    """The results of one shard, before they are joined. `rules` are the ids that were run, `shown` what is to be shown of them."""
 
     shard_version: str
     shard: tuple[int, int]
@@ -39,6 +40,7 @@ class Part(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...]
     stats: report.Stats = report.Stats()
     remarks: tuple[str, ...] = ()
+    shown: Shown = Shown()
 
 
 def collect(
@@ -59,6 +61,7 @@ def collect(
         tuple(results),
         failures,
         remarks=fleet.remarks,
+        shown=plan.shown,
     )
 
 
@@ -66,7 +69,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
     """Shards as one part; UsageError when they are not the shards of one run. Names are for messages."""
     first_name, first = parts[0]
     for name, part in parts[1:]:
-        for field in ("server", "rules"):
+        for field in ("server", "rules", "shown"):
             if getattr(part, field) != getattr(first, field):
                 raise UsageError(f"{name} and {first_name} differ in their {field}", "merge the shards of one run only")
         if part.shard[1] != first.shard[1]:
@@ -96,9 +99,10 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
 
 
 def conclude(part: Part, rules: Sequence[Chosen], wishes: Wishes) -> Outcome:
-    """Join the results, and suppress what the user does not want to hear of."""
+    """Join the results, suppress what the user does not want to hear of, and leave what is to be shown."""
     outcome = engine.join(part.results, rules)
-    return suppress.apply(replace(outcome, failures=(*part.failures, *outcome.failures)), wishes)
+    done = suppress.apply(replace(outcome, failures=(*part.failures, *outcome.failures)), wishes)
+    return part.shown.of(done, {c.rule.id: c.rule.family for c in rules})
 
 
 def to_json(part: Part) -> bytes:

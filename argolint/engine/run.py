@@ -14,7 +14,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,9 @@ import msgspec
 from argolint.app import App, Resource, app_from_list
 from argolint.checkouts.export import ExportError
 from argolint.consequences import with_consequences
+from argolint.engine.causes import Causes, apps_of, with_causes
 from argolint.engine.notes import notes
+from argolint.engine.shown import Shown
 from argolint.engine.verify import Render, Today, unreplayed, verify
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded, UnreadableStateError
 from argolint.fleet import Fleet, cluster_of, control_plane_of
@@ -71,7 +73,8 @@ class Chosen:
 class Plan:
     """How to run: what to look at and what the server may be asked for.
 
-    `local` renders Helm applications here: the server is then not asked for those that it covers.
+    `local` renders Helm applications here: the server is then not asked for those that it covers. All rules run, whatever is
+    `shown` of their findings.
     """
 
     rules: tuple[Chosen, ...]
@@ -82,6 +85,7 @@ class Plan:
     manifests: bool = False
     shard: tuple[int, int] = (1, 1)
     local: LocalRenders | None = None
+    shown: Shown = field(default_factory=Shown)
 
 
 @dataclass(frozen=True)
@@ -98,17 +102,31 @@ class AppResult:
     failures: tuple[Failure, ...] = ()
     notes: tuple[Note, ...] = ()
     beside: bool = False
+    sync: str = ""
+    health: str = ""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """One application that was looked at, and how Argo CD shows it."""
+
+    ref: AppRef
+    resources: int = 0
+    sync: str = ""
+    health: str = ""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Findings and failures of a whole run, sorted."""
+    """Findings and failures of a whole run, sorted. `causes` knows those of findings that were left out as well."""
 
     findings: tuple[Finding, ...]
     failures: tuple[Failure, ...]
     apps: tuple[AppRef, ...]
     resources: int
     notes: tuple[Note, ...] = ()
+    looked: tuple[Looked, ...] = ()
+    causes: Causes = field(default_factory=Causes)
 
 
 Progress = Callable[[int, int], None]
@@ -188,9 +206,12 @@ def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept
             except Exception as error:  # of no rule: this application is a Failure, the other ones go on
                 _LOG.debug("%s cannot be looked at", app.ref, exc_info=error)
-                return AppResult(app.ref, failures=(_unfinished(app.ref, error),), beside=app.ref in beside)
-        told = (Failure("login", ended[0].message, ended[0].hint, app.ref),)
-        return AppResult(app.ref, failures=told, beside=app.ref in beside)
+                return _unread(app, _unfinished(app.ref, error))
+        return _unread(app, Failure("login", ended[0].message, ended[0].hint, app.ref))
+
+    def _unread(app: App, why: Failure) -> AppResult:
+        shown = app.sync_status, app.health.status
+        return AppResult(app.ref, failures=(why,), beside=app.ref in beside, sync=shown[0], health=shown[1])
 
     results = map(task, apps) if plan.workers == 1 else _in_threads(task, apps, plan.workers)
     for done, result in enumerate(results, start=1):
@@ -417,7 +438,17 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
         found = tuple(notes(app))
     except UnreadableStateError as error:
         failures.append(Failure("states", error.message, error.hint, app.ref))
-    return AppResult(app.ref, len(app.resources), proven, tuple(facts), tuple(failures), found)
+    shown = app.sync_status, app.health.status
+    return AppResult(
+        app.ref,
+        len(app.resources),
+        proven,
+        tuple(facts),
+        tuple(failures),
+        found,
+        sync=shown[0],
+        health=shown[1],
+    )
 
 
 def _retold(
@@ -599,22 +630,25 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
         chosen = chosen_by_id[rule_id]
         known = NOTHING_KNOWN
         try:
-            for told in (chosen.rule.join or _nothing)(key, facts, chosen.options):
-                stamped = _stamp(told, chosen, None, key)
-                if refs & _apps_of(stamped):
+            for said in (chosen.rule.join or _nothing)(key, facts, chosen.options):
+                stamped = _stamp(said, chosen, None, key)
+                if refs & apps_of(stamped):
                     known = known if known is not NOTHING_KNOWN else _of_facts(facts)
                     findings.append(guarded(replace(stamped, fixes=tuple(map(unreplayed, stamped.fixes))), known))
         except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(_crash(chosen.rule, None, "join", error, _of_facts(facts)))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
+    told, causes = with_causes(sorted(kept, key=finding_order))
     return Outcome(
-        tuple(sorted(kept, key=finding_order)),
+        told,
         tuple(
             sorted(failures, key=lambda f: (f.app is not None, f.app or AppRef("", ""), f.stage, f.rule or "", f.error))
         ),
         tuple(r.ref for r in wanted),
         sum(r.resources for r in wanted),
         tuple(sorted((n for r in ordered for n in r.notes), key=lambda n: (n.app, str(n.resource), n.rule))),
+        tuple(Looked(r.ref, r.resources, r.sync, r.health) for r in wanted),
+        causes,
     )
 
 
@@ -651,7 +685,7 @@ def settle(findings: Sequence[Finding], ranks: Mapping[str, int]) -> list[Findin
     """
     by_app: dict[AppRef, list[tuple[Finding, Symptom]]] = defaultdict(list)
     for finding in findings:
-        for app in _apps_of(finding):
+        for app in apps_of(finding):
             by_app[app] += [(finding, claim) for claim in finding.explains]
     by_subject = {app: _group(claims) for app, claims in by_app.items()}
     kept: list[Finding] = []
@@ -667,7 +701,7 @@ def settle(findings: Sequence[Finding], ranks: Mapping[str, int]) -> list[Findin
                     _beats(other, rival, finding, claim, ranks)
                     for other, rival in by_subject[app][claim.kind, claim.resource]
                 )
-                for app in _apps_of(finding)
+                for app in apps_of(finding)
             )
         )
         if left:
@@ -680,13 +714,6 @@ def _group(claims: Sequence[tuple[Finding, Symptom]]) -> Mapping[tuple[object, o
     for finding, claim in claims:
         found[claim.kind, claim.resource].append((finding, claim))
     return found
-
-
-def _apps_of(finding: Finding) -> frozenset[AppRef]:
-    """A fleet finding answers for every application that it names."""
-    return (
-        frozenset((finding.at.app, *(r.app for r in finding.related))) if finding.key else frozenset((finding.at.app,))
-    )
 
 
 def _beats(other: Finding, rival: Symptom, finding: Finding, claim: Symptom, ranks: Mapping[str, int]) -> bool:

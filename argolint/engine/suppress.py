@@ -64,12 +64,11 @@ How to fix: write the reason as the annotation's value, and the rule's id as `ar
 class Wishes:
     """Everything that suppresses: the configuration, the baseline, and what the run knows of itself.
 
-    `whole` says that every rule looked at every application, so that what matched nothing is truly unused.
+    `whole` says that every application was looked at, so that what matched nothing is truly unused.
     """
 
     loaded: Loaded
     baseline: Baseline | None = None
-    rules: frozenset[str] = frozenset()
     known_rules: frozenset[str] = frozenset()
     now: datetime | None = None
     whole: bool = True
@@ -108,7 +107,6 @@ def apply(outcome: Outcome, wishes: Wishes) -> Outcome:
     more = [
         replace(f, rule=rule.id, family=rule.family, severity=wishes.severities.get(rule.id, rule.severity))
         for rule, f in _complaints(outcome, wishes, used)
-        if rule.id in wishes.rules
     ]
     return replace(outcome, findings=tuple(sorted((*findings, *more), key=finding_order)))
 
@@ -178,7 +176,7 @@ def _complaints(outcome: Outcome, wishes: Wishes, used: set[object]) -> Iterator
                 INVALID,
                 Finding(f"annotation {PREFIX}{note.rule} gives no reason, so it is not applied", at, "no-reason"),
             )
-        elif note not in used and note.rule in wishes.rules and note.app not in failed:
+        elif note not in used and note.app not in failed:
             yield UNUSED, Finding(f"annotation {PREFIX}{note.rule} matches no finding", at, "annotation")
     config = Location(AppRef("argolint", "configuration"))
     for index, entry in enumerate(wishes.loaded.config.ignore):

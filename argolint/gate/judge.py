@@ -96,10 +96,11 @@ def _concluded(
             before_results.append(now)
             after_results.append(later)
             gathered += more
+    families = {c.rule.id: c.rule.family for c in plan.rules}
     return Verdict(
         fleet,
-        engine.join(before_results, plan.rules),
-        engine.join(after_results, plan.rules),
+        plan.shown.of(engine.join(before_results, plan.rules), families),
+        plan.shown.of(engine.join(after_results, plan.rules), families),
         base_name,
         tuple(judged),
         tuple(dict.fromkeys((*failures, *gathered))),

@@ -92,6 +92,7 @@ def guarded(finding: Finding, known: Known = NOTHING_KNOWN, within: Within = lam
         message=known.without(finding.message),
         evidence=tuple(map(known.without, finding.evidence)),
         fixes=tuple(_fix(fix, known, tuple(within(finding, fix))) for fix in finding.fixes),
+        follows=tuple(replace(f, title=known.without(f.title)) if f.title else f for f in finding.follows),
         source=source and replace(source, repo=without_secrets(source.repo), path=without_secrets(source.path)),
         suppressed=finding.suppressed and {key: known.without(text) for key, text in finding.suppressed.items()},
     )

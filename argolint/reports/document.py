@@ -7,9 +7,10 @@ The JSON Schema is made from these types (`argolint schema report`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 import msgspec
 
@@ -20,8 +21,10 @@ from argolint.engine.run import Outcome
 from argolint.errors import UsageError
 from argolint.redaction import PRINTED, without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
+from argolint.reports import causes
+from argolint.reports.causes import Cause
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 
 class App(msgspec.Struct, frozen=True):
@@ -90,6 +93,7 @@ class Finding(msgspec.Struct, frozen=True):
     fixes: tuple[Fix, ...] = ()
     source: Source | None = None
     suppressed: dict[str, str] | None = None
+    caused_by: str | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -118,11 +122,29 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
+    """Counts of what is not suppressed; `by_cause` is keyed by the fingerprint of the cause behind."""
+
     apps: int
     resources: int
     findings: Counts
     suppressed: int
     failures: int
+    by_rule: dict[str, Counts] = {}
+    by_family: dict[str, Counts] = {}
+    by_project: dict[str, Counts] = {}
+    by_cause: dict[str, Counts] = {}
+
+
+class Application(msgspec.Struct, frozen=True):
+    """One application that was looked at, healthy ones too. `url` is its page in Argo CD's UI."""
+
+    app: App
+    sync: str
+    health: str
+    resources: int
+    findings: Counts
+    suppressed: int = 0
+    url: str = ""
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -185,6 +207,8 @@ class Report(msgspec.Struct, frozen=True):
     stats: Stats = Stats()
     remarks: tuple[str, ...] = ()
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
+    causes: tuple[Cause, ...] = ()
+    applications: tuple[Application, ...] = ()
 
 
 def build(
@@ -198,7 +222,10 @@ def build(
     remarks: tuple[str, ...] = (),
 ) -> Report:
     """The report of a run. Findings of one fingerprint are one finding: the first in order."""
+    known = outcome.causes
     findings = tuple({f.fingerprint: f for f in reversed([finding(f) for f in outcome.findings])}.values())[::-1]
+    findings = causes.linked(findings, known.parent, known.title)
+    titles = {mark: without_secrets(title) for mark, title in known.title.items()}
     return Report(
         SCHEMA_VERSION,
         Tool("argolint", tool_version),
@@ -210,19 +237,67 @@ def build(
         tuple(_failure(f) for f in outcome.failures),
         stats,
         tuple(map(without_secrets, remarks)),
+        causes=causes.causes(findings, titles),
+        applications=tuple(_applications(outcome, findings)),
     )
+
+
+def _applications(outcome: Outcome, findings: Iterable[Finding]) -> Iterator[Application]:
+    """Those that were looked at. A fleet finding counts where it stands."""
+    own: dict[App, list[Finding]] = {}
+    for found in findings:
+        own.setdefault(found.app, []).append(found)
+    wanted = frozenset(outcome.apps)
+    for looked in outcome.looked:
+        if looked.ref in wanted:
+            about = own.get(app(looked.ref), [])
+            active = [f for f in about if f.suppressed is None]
+            yield Application(
+                app(looked.ref),
+                looked.sync,
+                looked.health,
+                looked.resources,
+                counted(active),
+                len(about) - len(active),
+                link(looked.ref),
+            )
+
+
+def link(ref: model.AppRef) -> str:
+    """The application's page in Argo CD's UI; empty where the server's address is not known as a URL."""
+    if not ref.server.startswith(("https://", "http://")):
+        return ""
+    return without_secrets(f"{ref.server}/applications/{quote(ref.namespace)}/{quote(ref.name)}")
 
 
 def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int) -> Summary:
     """Counts of what is not suppressed."""
-    counts = Counter(f.severity for f in findings if f.suppressed is None)
+    active = [f for f in findings if f.suppressed is None]
+    root = causes.roots(findings)
     return Summary(
         apps,
         resources,
-        Counts(counts["error"], counts["warning"], counts["info"]),
-        sum(f.suppressed is not None for f in findings),
+        counted(active),
+        len(findings) - len(active),
         failures,
+        _counted_by(active, lambda f: f.rule),
+        _counted_by(active, lambda f: f.family),
+        _counted_by(active, lambda f: f.app.project),
+        _counted_by(active, lambda f: root[f.fingerprint]),
     )
+
+
+def counted(findings: Iterable[Finding]) -> Counts:
+    """How many there are of each severity."""
+    counts = Counter(f.severity for f in findings)
+    return Counts(counts["error"], counts["warning"], counts["info"])
+
+
+def _counted_by(findings: Iterable[Finding], key: Callable[[Finding], str]) -> dict[str, Counts]:
+    groups: dict[str, list[Finding]] = {}
+    for found in findings:
+        groups.setdefault(key(found), []).append(found)
+    return {name: counted(groups[name]) for name in sorted(groups)}
 
 
 def to_json(report: Report) -> bytes:

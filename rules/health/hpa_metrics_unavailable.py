@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Resource, Rule, Symptom
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
 
@@ -94,7 +94,19 @@ def _finding(app: App, hpa: Resource, condition: Object, message: str) -> Findin
         ),
         fixes=tuple(_fixes(app, hpa, message)),
         explains=(Symptom.health(hpa.id),),
+        follows=_follows(app, message),
     )
+
+
+def _follows(app: App, message: str) -> tuple[Follows, ...]:
+    """A metrics API that the cluster does not serve, for all its autoscalers."""
+    if _NO_REQUEST.search(message) or not _NO_API.search(message):
+        return ()
+    api = next(
+        (name for name in ("custom", "external") if f"{name}.metrics" in message or f"{name} metric" in message), ""
+    )
+    what = f"{api} metrics API" if api else "metrics API"
+    return (Follows.common(f"Cluster {app.cluster} serves no {what}.", "metrics-api", app.cluster, api),)
 
 
 def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:

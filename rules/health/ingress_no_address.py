@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Resource, Rule, Symptom, Want
 from argolint.values import annotations_of, dig, items, sh
 
 from ..shared.age import Patience
@@ -55,7 +55,13 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             ),
             fixes=(_as_told(ingress),) if event else tuple(_fixes(app, ingress, named or "", known)),
             explains=(Symptom.health(ingress.id),),
+            follows=() if event else (_unserved(app, of_class),),
         )
+
+
+def _unserved(app: App, of_class: str) -> Follows:
+    title = f"No controller gives Ingresses {of_class} of cluster {app.cluster} an address."
+    return Follows.common(title, "ingresses", app.cluster, of_class)
 
 
 def _waiting(app: App, options: Patience) -> Iterator[Resource]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Resource, Rule, Symptom, Want
 from argolint.values import dig, get, items, sh
 
 from ..shared.age import Patience
@@ -42,7 +42,13 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             evidence=("status.loadBalancer.ingress is empty", *told(app, service)),
             fixes=tuple(_fixes(app, service)),
             explains=(Symptom.health(service.id),),
+            follows=() if event else (_unserved(app, of_class),),
         )
+
+
+def _unserved(app: App, of_class: str) -> Follows:
+    title = f"No controller gives load balancers{of_class} of cluster {app.cluster} an address."
+    return Follows.common(title, "load-balancers", app.cluster, of_class)
 
 
 def _waiting(app: App, options: Patience) -> Iterator[Resource]:

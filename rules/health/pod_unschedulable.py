@@ -16,11 +16,12 @@ gitops-engine/pkg/health/health_pod.go. A pod that merely waits is told after fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Location, Node, Related, Resource, Rule, Symptom, Want
+from argolint import App, Finding, Fleet, Follows, Location, Node, Related, Resource, Rule, Symptom, Want
 from argolint.kubernetes import reads
-from argolint.values import age_text
+from argolint.values import age_text, dig
 
 from ..shared.age import Patience, overdue
 from ..shared.pods import Trouble, below, fixes, pointer_of, troubles, wanted_events
@@ -106,7 +107,31 @@ def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Tro
             *(Symptom.health(n.id) for n in nodes),
             *(Symptom.health(c.id) for c in claims),
         ),
+        follows=tuple(_follows(app, resource, trouble)),
     )
+
+
+_LACKS = re.compile(r"(\d+) Insufficient ([\w./-]+)")
+_NO_SECRET = re.compile(r'secrets? "([^"]+)" not found')
+_QUOTA = re.compile(r"exceeded quota: ([\w.-]+)")
+
+
+def _follows(app: App, resource: Resource, trouble: Trouble) -> Iterator[Follows]:
+    """What makes the Secret that the pods wait for, or what many workloads may wait for: more of a resource on the nodes of the cluster, or a quota of the namespace."""
+    for name in _NO_SECRET.findall(trouble.text):
+        for maker in (*app.of_kind("ExternalSecret"), *app.of_kind("SealedSecret")):
+            made = dig(maker.any, "spec", "target", "name") or maker.name
+            if maker.namespace == resource.namespace and made == name:
+                yield Follows(Symptom.health(maker.id))
+    lacking = sorted(((-int(nodes), what) for nodes, what in _LACKS.findall(trouble.text)))
+    quota = _QUOTA.search(trouble.text)
+    if trouble.cause == "resources" and lacking:
+        what = lacking[0][1]
+        title = f"The nodes of cluster {app.cluster} have too little {what} for what the pods request."
+        yield Follows.common(title, "nodes", app.cluster, what)
+    elif trouble.cause == "quota" and quota:
+        title = f"ResourceQuota {resource.namespace}/{quota.group(1)} of cluster {app.cluster} is used up."
+        yield Follows.common(title, "quota", app.cluster, resource.namespace, quota.group(1))
 
 
 def _evidence(app: App, resource: Resource, trouble: Trouble) -> Iterator[str]:

@@ -26,6 +26,7 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Follows,
     Location,
     Node,
     Related,
@@ -202,6 +203,7 @@ def _child_application(app: App, fleet: Fleet, resource: Resource) -> Finding:
         severity="info",
         related=(Related(child.ref, role="cause"),),
         explains=(Symptom.health(resource.id),),
+        follows=(Follows(app=child.ref),),
     )
 
 

@@ -73,7 +73,7 @@ def steps(
         *([f"# ... and {len(leavers) - _SHOWN} more"] if len(leavers) > _SHOWN else ()),
         "# 4. Sync the one that keeps it, in full: that replaces the stray tracking data of the others:",
         *_freed(resource, tracked_by),
-        sync(keeper) if keeper else "argocd app sync <the shared Application>",
+        sync(keeper) if keeper else "argocd app sync SHARED_APPLICATION",
         "# 5. Take the guard off again:",
         unguard(resource),
     ]

@@ -265,7 +265,7 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             "Name it per release in the chart's own template",
             "manifest",
             f"{party.path}/templates of {party.repo}",
-            Edit("yaml", f"metadata:\n  name: {part}-{shared.id.name}\n"),
+            Edit("yaml", f'metadata:\n  name: "{part}-{shared.id.name}"\n'),
             caveat=f"{_from_release(shared, party)}; whatever refers to it by name must follow",
         )
     elif party.tool in ("Directory", "Kustomize"):

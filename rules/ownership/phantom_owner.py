@@ -140,7 +140,9 @@ def _by_annotation() -> Fix:
 
 
 def _installation(fleet: Fleet) -> Fix:
-    content = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  installationID: <a name for this Argo CD>\n"
+    content = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  installationID: NAME_OF_THIS_ARGO_CD\n"
+    )
     return Fix(
         "Give each Argo CD that deploys to this cluster its own installationID",
         "argocd-settings",

@@ -36,6 +36,7 @@ from argolint import (
     Fact,
     Finding,
     Fleet,
+    Follows,
     Json,
     Location,
     Related,
@@ -132,7 +133,14 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         related=tuple(Related(p.app, shared.id, role="owner" if p.app == shared.owner else "claimant") for p in others),
         fixes=tuple(fixes(shared)),
         explains=tuple(_claims(shared)),
+        follows=(_between(shared),),
     )
+
+
+def _between(shared: Shared) -> Follows:
+    """Two applications that share one object often share more: one chart deployed twice, say."""
+    title = f"{enumerated([str(p.app) for p in shared.parties], 'Application')} render objects of the same names on cluster {shared.id.cluster}."
+    return Follows.common(title, "same-objects", shared.id.cluster, *(str(p.app) for p in shared.parties))
 
 
 def _owner(parties: Sequence[Party]) -> AppRef | None:

@@ -225,7 +225,7 @@ def _take_over(resource: Resource, secret: str) -> Fix:
     ns = resource.namespace
     lines = (
         "# 1. pause auto-sync of the application that deploys Kubernetes External Secrets, then stop it: it would take the Secret back",
-        "kubectl -n <namespace of kubernetes-external-secrets> scale deployment kubernetes-external-secrets --replicas=0",
+        "kubectl -n KES_NAMESPACE scale deployment kubernetes-external-secrets --replicas=0",
         "# 2. free the Secret; nothing is deleted",
         f"""kubectl -n {sh(ns)} patch secret {sh(secret)} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
         "# 3. let External Secrets adopt it",

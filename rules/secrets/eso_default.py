@@ -20,7 +20,7 @@ Sources: external-secrets config/crds/bases; issues 6398, 6797; Argo CD gitops-e
 
 from collections.abc import Iterator, Sequence
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Follows, Location, Object, Resource, Rule, Symptom
 from argolint.applied import git_moved
 from argolint.comparison import COMPARE_OPTIONS
 from argolint.edits import annotation_option, application_place, ignore_entries
@@ -73,6 +73,13 @@ def _finding(
             _ignored(app, resource, changes),
         ),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
+        follows=(
+            Follows.common(
+                f"The External Secrets CRDs of cluster {app.cluster} write defaults that Git does not name.",
+                "eso-defaults",
+                app.cluster,
+            ),
+        ),
     )
 
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Resource, Rule, Symptom, Want
 from argolint.values import age_text, items, sh
 
 from . import _external_secret as es
@@ -80,7 +80,18 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             ),
             fixes=_fixes(resource, answered, foreign),
             explains=es.consequences(app, resource.id),
+            follows=_follows(app, resource, absent=not (answered or foreign)),
         )
+
+
+def _follows(app: App, resource: Resource, *, absent: bool) -> tuple[Follows, ...]:
+    """An operator that is not there explains its objects' stores as well; else a store does that is of no use."""
+    if absent:
+        title = f"No External Secrets Operator serves cluster {app.cluster}."
+        return (Follows.common(title, "external-secrets-operator", app.cluster),)
+    return tuple(
+        Follows(Symptom.health(ref.id(resource.namespace, app.cluster))) for ref in es.store_refs(resource.live)
+    )
 
 
 def _foreign(app: App, fleet: Fleet, resource: Resource) -> str:
@@ -113,7 +124,7 @@ def _fixes(resource: Resource, answered: bool, foreign: str) -> tuple[Fix, ...]:
         "Deployment of External Secrets",
         Edit(
             "command",
-            f"kubectl -n <namespace of the operator> logs deployment/external-secrets | grep {sh(json.dumps(resource.name))}",
+            f"kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets | grep {sh(json.dumps(resource.name))}",
         ),
     )
     serve = Fix(

@@ -65,7 +65,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             continue
         wanted = es.spec_of(live).get("refreshInterval") or "1h"
         broken = version.at_least("v2.0.1") and version.at_least("v2.2.0") is False
-        log = "kubectl -n <namespace of the operator> logs deployment/external-secrets --since=15m"
+        log = "kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets --since=15m"
         yield Finding(
             message=f"{resource.id} was last synced {age_text(age)} ago although it is to refresh every {wanted}: its "
             f"{es.target_text(live)} no longer follows the provider.",
@@ -90,7 +90,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
                     "Deployment of External Secrets",
                     Edit(
                         "command",
-                        f"{log}\nkubectl -n <namespace of the operator> rollout restart deployment external-secrets",
+                        f"{log}\nkubectl -n OPERATOR_NAMESPACE rollout restart deployment external-secrets",
                     ),
                 ),
                 Fix(

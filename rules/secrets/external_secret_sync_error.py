@@ -46,6 +46,7 @@ from ._operator_version import OperatorVersion, version_of, wants_crd
 from ._refresh_cost import load_of_store
 from ._store_hints import Hint, foreign_vault, hints
 from ._sync_error import diagnose
+from ._sync_error_causes import follows
 from ._sync_error_fixes import edits, fixes, general, in_template, store_of
 from ._sync_error_passing import raced
 from ._sync_error_pointers import key_of, pointer_of
@@ -149,6 +150,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
         ),
         fixes=in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, told))),
         explains=(*es.consequences(app, resource.id), *_drift(app, store, told)),
+        follows=tuple(follows(app, resource, resource.live, found)),
     )
 
 
@@ -167,6 +169,7 @@ def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> 
         confidence="likely" if found.certain else "possible",
         evidence=("the manifest in Git, held against the stores that Argo CD shows; it is not live yet",),
         fixes=(*edits(app, fleet, resource, found, OperatorVersion()), *general(app, fleet, resource, found)),
+        follows=tuple(follows(app, resource, resource.desired, found)),
     )
 
 

@@ -130,7 +130,7 @@ def _fixes(fleet: Fleet, app: App, resource: Resource) -> tuple[Fix, ...]:
     )
     commands = (
         "# pause auto-sync of the applications concerned: self-heal starts the old controller again",
-        "kubectl -n <namespace of kubernetes-external-secrets> scale deployment kubernetes-external-secrets --replicas=0",
+        "kubectl -n KES_NAMESPACE scale deployment kubernetes-external-secrets --replicas=0",
         f"""kubectl -n {sh(ns)} patch secret {sh(name)} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
         "# sync the new ExternalSecret with target.name " + name,
         es.force_sync(es.FULL_NAME, ns, name),

@@ -45,7 +45,7 @@ def _finding(app: App, resource: Resource, secret: Node) -> Finding:
     ns, name = resource.namespace, secret.id.name
     commands = (
         "# stop the old controller first: it would take the Secret back",
-        "kubectl -n <namespace of kubernetes-external-secrets> scale deployment kubernetes-external-secrets --replicas=0",
+        "kubectl -n KES_NAMESPACE scale deployment kubernetes-external-secrets --replicas=0",
         f"""kubectl -n {sh(ns)} patch secret {sh(name)} --type=json -p '[{{"op": "remove", "path": "/metadata/ownerReferences"}}]'""",
     )
     return Finding(

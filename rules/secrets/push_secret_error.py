@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Resource, Rule, Symptom, Want
 from argolint.edits import set_field
 from argolint.values import dig, items, sh
 
@@ -74,7 +74,17 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             evidence=(f"condition {condition.get('reason')}: {text}",),
             fixes=() if come else (*_other_kind(app, fleet, resource, text), *_fixes(app, fleet, resource, text)),
             explains=es.consequences(app, resource.id),
+            follows=_follows(app, resource, text),
         )
+
+
+def _follows(app: App, resource: Resource, text: str) -> tuple[Follows, ...]:
+    """The store that the text names."""
+    found = classify(text)
+    if found is None or not found.detail.get("store"):
+        return ()
+    store = es.StoreRef(found.detail["kind"], found.detail["store"], "").id(resource.namespace, app.cluster)
+    return (Follows(Symptom.health(store)), Follows(Symptom.missing(store)))
 
 
 def _no_source(resource: Resource, text: str) -> bool:
@@ -212,7 +222,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     if _no_source(resource, text):
         kind, name, _ = _origin(resource)
         if kind != "Secret":
-            read = f"kubectl -n <namespace of the operator> logs deployment/external-secrets --since=1h | grep {sh(json.dumps(resource.name))}\n{retry}   # afterwards"
+            read = f"kubectl -n OPERATOR_NAMESPACE logs deployment/external-secrets --since=1h | grep {sh(json.dumps(resource.name))}\n{retry}   # afterwards"
             return (Fix(f"Let its {kind} {name} give a value", "live", str(resource.id), Edit("command", read)),)
         edit = Edit("command", f"kubectl -n {sh(ns)} get secret {sh(name)}\n{retry}   # once it is there")
         return (Fix(f'Create the source Secret "{name}" in namespace {ns}', "live", f"Secret {ns}/{name}", edit),)

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Resource, Rule
 from argolint.values import age_text, annotations_of, condition, dig, sh
 
 from . import _external_secret as es
@@ -94,7 +94,13 @@ def _silent(app: App, resource: Resource, age: str) -> Finding:
         at=Location(app.ref, resource.id),
         fixes=(tell, run) if there else (run, tell),
         explains=es.consequences(app, resource.id),
+        follows=_absent(app) if there is False else (),
     )
+
+
+def _absent(app: App) -> tuple[Follows, ...]:
+    title = f"No sealed-secrets controller serves cluster {app.cluster}."
+    return (Follows.common(title, "sealed-secrets", app.cluster),)
 
 
 def _foreign(app: App, resource: Resource) -> Finding:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
+from argolint import App, Condition, Edit, Finding, Fix, Fleet, Follows, Location, Rule, Symptom
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
 
@@ -47,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     "Register the cluster",
                     "argocd-settings",
                     _destination(app),
-                    Edit("command", "argocd cluster add <kubeconfig context>"),
+                    Edit("command", "argocd cluster add KUBECONFIG_CONTEXT"),
                 ),
                 *_elsewhere(app, fleet),
             ),
@@ -102,6 +102,9 @@ def _finding(app: App, message: str, told_by: list[Condition], fixes: tuple[Fix,
             Symptom.health(),
             Symptom.operation(),
             Symptom.condition("SyncError"),
+        ),
+        follows=(
+            Follows.common(f"Argo CD does not know or does not reach cluster {app.cluster}.", "cluster", app.cluster),
         ),
     )
 

@@ -24,12 +24,12 @@ from dataclasses import replace
 from functools import cache
 from string import Template
 
-from argolint import App, Condition, Finding, Fleet, Json, Location, Object, Resource, Rule, Symptom
+from argolint import App, Condition, Finding, Fleet, Follows, Json, Location, Object, Resource, Rule, Symptom
 from argolint.comparison import application_rules
 from argolint.edits import application_place
 from argolint.knowledge import load
-from argolint.redaction import excerpt
-from argolint.values import dig, items, same_repository
+from argolint.redaction import excerpt, without_secrets
+from argolint.values import dig, items, same_repository, text_at
 
 from ..shared.advice import advice
 from ..shared.messages import innermost, quoted, said, stage
@@ -144,10 +144,20 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         explains=(
             condition.symptom,
             Symptom.sync(),
+            *([Symptom.health()] if app.health.status == "Unknown" else []),
             *([Symptom.operation()] if _operation_says_so(app) else []),
             *([Symptom.condition("SyncError")] if _operation_says_so(app) else []),
         ),
+        follows=_follows(cause, source),
     )
+
+
+def _follows(cause: str, source: Object) -> tuple[Follows, ...]:
+    """A repository that Argo CD may not read, for all applications that come from it."""
+    repository = without_secrets(text_at(source, "repoURL"))
+    if cause != "auth" or not repository:
+        return ()
+    return (Follows.common(f"Argo CD cannot read the repository {repository}.", "repository", repository),)
 
 
 def _operation_says_so(app: App) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Related, Resource, ResourceId, Rule, Symptom
 from argolint.comparison import has_sync_option
 from argolint.consequences import consequences
 from argolint.redaction import excerpt
@@ -79,6 +79,7 @@ def _foreseen(app: App, group: str, kind: str, resources: list[Resource]) -> Fin
         explains=tuple(
             claim for r in resources if r.missing for claim in (Symptom.missing(r.id), Symptom.health(r.id))
         ),
+        follows=_follows(app, group),
     )
 
 
@@ -94,7 +95,14 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, told: list[Failed]) 
         related=(*definitions, *(Related(app.ref, f.id, role="symptom") for f in told[1:] if f.id)),
         fixes=tuple(_fixes(app, group, kind, first.id, definitions)),
         explains=tuple(consequences(app)),
+        follows=(*(Follows(Symptom.missing(d.resource)) for d in definitions if d.resource), *_follows(app, group)),
     )
+
+
+def _follows(app: App, group: str) -> tuple[Follows, ...]:
+    """CRDs that the cluster lacks, for all applications that need them."""
+    title = f"The CRDs of {group} are not installed on cluster {app.cluster}."
+    return (Follows.common(title, "crd", app.cluster, group),) if group else ()
 
 
 def _group_version(message: str) -> str:

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Related, ResourceId, Rule, Symptom
 from argolint.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
@@ -88,6 +88,7 @@ def _finding(app: App, name: str, told: list[Failed], live: Object | None, since
         related=tuple(Related(app.ref, f.id, role="symptom") for f in told if f.id),
         fixes=tuple(_fixes(app, name)),
         explains=(*(consequences(app) if told else ()), Symptom.health(id_), Symptom.extra(id_)),
+        follows=(Follows.common(f"{id_} of cluster {app.cluster} is being deleted.", "namespace", app.cluster, name),),
     )
 
 
@@ -107,7 +108,7 @@ def _fixes(app: App, name: str) -> Iterator[Fix]:
         f"the object that is left in {name}",
         Edit(
             "command",
-            f'kubectl -n {sh(name)} patch <kind> <name> --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
+            f'kubectl -n {sh(name)} patch KIND NAME --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
         ),
         caveat="what the controller should have cleaned up stays behind",
     )

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Related, Resource, Rule, Symptom
 from argolint.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import parse_version
@@ -89,7 +89,14 @@ def _notserved_versions(
         related=tuple(Related(app.ref, r.id, "/apiVersion", role="other") for r in others),
         fixes=tuple(_fixes(app, lead, served, entry, gone=True)),
         explains=tuple(_claims(app, lead, told)),
+        follows=(
+            Follows.common(f"Cluster {app.cluster} does not serve {first.id.api_version}.", *_of_version(app, first)),
+        ),
     )
+
+
+def _of_version(app: App, resource: Resource) -> tuple[str, ...]:
+    return "api-version", app.cluster, resource.id.api_version
 
 
 def _claims(app: App, resources: list[Resource], told: Failed | None) -> Iterator[Symptom]:
@@ -117,6 +124,13 @@ def _leaving(app: App, resources: list[Resource], served: tuple[str, ...], entry
         evidence=tuple(_evidence(None, served)),
         related=tuple(Related(app.ref, r.id, "/apiVersion", role="other") for r in others),
         fixes=tuple(_fixes(app, resources, served, entry, gone=False)),
+        follows=(
+            Follows.common(
+                f"{entry['product']} drops {first.id.api_version} in {entry['removed_in']}; cluster {app.cluster} is before that.",
+                "leaving",
+                *_of_version(app, first),
+            ),
+        ),
     )
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Operation, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Operation, Rule, Symptom
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
 
@@ -64,6 +64,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             ),
         ),
         explains=(Symptom.condition("SyncError"),),
+        follows=(Follows(Symptom.operation()),),
     )
 
 

@@ -32,6 +32,7 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Follows,
     Json,
     Location,
     Related,
@@ -170,6 +171,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
         related=related,
         fixes=tuple(_fixes(app, resource, pointer, related)),
         explains=(Symptom.missing(resource.id), Symptom.health(resource.id)) if resource.missing else (),
+        follows=(
+            *([Follows.finding("shared-resource", resource.id)] if rivals else ()),
+            Follows(Symptom.change(resource.id, pointer)),
+        ),
     )
 
 

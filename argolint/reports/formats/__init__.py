@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 FORMATS: Mapping[str, str] = {
     "text": "for people, in a terminal",
+    "concise": "for people, one cause a block",
     "json": "one versioned document, for programs",
     "markdown": "one comment on a pull request",
     "sarif": "SARIF 2.1.0, for code scanning",
@@ -45,13 +46,43 @@ class Style:
     color: bool = False
     quiet: bool = False
     verbose: bool = False
+    full: bool = False
+    group_by: str = ""
+    statistics: bool = False
+    lines: int = 0
+    """How many a first screen may have; 0 where nobody reads a screen."""
+    again: str = ""
+    """The command to type for another form of the same report, where it takes no options."""
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any]) -> Style:
-        """Colour as --color says, else on a terminal unless NO_COLOR is set (no-color.org)."""
-        wish = given["color"]
-        on = wish == "always" or (wish == "auto" and sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
-        return cls(shutil.get_terminal_size((100, 24)).columns, on, given["quiet"], given["verbose"])
+        """As the options say, else as the terminal is."""
+        size = shutil.get_terminal_size((100, 24))
+        return cls(
+            size.columns,
+            colored(given["color"]),
+            given["quiet"],
+            given["verbose"],
+            bool(given.get("full")),
+            given.get("group_by") or "",
+            bool(given.get("statistics")),
+            max(SCREEN, size.lines) if sys.stdout.isatty() else 0,
+        )
+
+    def for_file(self) -> Style:
+        """The same report in a file: whole, in a usual width, without colours."""
+        return replace(self, width=100, color=False, quiet=False, lines=0)
+
+
+SCREEN = 40
+"""Lines of a first screen on most terminals."""
+
+
+def colored(wish: str) -> bool:
+    """Colour as --color says; else NO_COLOR and FORCE_COLOR count (no-color.org, force-color.org), then what the terminal can."""
+    if wish != "auto" or os.environ.get("NO_COLOR"):
+        return wish == "always"
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
 
 
 @dataclass(frozen=True)
@@ -74,7 +105,7 @@ def parse_outputs(texts: Sequence[str], configuration: Path | None = None) -> tu
             raise UsageError(f"-o {text}: there is no format {name!r}", f"formats: {', '.join(FORMATS)}")
         if named and not file:
             raise UsageError(f"-o {text} names no file", f"-o {name}=FILE, or -o {name} for standard output")
-        output = Output(name, Path(file) if file else None)
+        output = Output(name, Path(file) if file and file != "-" else None)
         if configuration is not None and output.file is not None and not _is_below(output.file):
             raise UsageError(
                 f"{configuration}: output {text}: a configuration may name files below the working directory only",
@@ -110,7 +141,7 @@ def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
     """Write every output that can be written, files first, and then raise what the first other one raised."""
     failed: ArgolintError | None = None
     for output in sorted(outputs, key=lambda o: o.file is None):
-        text = render(report, output.format, style if output.file is None else Style(verbose=True))
+        text = render(report, output.format, style if output.file is None else style.for_file())
         try:
             put(output.file, text, commands=output.format in _COMMANDS)
         except ArgolintError as error:

@@ -10,31 +10,51 @@ from argolint.reports.document import Edit
 from argolint.reports.formats import plain_lines
 from argolint.values import index_of, split_pointer
 
-_APPEND = ("-",)
+_APPEND = "-"
 """The step of a JSON patch that appends to a list."""
 
 
 def as_text(edit: Edit) -> str:
-    """The command, the YAML fragment, or a JSON patch shown as the YAML that it writes; no control characters."""
-    text = "\n".join(_operation(op) for op in edit.content) if edit.kind == "json-patch" else str(edit.content)
-    return plain_lines(text)
+    """The command, the YAML fragment, or a JSON patch as one YAML document; no control characters."""
+    return plain_lines(_patch(edit.content) if edit.kind == "json-patch" else str(edit.content))
 
 
-def _operation(op: dict[str, Any]) -> str:
-    """`remove /x`, or the value under its keys; an index of a list is told, since YAML cannot say it."""
-    if op["op"] in ("remove", "test", "move", "copy"):
-        return f"{op['op']} {op.get('from', '')}{' -> ' if 'from' in op else ''}{op['path']}"
-    tokens = split_pointer(op["path"])
-    value: Any = op.get("value")
-    places = []
-    for position in range(len(tokens) - 1, -1, -1):
-        step = tokens[position]
-        if step in _APPEND:
-            value = [value]
-        elif index_of(step) is not None:
-            value = [value]
-            places.append("/" + "/".join(tokens[: position + 1]))
-        else:
-            value = {step: value}
-    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=False, width=100).rstrip()
-    return f"# {op['op']} at {', '.join(reversed(places))}\n{text}" if places else text
+def _patch(operations: list[dict[str, Any]]) -> str:
+    """What the operations write, under its keys, where YAML can say that; else the operations themselves, as patches take them."""
+    merged: Any = {}
+    for operation in operations:
+        tokens = split_pointer(str(operation.get("path") or ""))
+        if operation.get("op") not in ("add", "replace") or not tokens or not _put(merged, tokens, operation):
+            return _yaml([dict(operation) for operation in operations])
+    return _yaml(merged)
+
+
+def _put(tree: dict[str, Any], tokens: tuple[str, ...], operation: dict[str, Any]) -> bool:
+    """False where a fragment cannot say it: a place in a list, or a value below another operation's."""
+    *above, last = tokens
+    node = tree
+    if any(token == _APPEND or index_of(token) is not None for token in above):
+        return False
+    appends = last == _APPEND
+    if appends:
+        last = above.pop()
+    for token in above:
+        node = node.setdefault(token, {})
+        if not isinstance(node, dict):
+            return False
+    if index_of(last) is not None:
+        return False
+    if appends:
+        items = node.setdefault(last, [])
+        if not isinstance(items, list):
+            return False
+        items.append(operation.get("value"))
+        return True
+    if last in node:
+        return False
+    node[last] = operation.get("value")
+    return True
+
+
+def _yaml(value: Any) -> str:
+    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=False, width=2**31).rstrip()

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from argolint.reports.chain import FieldState, Link, Origin, Why, Wrote
 from argolint.reports.document import Finding
 from argolint.reports.formats import Style, app_name, resource_name, shown
-from argolint.reports.formats.text import fix_lines, paint, wrapped
+from argolint.reports.formats.fixes import fix_lines
+from argolint.reports.formats.layout import paint, wrapped
 
 _WIDTH = 10  # of the words in front: `desired`, `because`, `involved`
 

@@ -1,0 +1,112 @@
+"""Which finding follows from which: `follows` of the findings resolved to `caused_by`, over all applications.
+
+A finding has one direct cause at most: the first of its `follows` that another finding answers, else the common cause whose
+key it shares with a second finding. What forms a ring is cut at its worst finding, the first of these in the report's order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from argolint.engine.fingerprint import fingerprint
+from argolint.model import SEVERITIES, AppRef, Finding, Follows, Symptom
+
+
+def apps_of(finding: Finding) -> frozenset[AppRef]:
+    """The applications that a finding answers for: a fleet finding for every one that it names."""
+    related = (r.app for r in finding.related) if finding.key else ()
+    return frozenset((finding.at.app, *related))
+
+
+@dataclass(frozen=True)
+class Causes:
+    """What follows from what, by fingerprint, also for findings that are not shown later: `title` of each that is a cause."""
+
+    parent: Mapping[str, str] = field(default_factory=dict)
+    title: Mapping[str, str] = field(default_factory=dict)
+
+
+def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Causes]:
+    """The same findings, in the same order, with their causes."""
+    followers = [index for index, finding in enumerate(findings) if finding.follows]
+    if not followers:
+        return tuple(findings), Causes()
+    marks = [fingerprint(finding) for finding in findings]
+    known = _Known(findings, marks)
+    parents: dict[int, int] = {}
+    shared: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for index in followers:
+        for origin in findings[index].follows:
+            if origin.key:
+                shared[origin.key].append((index, origin.title))
+                break
+            parent = known.worst(origin, index)
+            if parent is not None:
+                parents[index] = parent
+                break
+    _cut_rings(parents, findings)
+    causes = {index: marks[parent] for index, parent in parents.items()}
+    titles = {marks[parent]: findings[parent].message for parent in parents.values()}
+    for key, group in shared.items():
+        if len({marks[index] for index, _ in group}) > 1:
+            mark = hashlib.sha256(f"cause\0{key}".encode()).hexdigest()[:32]
+            titles[mark] = group[0][1]
+            causes |= {index: mark for index, _ in group}
+    told = (replace(f, caused_by=causes[i]) if i in causes else f for i, f in enumerate(findings))
+    return tuple(told), Causes({marks[i]: cause for i, cause in causes.items()}, titles)
+
+
+class _Known:
+    """What the findings explain and what they are about, for quick answers."""
+
+    def __init__(self, findings: Sequence[Finding], marks: Sequence[str]) -> None:
+        self._findings = findings
+        self._marks = marks
+        self._explained: dict[object, list[tuple[int, Symptom]]] = defaultdict(list)
+        self._about: dict[object, list[int]] = defaultdict(list)
+        for index, finding in enumerate(findings):
+            apps = apps_of(finding)
+            for claim in finding.explains:
+                for place in [claim.resource] if claim.resource else apps:
+                    self._explained[claim.kind, place].append((index, claim))
+            self._about[finding.at.app].append(index)
+            if finding.at.resource is not None:
+                self._about[finding.rule, finding.at.resource.key].append(index)
+
+    def worst(self, origin: Follows, follower: int) -> int | None:
+        """The finding that the follower follows from, by one of its `follows`."""
+        found = [i for i in self._answers(origin, follower) if self._marks[i] != self._marks[follower]]
+        return min(found, key=lambda i: _badness(self._findings[i], i), default=None)
+
+    def _answers(self, origin: Follows, follower: int) -> Iterator[int]:
+        symptom = origin.symptom
+        if symptom is not None:
+            for place in [symptom.resource] if symptom.resource else apps_of(self._findings[follower]):
+                claims = self._explained.get((symptom.kind, place), ())
+                yield from (index for index, claim in claims if claim.covers(symptom))
+        elif origin.resource is not None:
+            yield from self._about.get((origin.rule, origin.resource), ())
+        elif origin.app is not None:
+            yield from self._about.get(origin.app, ())
+
+
+def _badness(finding: Finding, index: int) -> tuple[int, int]:
+    return -SEVERITIES.index(finding.severity or "info"), index
+
+
+def _cut_rings(parents: dict[int, int], findings: Sequence[Finding]) -> None:
+    """Take the cause from one finding of each ring, so that every chain ends."""
+    done: set[int] = set()
+    for start in sorted(parents):
+        path: list[int] = []
+        here: int | None = start
+        while here is not None and here not in done:
+            done.add(here)
+            path.append(here)
+            here = parents.get(here)
+        if here is not None and here in path:
+            ring = path[path.index(here) :]
+            del parents[min(ring, key=lambda i: _badness(findings[i], i))]

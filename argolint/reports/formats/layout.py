@@ -1,0 +1,76 @@
+"""Lines for a terminal: colours, and wrapping that counts what the eye sees rather than characters."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import click
+
+from argolint.reports.document import Finding
+from argolint.reports.formats import Style
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_TOKENS = re.compile(r"\s+|\S+")
+_NARROWEST = 40
+SEVERITY = {"error": "red", "warning": "yellow", "info": "cyan"}
+"""Colours."""
+
+
+def paint(text: str, style: Style, *, fg: str | None = None, bold: bool = False, dim: bool = False) -> str:
+    """The text in a colour, where colours are wanted."""
+    return click.style(text, fg=fg, bold=bold or None, dim=dim or None) if style.color and text else text
+
+
+def visible(text: str) -> int:
+    """Columns that a text takes: none for colours and combining marks, two for wide characters."""
+    if text.isascii() and "\x1b" not in text:
+        return len(text)
+    return sum(_columns(character) for character in _COLOUR.sub("", text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def wrapped(text: str, style: Style, indent: str = "", hang: str | None = None) -> list[str]:
+    """The text in lines of the style's width, broken at blanks only; lines after the first begin with `hang`."""
+    width = max(_NARROWEST, style.width)
+    lines: list[str] = []
+    words = text.lstrip()
+    line = indent + text[: len(text) - len(words)]
+    used, gap, empty = visible(line), "", True
+    for token in _TOKENS.findall(words.rstrip()):
+        if token.isspace():
+            gap = token
+            continue
+        if not empty and used + len(gap) + visible(token) > width:
+            lines.append(line)
+            line = indent if hang is None else hang
+            used, gap, empty = visible(line), "", True
+        line += gap + token
+        used += len(gap) + visible(token)
+        gap, empty = "", False
+    return [*lines, line.rstrip()]
+
+
+def cut(lines: list[str], limit: int, style: Style) -> list[str]:
+    """The first lines; the last one of them shows that there are more."""
+    if len(lines) <= limit:
+        return lines
+    last = lines[limit - 1]
+    while visible(last) + 2 > max(_NARROWEST, style.width) and " " in last.strip():
+        last = last.rpartition(" ")[0].rstrip()
+    return [*lines[: limit - 1], last.rstrip(" ,;:.·") + " …" + ("\x1b[0m" if "\x1b" in last else "")]
+
+
+def rule_name(finding: Finding) -> str:
+    """`rule/cause`, as `argolint explain` takes it."""
+    return finding.rule + (f"/{finding.cause}" if finding.cause else "")
+
+
+def number(n: int, noun: str) -> str:
+    """`1 application`, `12 applications`."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -1,0 +1,38 @@
+"""What the failure of an ExternalSecret follows from: its store, or what fails for all that read the same store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Follows, Object, Resource, Symptom
+
+from . import _external_secret as es
+from ._sync_error_texts import Diagnosis
+
+_OF_STORE = {
+    "store-not-found": "does not exist",
+    "unmanaged-store": "is served by no running operator",
+    "store-not-ready": "is not ready",
+    "namespace-denied": "does not admit namespaces that use it",
+    "store-credential": "names credentials that cannot be read",
+    "auth": "is refused by its provider",
+    "throttled": "is slowed down by its provider",
+    "network": "does not reach its provider",
+}
+_OF_TARGET = ("owned-by-external-secret",)
+
+
+def follows(app: App, resource: Resource, obj: Object | None, found: Diagnosis) -> Iterator[Follows]:
+    """`obj` is the state that is judged: live, or desired for what is foreseen."""
+    if found.cause in _OF_TARGET:
+        yield Follows.finding("external-secret-duplicate-target", resource.id)
+    if found.cause not in _OF_STORE:
+        return
+    stores = tuple(ref.id(resource.namespace, app.cluster) for ref in es.store_refs(obj))
+    for store in stores:
+        yield Follows(Symptom.health(store))
+        yield Follows(Symptom.missing(store))
+    if len(stores) == 1:
+        (store,) = stores
+        title = f"{store} {_OF_STORE[found.cause]} (cluster {app.cluster})."
+        yield Follows.common(title, "store", found.cause, *store.key)
