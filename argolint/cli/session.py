@@ -356,7 +356,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         plan,
         wishes,
         reporters.parse_outputs(given["outputs"] or wanted.output, None if given["outputs"] else loaded.file),
-        reporters.Style.from_options(given),
+        reporters.Style.from_options(given, wanted.metrics),
         given["fail_on"] or wanted.fail_on or "error",
         given["allow_incomplete"],
         selection,
@@ -433,6 +433,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
         stats=part.stats,
         tool_version=__version__,
         remarks=part.remarks,
+        rules=tuple(report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules),
     )
 
 

@@ -91,6 +91,7 @@ class Finding(msgspec.Struct, frozen=True):
     fixes: tuple[Fix, ...] = ()
     source: Source | None = None
     suppressed: dict[str, str] | None = None
+    since: str | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -174,6 +175,14 @@ class Gate(msgspec.Struct, frozen=True):
     unlisted: tuple[str, ...] = ()
 
 
+class RanRule(msgspec.Struct, frozen=True):
+    """A rule that was run, and the severity that its findings have unless it states another one."""
+
+    id: str
+    family: str
+    severity: Literal["info", "warning", "error"]
+
+
 class Report(msgspec.Struct, frozen=True):
     schema_version: str
     tool: Tool
@@ -186,6 +195,7 @@ class Report(msgspec.Struct, frozen=True):
     stats: Stats = Stats()
     remarks: tuple[str, ...] = ()
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
+    rules: tuple[RanRule, ...] = ()
 
 
 def build(
@@ -197,6 +207,7 @@ def build(
     stats: Stats,
     tool_version: str,
     remarks: tuple[str, ...] = (),
+    rules: tuple[RanRule, ...] = (),
 ) -> Report:
     """The report of a run. Findings of one fingerprint are one finding: the first in order."""
     findings = tuple({f.fingerprint: f for f in reversed([finding(f) for f in outcome.findings])}.values())[::-1]
@@ -211,6 +222,7 @@ def build(
         tuple(_failure(f) for f in outcome.failures),
         stats,
         tuple(map(without_secrets, remarks)),
+        rules=rules,
     )
 
 
