@@ -183,6 +183,16 @@ class RanRule(msgspec.Struct, frozen=True):
     severity: Literal["info", "warning", "error"]
 
 
+class Point(msgspec.Struct, frozen=True):
+    """One of several reports, oldest first: what it counted, and what was new and gone since the one before."""
+
+    at: str
+    complete: bool
+    findings: Counts
+    new: int = 0
+    gone: int = 0
+
+
 class Report(msgspec.Struct, frozen=True):
     schema_version: str
     tool: Tool
@@ -196,6 +206,7 @@ class Report(msgspec.Struct, frozen=True):
     remarks: tuple[str, ...] = ()
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
     rules: tuple[RanRule, ...] = ()
+    trend: tuple[Point, ...] = ()
 
 
 def build(

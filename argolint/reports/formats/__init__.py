@@ -34,6 +34,7 @@ FORMATS: Mapping[str, str] = {
     "junit": "JUnit XML, for test reports",
     "gitlab": "GitLab code quality",
     "github": "annotations of a GitHub workflow",
+    "html": "one page to search and to share, offline",
     "prometheus": "metrics, for the textfile collector of Prometheus' node exporter",
 }
 
