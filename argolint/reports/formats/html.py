@@ -22,12 +22,16 @@ from argolint.reports.document import Failure, Finding, Fix, Point, Report
 from argolint.reports.formats import Style, app_name, resource_name
 from argolint.reports.formats.edits import as_text
 from argolint.reports.formats.prometheus import short_name
+from argolint.reports.ownership.findings import held
+from argolint.reports.ownership.graph import drawn, parts
+from argolint.reports.ownership.svg import svg
 
 MAX_FINDINGS = 20_000
 """More make a file that browsers and proxies refuse; the rest is counted."""
 _CHUNK = 500  # as in report.js
 _STATIC = 200
 _ROOTS = 20
+_PICTURES = 20
 _ORDER: dict[str, int] = {severity: -rank for rank, severity in enumerate(SEVERITIES)}
 _SHAPES = {"error": "▲", "warning": "◆", "info": "●"}
 
@@ -67,7 +71,7 @@ def render(report: Report, style: Style) -> str:
         roots=list(_roots(active)),
         trend=report.trend,
         trend_lines=list(_lines(report.trend)),
-        pictures=[],
+        pictures=[Markup(svg([drawn(part, 40)], alone=False)) for part in parts(held(report))[:_PICTURES]],  # noqa: S704
         index=_packed([_row(f, report) for f in kept]),
         chunks=[
             _packed([_detail(f) for f in chunk])
