@@ -170,3 +170,15 @@ def test_the_configuration_says_what_is_exposed(tmp_path: Path) -> None:
     (tmp_path / ".argolint.yaml").write_text("metrics: {per-apps: false}\n", encoding="utf-8")
     ran = run_argolint("check", "--snapshot", RECORDING, cwd=tmp_path)
     assert (ran.code, "unknown key 'per-apps'; did you mean 'per-app'?" in ran.err) == (2, True)
+
+
+def test_a_check_that_does_not_need_them_loads_no_library_of_other_formats(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.argv = ["argolint", "check", "no-such-app", "--snapshot", {str(RECORDING)!r}]
+from argolint.cli.process import exit_code
+exit_code()
+print([m for m in ("prometheus_client", "jinja2", "sqlite3", "http.server") if m in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == "[]\n"

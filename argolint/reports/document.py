@@ -92,6 +92,7 @@ class Finding(msgspec.Struct, frozen=True):
     source: Source | None = None
     suppressed: dict[str, str] | None = None
     since: str | None = None
+    flaps: int = 0
 
 
 class Failure(msgspec.Struct, frozen=True):

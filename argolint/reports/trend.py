@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
 from argolint.errors import UsageError
-from argolint.reports.document import Finding, Point, Report
+from argolint.reports.document import App, Finding, Point, Report
 
 Identity = tuple[str, str]
 """Server and fingerprint: what makes two findings the same one."""
@@ -60,16 +60,25 @@ def identity(f: Finding) -> Identity:
 def still_there(since: Mapping[Identity, str], report: Report, seen: Mapping[Identity, Finding]) -> dict[Identity, str]:
     """Since when each finding of the report is there; those that it could not look at keep their time."""
     now = {identity(f): f.since or since.get(identity(f), report.started_at) for f in report.findings}
-    kept = {i: at for i, at in since.items() if i not in now and not looked_at(seen[i], report)}
+    kept = {i: at for i, at in since.items() if i not in now and not looked_at(seen[i].rule, apps_of(seen[i]), report)}
     return {**kept, **now}
 
 
-def looked_at(f: Finding, report: Report) -> bool:
-    """False when the report would not have this finding even if the fault were there: it failed there, or did not run the rule."""
-    if report.rules and f.rule not in {r.id for r in report.rules}:
+def apps_of(f: Finding) -> frozenset[App]:
+    """Every application that has a part in the finding."""
+    return frozenset((f.app, *(related.app for related in f.related)))
+
+
+def looked_at(rule: str, apps: Collection[App], report: Report) -> bool:
+    """False when the report would not have a finding of this rule and these applications even if the fault were there.
+
+    It failed at one of them, or did not run the rule.
+    """
+    if report.rules and rule not in {r.id for r in report.rules}:
         return False
-    apps = {None, f.app, *(related.app for related in f.related)}
-    return not any(failure.app in apps and failure.rule in (None, f.rule) for failure in report.failures)
+    return not any(
+        (failure.app is None or failure.app in apps) and failure.rule in (None, rule) for failure in report.failures
+    )
 
 
 def _servers(report: Report) -> str:

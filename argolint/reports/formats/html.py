@@ -45,6 +45,7 @@ def render(report: Report, style: Style) -> str:
     ordered = sorted(report.findings, key=lambda f: (f.suppressed is not None, _ORDER[f.severity]))
     kept = ordered[:MAX_FINDINGS]
     active = [f for f in report.findings if f.suppressed is None]
+    new = _new(report)
     environment = Environment(
         loader=PackageLoader("argolint.reports", "page"),
         autoescape=True,
@@ -72,7 +73,7 @@ def render(report: Report, style: Style) -> str:
         trend=report.trend,
         trend_lines=list(_lines(report.trend)),
         pictures=[Markup(svg([drawn(part, 40)], alone=False)) for part in parts(held(report))[:_PICTURES]],  # noqa: S704
-        index=_packed([_row(f, report) for f in kept]),
+        index=_packed([_row(f, new=f.fingerprint in new) for f in kept]),
         chunks=[
             _packed([_detail(f) for f in chunk])
             for chunk in (kept[i : i + _CHUNK] for i in range(0, len(kept), _CHUNK))
@@ -108,7 +109,7 @@ def _cause(f: Finding) -> str:
     return getattr(f, "caused_by", None) or ""
 
 
-def _row(f: Finding, report: Report) -> list[Any]:
+def _row(f: Finding, *, new: bool) -> list[Any]:
     """One line of the index, in the order of FIELDS in report.js."""
     at = f.resource
     return [
@@ -128,21 +129,24 @@ def _row(f: Finding, report: Report) -> list[Any]:
         at.cluster if at else "",
         f.message,
         f.suppressed is not None,
-        is_new(f, report),
+        new,
         f.since or "",
         _cause(f),
     ]
 
 
-def is_new(f: Finding, report: Report) -> bool:
-    """True for a finding that only the newest of several reports has."""
-    return len(report.trend) > 1 and f.since == report.started_at
+def _new(report: Report) -> frozenset[str]:
+    """Fingerprints of findings that only the newest of several reports, or of several runs, has."""
+    first = {f.fingerprint for f in report.findings if f.since == report.started_at}
+    earlier = len(report.trend) > 1 or len(first) < len(report.findings)
+    return frozenset(first) if earlier else frozenset()
 
 
 def _detail(f: Finding) -> dict[str, Any]:
     suppressed = f.suppressed or {}
     return {
         "pointer": f.pointer,
+        "flaps": f.flaps,
         "evidence": f.evidence,
         "related": [
             " ".join(

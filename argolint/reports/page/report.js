@@ -165,7 +165,7 @@
     facts.append(level(row.severity), ' ' + row.confidence + ' \u00b7 ', make('b', row.namespace + '/' + row.app), ' \u00b7 project ' + row.project + ' \u00b7 ' + row.argocd);
     pane.replaceChildren(close, head, facts);
     if (row.kind) pane.append(make('p', subject(row) + (more.pointer ? ' ' + more.pointer : '')));
-    if (row.since) pane.append(make('p', 'there since ' + row.since, { class: 'dim' }));
+    if (row.since) pane.append(make('p', 'there since ' + row.since + (more.flaps ? ', came back ' + more.flaps + ' times' : ''), { class: 'dim' }));
     if (row.suppressed) pane.append(make('p', 'suppressed by ' + more.suppressed, { class: 'dim' }));
     pane.append(make('p', row.message));
     if (more.evidence.length) pane.append(make('h3', 'Evidence'), items(more.evidence));
