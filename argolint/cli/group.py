@@ -24,8 +24,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "baseline": ("argolint.cli.baseline", "Accept today's findings."),
     "compare": ("argolint.cli.compare", "Two reports: new, gone, unchanged."),
     "config": ("argolint.cli.config", "Print what is in force and from where."),
+    "report": ("argolint.cli.report", "Turn saved reports into any format."),
     "rules": ("argolint.cli.rules", "List the rules."),
     "why": ("argolint.cli.why", "Explain one application, object or field."),
+    "owners": ("argolint.cli.owners", "Say who owns an object, and who else claims it."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),
     "schema": ("argolint.cli.schema", "Print a JSON Schema."),
 }

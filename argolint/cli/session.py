@@ -6,12 +6,13 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -40,6 +41,9 @@ from argolint.server.connection import connection_options
 from argolint.server.transport import Transport
 from argolint.snapshots.narrow import label_selector
 from argolint.values import integer, labels_of, parse_time, same_repository
+
+if TYPE_CHECKING:
+    from argolint.reports.history import History
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -170,6 +174,15 @@ fail_options = options(
         help="Exit 1 when a finding is at least this severe [default: error].",
     ),
     click.option("--allow-incomplete", is_flag=True, help="Do not exit 3 when something could not be looked at."),
+)
+
+
+state_option = click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    envvar="ARGOLINT_STATE",
+    help="Keep in this file since when each finding is there, and tell it (SQLite; made if it is not there).",
 )
 
 
@@ -368,7 +381,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         plan,
         wishes,
         reporters.parse_outputs(given["outputs"] or wanted.output, None if given["outputs"] else loaded.file),
-        reporters.Style.from_options(given),
+        reporters.Style.from_options(given, wanted.metrics),
         given["fail_on"] or wanted.fail_on or "error",
         given["allow_incomplete"],
         selection,
@@ -445,12 +458,32 @@ def conclude(part: lint.Part, run: Run) -> Report:
         stats=part.stats,
         tool_version=__version__,
         remarks=part.remarks,
+        rules=tuple(report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules),
     )
 
 
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
     """Run a check and write its outputs; returns the exit code."""
     run = prepare(given, names)
+    with _history(given) as known:
+        return _check(names, given, run, known)
+
+
+@contextmanager
+def _history(given: Mapping[str, Any]) -> Iterator[History | None]:
+    """The file of --state, opened before anything is asked."""
+    if not given.get("state"):
+        yield None
+        return
+    if given["shard"]:
+        raise UsageError("--state belongs to a whole check, and --shard makes a part", "pass one of them")
+    from argolint.reports import history
+
+    with history.opened(given["state"]) as known:
+        yield known
+
+
+def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
     part = collect(run, given)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
@@ -467,7 +500,14 @@ def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
             f"no application of {part.server} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    return publish(conclude(part, run), run)
+    made = conclude(part, run)
+    return publish(made if known is None else remember(made, part, run, known), run)
+
+
+def remember(made: Report, part: lint.Part, run: Run, known: History) -> Report:
+    """The report with the ages of its findings. What was not asked for is neither gone nor there."""
+    looked = None if run.selection == Selection() else {report.app(r.ref) for r in part.results if not r.beside}
+    return known.remember(made, looked)
 
 
 def write_shard(part: lint.Part, run: Run) -> int:

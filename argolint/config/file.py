@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -51,6 +51,19 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: dict[str, Any] = {}
 
 
+class Metrics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """What `-o prometheus` and `argolint serve` expose of single applications; the sums of the fleet are always whole.
+
+    per-app       a series for each application and rule
+    min-severity  only of findings at least this severe
+    max-series    how many of these series at most: infos are left out first, then warnings
+    """
+
+    per_app: bool = True
+    min_severity: Literal["info", "warning", "error"] = "info"
+    max_series: Annotated[int, msgspec.Meta(ge=0)] = 20_000
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """The whole file; every key is optional. Nothing in it says where a token goes: it lies in a checkout.
 
@@ -60,6 +73,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     fail-on, output    as the options of the command line
     baseline           file of accepted findings
     require-plugins    packages that must bring rules, or the run does not start
+    metrics            which series `-o prometheus` writes
     """
 
     select: tuple[str, ...] = ()
@@ -70,6 +84,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     output: tuple[str, ...] = ()
     baseline: str | None = None
     require_plugins: tuple[str, ...] = ()
+    metrics: Metrics = Metrics()
 
 
 @dataclass(frozen=True)
@@ -234,7 +249,8 @@ def _steps(text: str) -> strict_yaml.Path:
 
 
 def _known_keys(steps: strict_yaml.Path) -> list[str]:
-    kind: Any = Ignore if steps[:1] == ("ignore",) else RuleSettings if steps[:1] == ("rules",) else Config
+    first = steps[0] if steps else ""
+    kind: Any = {"ignore": Ignore, "rules": RuleSettings, "metrics": Metrics}.get(str(first), Config)
     return sorted(f.encode_name for f in msgspec.structs.fields(kind))
 
 

@@ -94,6 +94,8 @@ class Finding(msgspec.Struct, frozen=True):
     source: Source | None = None
     suppressed: dict[str, str] | None = None
     caused_by: str | None = None
+    since: str | None = None
+    flaps: int = 0
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -195,6 +197,24 @@ class Gate(msgspec.Struct, frozen=True):
     unlisted: tuple[str, ...] = ()
 
 
+class RanRule(msgspec.Struct, frozen=True):
+    """A rule that was run, and the severity that its findings have unless it states another one."""
+
+    id: str
+    family: str
+    severity: Literal["info", "warning", "error"]
+
+
+class Point(msgspec.Struct, frozen=True):
+    """One of several reports, oldest first: what it counted, and what was new and gone since the one before."""
+
+    at: str
+    complete: bool
+    findings: Counts
+    new: int = 0
+    gone: int = 0
+
+
 class Report(msgspec.Struct, frozen=True):
     schema_version: str
     tool: Tool
@@ -209,6 +229,8 @@ class Report(msgspec.Struct, frozen=True):
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
     causes: tuple[Cause, ...] = ()
     applications: tuple[Application, ...] = ()
+    rules: tuple[RanRule, ...] = ()
+    trend: tuple[Point, ...] = ()
 
 
 def build(
@@ -220,6 +242,7 @@ def build(
     stats: Stats,
     tool_version: str,
     remarks: tuple[str, ...] = (),
+    rules: tuple[RanRule, ...] = (),
 ) -> Report:
     """The report of a run. Findings of one fingerprint are one finding: the first in order."""
     known = outcome.causes
@@ -239,6 +262,7 @@ def build(
         tuple(map(without_secrets, remarks)),
         causes=causes.causes(findings, titles),
         applications=tuple(_applications(outcome, findings)),
+        rules=rules,
     )
 
 

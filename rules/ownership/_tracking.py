@@ -6,13 +6,13 @@ controller/state.go of Argo CD.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from argolint import App, Condition, Fleet, Object, Resource, ResourceKey
+from argolint import App, Fleet, Object, Resource, ResourceKey
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
 from argolint.kubernetes import group_of
+from argolint.shared_warnings import SharedWarning
 from argolint.values import annotations_of, dig, json_in, labels_of
 
 INSTALLATION_ID = "argocd.argoproj.io/installation-id"
@@ -80,29 +80,6 @@ def is_tracking(pointer: str, fleet: Fleet) -> bool:
     if "label" in fleet.tracking_method:
         fields.append(f"/metadata/labels/{fleet.label_key.replace('/', '~1')}")
     return pointer in fields
-
-
-@dataclass(frozen=True)
-class SharedWarning:
-    """A SharedResourceWarning taken apart; it names neither group nor namespace of the object."""
-
-    condition: Condition
-    kind: str
-    name: str
-    owner: str
-
-
-_SHARED = re.compile(
-    r"(?<![^/\s])(?P<kind>[^/\s]+)/(?P<name>.{1,300}?) is part of applications (?P<this>\S+) and (?P<owner>.+)"
-)
-
-
-def shared_warnings(app: App) -> Iterator[SharedWarning]:
-    """`<Kind>/<name> is part of applications <this> and <owner>`: the owner is `name`, or `<namespace>/<name>`."""
-    for condition in app.conditions:
-        found = _SHARED.fullmatch(condition.message) if condition.type == "SharedResourceWarning" else None
-        if found:
-            yield SharedWarning(condition, found["kind"], found["name"], found["owner"].strip())
 
 
 def warned_resources(warning: SharedWarning, app: App, fleet: Fleet) -> tuple[Resource, ...]:

@@ -25,10 +25,11 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
 from argolint.comparison import TRACKING_ID
 from argolint.consequences import consequences
+from argolint.shared_warnings import SharedWarning, shared_warnings
 from argolint.values import annotations_of, labels_of
 
 from ._handover import sync, untrack
-from ._tracking import REFUSED, SharedWarning, is_tracking, owner_of, shared_warnings, tracking_of, warned_resources
+from ._tracking import REFUSED, is_tracking, owner_of, tracking_of, warned_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:

@@ -47,12 +47,13 @@ from argolint import (
 )
 from argolint.kubernetes import is_secret_data
 from argolint.redaction import HIDDEN, show
+from argolint.shared_warnings import shared_warnings
 from argolint.values import below, enumerated
 
 from ..shared.charts import releases
 from ._shared_fixes import fixed_names, fixes
 from ._sharing import Party, Shared, believed, content_differences, party, party_of, ref_of
-from ._tracking import own_names, owner_of, shared_warnings, tracking_of, warned_resources
+from ._tracking import own_names, owner_of, tracking_of, warned_resources
 
 _READ = 8
 """How many claimants of one object are read for its content; the list tells the rest."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -16,8 +17,10 @@ import msgspec
 from argolint.checkouts import files
 from argolint.checkouts.files import own_path
 from argolint.checkouts.git import safe_name
+from argolint.config.file import Metrics
 from argolint.errors import ArgolintError, UsageError
 from argolint.harmless import harmless
+from argolint.host.folder import FileError
 from argolint.reports.document import App, Edit, Finding, Report, Resource
 from argolint.values import plain
 
@@ -32,10 +35,15 @@ FORMATS: Mapping[str, str] = {
     "junit": "JUnit XML, for test reports",
     "gitlab": "GitLab code quality",
     "github": "annotations of a GitHub workflow",
+    "html": "one page to search and to share, offline",
+    "prometheus": "metrics, for the textfile collector of Prometheus' node exporter",
 }
 
 _COMMANDS = frozenset({"github"})
 """Formats whose lines are commands for a CI's runner."""
+_CARRY_ON = frozenset({"prometheus"})
+"""Formats that look at the file that they replace."""
+_MAX_REPLACED_BYTES = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -53,9 +61,12 @@ class Style:
     """How many a first screen may have; 0 where nobody reads a screen."""
     again: str = ""
     """The command to type for another form of the same report, where it takes no options."""
+    metrics: Metrics = field(default_factory=Metrics)
+    replaces: str = ""
+    """The text that is in the file now, for formats that carry something of it on."""
 
     @classmethod
-    def from_options(cls, given: Mapping[str, Any]) -> Style:
+    def from_options(cls, given: Mapping[str, Any], metrics: Metrics | None = None) -> Style:
         """As the options say, else as the terminal is."""
         size = shutil.get_terminal_size((100, 24))
         return cls(
@@ -67,6 +78,7 @@ class Style:
             given.get("group_by") or "",
             bool(given.get("statistics")),
             max(SCREEN, size.lines) if sys.stdout.isatty() else 0,
+            metrics=metrics or Metrics(),
         )
 
     def for_file(self) -> Style:
@@ -141,13 +153,21 @@ def write(report: Report, outputs: Sequence[Output], style: Style) -> None:
     """Write every output that can be written, files first, and then raise what the first other one raised."""
     failed: ArgolintError | None = None
     for output in sorted(outputs, key=lambda o: o.file is None):
-        text = render(report, output.format, style if output.file is None else style.for_file())
         try:
+            text = render(report, output.format, style if output.file is None else _for_file(output, style))
             put(output.file, text, commands=output.format in _COMMANDS)
         except ArgolintError as error:
             failed = failed or error
     if failed is not None:
         raise failed
+
+
+def _for_file(output: Output, style: Style) -> Style:
+    replaces = ""
+    if output.format in _CARRY_ON and output.file is not None:
+        with contextlib.suppress(OSError, FileError):  # not there yet, or none of ours
+            replaces = files.read_text(own_path(output.file), _MAX_REPLACED_BYTES)
+    return replace(style.for_file(), replaces=replaces)
 
 
 def put(file: Path | None, text: str, *, commands: bool = False) -> None:

@@ -1,0 +1,235 @@
+"""One HTML file: offline, readable without scripts, with a search over all findings where scripts may run.
+
+What stands in the file as HTML is the summary and the worst findings. All findings lie beside it as compressed data: an
+index that the search needs at once, and details in chunks that are inflated when one is opened. The policy in the file
+(CSP) allows its own script and style by their hashes and nothing else, so it asks nothing of any network.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from argolint.model import SEVERITIES
+from argolint.reports.document import Failure, Finding, Fix, Point, Report
+from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats.edits import as_text
+from argolint.reports.formats.prometheus import short_name
+from argolint.reports.ownership.findings import held
+from argolint.reports.ownership.graph import drawn, parts
+from argolint.reports.ownership.svg import svg
+
+MAX_FINDINGS = 20_000
+"""More make a file that browsers and proxies refuse; the rest is counted."""
+_CHUNK = 500  # as in report.js
+_STATIC = 200
+_ROOTS = 20
+_PICTURES = 20
+_ORDER: dict[str, int] = {severity: -rank for rank, severity in enumerate(SEVERITIES)}
+_SHAPES = {"error": "▲", "warning": "◆", "info": "●"}
+
+
+def render(report: Report, style: Style) -> str:
+    """The page of a report."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    css, js = _asset("report.css"), _asset("report.js")
+    ordered = sorted(report.findings, key=lambda f: (f.suppressed is not None, _ORDER[f.severity]))
+    kept = ordered[:MAX_FINDINGS]
+    active = [f for f in report.findings if f.suppressed is None]
+    new = _new(report)
+    environment = Environment(
+        loader=PackageLoader("argolint.reports", "page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(
+        "page.html.j2"
+    ).render(
+        report=report,
+        counts=_counts(report),
+        shapes=_SHAPES,
+        policy=f"default-src 'none'; script-src '{_hash(js)}'; style-src '{_hash(css)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'",
+        css=Markup(css),  # noqa: S704  # files of this package
+        js=Markup(js),  # noqa: S704
+        failures=[_failure(f) for f in report.failures],
+        left_out=len(ordered) - len(kept),
+        total=len(kept),
+        top=[_static(f) for f in kept[:_STATIC] if f.suppressed is None],
+        by_rule=_by_rule(active),
+        by_project=_by_project(active),
+        roots=list(_roots(active)),
+        trend=report.trend,
+        trend_lines=list(_lines(report.trend)),
+        pictures=[Markup(svg([drawn(part, 40)], alone=False)) for part in parts(held(report))[:_PICTURES]],  # noqa: S704
+        index=_packed([_row(f, new=f.fingerprint in new) for f in kept]),
+        chunks=[
+            _packed([_detail(f) for f in chunk])
+            for chunk in (kept[i : i + _CHUNK] for i in range(0, len(kept), _CHUNK))
+        ],
+    )
+
+
+def _asset(name: str) -> str:
+    return resources.files("argolint.reports").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _packed(data: Any) -> str:
+    return base64.b64encode(zlib.compress(msgspec.json.encode(data), 9)).decode()
+
+
+def _counts(report: Report) -> str:
+    found = report.summary.findings
+    told = [
+        f"{n} {word}{'' if n == 1 else 's'}" for word in ("error", "warning", "info") if (n := getattr(found, word))
+    ]
+    return ", ".join(told) or ("nothing found" if report.complete else "nothing found so far")
+
+
+def _subject(f: Finding) -> str:
+    return " ".join(filter(None, (resource_name(f.resource) if f.resource else "", f.pointer)))
+
+
+def _cause(f: Finding) -> str:
+    return getattr(f, "caused_by", None) or ""
+
+
+def _row(f: Finding, *, new: bool) -> list[Any]:
+    """One line of the index, in the order of FIELDS in report.js."""
+    at = f.resource
+    return [
+        f.fingerprint,
+        f.rule,
+        f.family,
+        f.severity,
+        f.confidence,
+        f.cause or "",
+        short_name(f.app.server),
+        f.app.project,
+        f.app.namespace,
+        f.app.name,
+        at.kind if at else "",
+        at.namespace if at else "",
+        at.name if at else "",
+        at.cluster if at else "",
+        f.message,
+        f.suppressed is not None,
+        new,
+        f.since or "",
+        _cause(f),
+    ]
+
+
+def _new(report: Report) -> frozenset[str]:
+    """Fingerprints of findings that only the newest of several reports, or of several runs, has."""
+    first = {f.fingerprint for f in report.findings if f.since == report.started_at}
+    earlier = len(report.trend) > 1 or len(first) < len(report.findings)
+    return frozenset(first) if earlier else frozenset()
+
+
+def _detail(f: Finding) -> dict[str, Any]:
+    suppressed = f.suppressed or {}
+    return {
+        "pointer": f.pointer,
+        "flaps": f.flaps,
+        "evidence": f.evidence,
+        "related": [
+            " ".join(
+                filter(
+                    None, (f"{r.role}: {app_name(r.app)}", resource_name(r.resource) if r.resource else "", r.pointer)
+                )
+            )
+            for r in f.related
+        ],
+        "fixes": [_fix(fix) for fix in f.fixes],
+        "docs": f.docs,
+        "argocd": f"{f.app.server}/applications/{f.app.namespace}/{f.app.name}",
+        "source": " ".join(
+            filter(None, (f.source.repo, f.source.revision, f.source.chart, f.source.path, f.source.file))
+        )
+        if f.source
+        else "",
+        "suppressed": " ".join(filter(None, (suppressed.get(key, "") for key in ("by", "where", "reason")))),
+    }
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        "title": fix.title,
+        "where": fix.where,
+        "text": as_text(fix.edit),
+        "caveat": fix.caveat,
+        "verified": fix.verified is True,
+        "unverified": fix.unverified if fix.verified is None else "",
+    }
+
+
+def _static(f: Finding) -> dict[str, Any]:
+    """A finding for who cannot run the script."""
+    return {
+        "fingerprint": f.fingerprint,
+        "severity": f.severity,
+        "rule": f.rule + (f"/{f.cause}" if f.cause else ""),
+        "app": app_name(f.app),
+        "subject": _subject(f),
+        "message": f.message,
+        "since": f.since,
+        "evidence": f.evidence,
+        "fixes": [_fix(fix) for fix in f.fixes],
+        "docs": f.docs if f.docs.startswith(("https://", "http://")) else "",
+    }
+
+
+def _failure(f: Failure) -> dict[str, str]:
+    what = " ".join(filter(None, (app_name(f.app) if f.app else "", f.rule, f.stage)))
+    return {"what": what, "error": f.error, "hint": f.hint}
+
+
+def _by_rule(active: Sequence[Finding]) -> list[tuple[str, str, int]]:
+    """Rules with their worst severity and how many findings, worst first."""
+    counts = Counter(f.rule for f in active)
+    worst: dict[str, str] = {}
+    for f in sorted(active, key=lambda f: _ORDER[f.severity]):
+        worst.setdefault(f.rule, f.severity)
+    rows = [(rule, worst[rule], n) for rule, n in counts.items()]
+    return sorted(rows, key=lambda row: (_ORDER[row[1]], -row[2], row[0]))
+
+
+def _by_project(active: Sequence[Finding]) -> list[tuple[str, Counter[str]]]:
+    counts: dict[str, Counter[str]] = {}
+    for f in active:
+        counts.setdefault(f.app.project, Counter())[f.severity] += 1
+    return sorted(counts.items(), key=lambda item: (-item[1]["error"], -item[1]["warning"], -item[1]["info"], item[0]))
+
+
+def _roots(active: Sequence[Finding]) -> Iterator[dict[str, Any]]:
+    """The findings that cause most others, where the report knows what caused what."""
+    follow = Counter(filter(None, map(_cause, active)))
+    for f in sorted((f for f in active if f.fingerprint in follow), key=lambda f: -follow[f.fingerprint])[:_ROOTS]:
+        yield {**_static(f), "follow": follow[f.fingerprint]}
+
+
+def _lines(trend: Sequence[Point]) -> Iterator[dict[str, str]]:
+    """A line for each severity, in a box of 640 by 90."""
+    top = max((max(p.findings.error, p.findings.warning, p.findings.info) for p in trend), default=0) or 1
+    step = 620 / max(1, len(trend) - 1)
+    for severity in reversed(SEVERITIES):
+        places: Iterable[str] = (
+            f"{10 + i * step:.1f},{84 - 78 * getattr(p.findings, severity) / top:.1f}" for i, p in enumerate(trend)
+        )
+        yield {"severity": severity, "points": " ".join(places)}

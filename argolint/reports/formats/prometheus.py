@@ -1,0 +1,235 @@
+"""Metrics in Prometheus' text format: for the textfile collector (`-o prometheus=FILE`) and for `/metrics` of `argolint serve`.
+
+Names and labels are a contract: alerts and dashboards of users hold on to them. No message, object, pointer or fingerprint
+is ever a label, so that the number of series follows the applications that have findings, and nothing leaks to whoever may
+read metrics. Labels are not called `namespace`, `cluster`, `service` or `pod`, which Prometheus' own target labels would
+turn into `exported_*`.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from argolint.model import SEVERITIES
+from argolint.reports.document import App, Finding, Report, rule_page
+from argolint.reports.formats import Style
+from argolint.values import parse_time
+
+if TYPE_CHECKING:
+    from prometheus_client.core import GaugeMetricFamily
+
+PER_APP = "argolint_app_findings"
+LAST_COMPLETE = "argolint_last_complete_check_timestamp_seconds"
+_MAX_LABEL = 300
+"""Characters: names of Kubernetes have 253 at most, so only what is no name is cut."""
+_BY = {"configuration": "config"}
+_CARRIED = re.compile(rf'^{LAST_COMPLETE}{{argocd="((?:[^"\\]|\\.)*)"}} ([0-9.e+]{{1,30}})$', re.MULTILINE)
+
+Labels = tuple[str, ...]
+
+
+def render(report: Report, style: Style) -> str:
+    """All metrics of one report. Findings that are suppressed count as suppressed only.
+
+    The time of the last complete check is carried on from the text that is replaced, where this check is not complete.
+    """
+    from prometheus_client import CollectorRegistry, generate_latest
+    from prometheus_client.registry import Collector
+
+    class Of(Collector):
+        def collect(self) -> Iterator[GaugeMetricFamily]:
+            return families(report, style)
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Of())
+    return generate_latest(registry).decode()
+
+
+def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
+    """The metrics, in the order in which they are printed."""
+    servers = [short_name(server.url) for server in report.servers] or [""]
+    active = [f for f in report.findings if f.suppressed is None]
+    rows, truncated = _per_app(report.findings, style)
+    yield _gauge(
+        PER_APP,
+        "Findings of an application. No series means none. A finding of several applications counts for its first one.",
+        ("argocd", "project", "app_namespace", "app", "dest_cluster", "rule", "severity"),
+        rows,
+    )
+    sums: dict[Labels, float] = {(s, r.id, r.family, r.severity): 0 for s in servers for r in report.rules}
+    sums.update(Counter((_server(f.app), f.rule, f.family, f.severity) for f in active))
+    yield _gauge(
+        "argolint_findings",
+        "Findings of the whole fleet. 0 for a rule that looked and found nothing.",
+        ("argocd", "rule", "family", "severity"),
+        sums,
+    )
+    yield _gauge(
+        "argolint_findings_by_cause",
+        "Findings of the whole fleet by their cause.",
+        ("argocd", "rule", "cause"),
+        Counter((_server(f.app), f.rule, f.cause or "") for f in active),
+    )
+    yield _gauge(
+        "argolint_suppressed_findings",
+        "Findings that somebody accepted: by an annotation, the configuration or the baseline.",
+        ("argocd", "rule", "by"),
+        Counter(
+            (_server(f.app), f.rule, _BY.get(by := f.suppressed.get("by", ""), by))
+            for f in report.findings
+            if f.suppressed is not None
+        ),
+    )
+    yield from _of_the_check(report, style, servers)
+    since: dict[Labels, float] = {}
+    for f in active:
+        if (at := _seconds(f.since)) is not None:
+            labels = (_server(f.app), f.rule, f.severity)
+            since[labels] = min(at, since.get(labels, at))
+    yield _gauge(
+        "argolint_oldest_finding_timestamp_seconds",
+        "When the oldest finding of a rule that is still there was first seen. Known with a state file only.",
+        ("argocd", "rule", "severity"),
+        since,
+    )
+    yield _gauge(
+        "argolint_metrics_truncated",
+        "1 when series were left out because there would be more than max-series of them.",
+        ("metric",),
+        {(PER_APP,): int(truncated)},
+    )
+    named: dict[Labels, float] = {(r.id, r.family, r.severity, rule_page(r.id)): 1 for r in report.rules}
+    yield _gauge("argolint_rule_info", "A rule that was run.", ("rule", "family", "severity", "docs"), named)
+    yield _gauge(
+        "argolint_build_info",
+        "The argolint that made this.",
+        ("version", "python"),
+        {(report.tool.version, platform.python_version()): 1},
+    )
+    versions: dict[Labels, float] = {(short_name(server.url), server.version): 1 for server in report.servers}
+    yield _gauge("argolint_argocd_info", "The Argo CD that was looked at.", ("argocd", "version"), versions)
+
+
+def short_name(url: str) -> str:
+    """A server as a label: its address without the scheme."""
+    parts = urlsplit(url if "//" in url else f"//{url}")
+    return f"{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
+
+
+def _of_the_check(report: Report, style: Style, servers: list[str]) -> Iterator[GaugeMetricFamily]:
+    """What is known of the run itself."""
+    first = servers[0]
+    yield _gauge(
+        "argolint_applications",
+        "Applications that the last check looked at.",
+        ("argocd", "project"),
+        _applications(report),
+    )
+    incomplete = {_server(f.app) if f.app else first for f in report.failures}
+    complete = {s: report.complete or (len(servers) > 1 and s not in incomplete) for s in servers}
+    yield _gauge(
+        "argolint_check_complete",
+        "1 when the last check could look at everything.",
+        ("argocd",),
+        {(server,): int(whole) for server, whole in complete.items()},
+    )
+    yield _gauge(
+        "argolint_check_failures",
+        "What the last check could not look at, by the stage at which it failed.",
+        ("argocd", "stage"),
+        Counter((_server(f.app) if f.app else first, f.stage) for f in report.failures),
+    )
+    started = _seconds(report.started_at)
+    ended: dict[Labels, float] = (
+        {} if started is None else {(server,): started + report.stats.seconds for server in servers}
+    )
+    yield _gauge(
+        "argolint_last_check_timestamp_seconds", "When the last check ended, whatever it found.", ("argocd",), ended
+    )
+    last = {labels: at for labels, at in _carried(style.replaces).items() if labels[0] in servers}
+    last |= {labels: at for labels, at in ended.items() if complete[labels[0]]}
+    yield _gauge(LAST_COMPLETE, "When a check that could look at everything last ended.", ("argocd",), last)
+    stats = report.stats
+    yield _gauge(
+        "argolint_check_duration_seconds", "How long the last check took.", ("argocd",), {(first,): stats.seconds}
+    )
+    yield _gauge("argolint_check_requests", "Requests of the last check.", ("argocd",), {(first,): stats.requests})
+    yield _gauge(
+        "argolint_check_received_bytes", "Bytes that the last check received.", ("argocd",), {(first,): stats.bytes}
+    )
+
+
+def _per_app(findings: Iterable[Finding], style: Style) -> tuple[Mapping[Labels, int], bool]:
+    """The series of single applications, and whether some were left out: the least severe, then the last in order."""
+    wanted = style.metrics
+    if not wanted.per_app:
+        return {}, False
+    clusters: dict[App, str] = {}
+    for f in findings:
+        if f.resource is not None and f.resource.cluster:
+            clusters.setdefault(f.app, f.resource.cluster)
+    severe = SEVERITIES[SEVERITIES.index(wanted.min_severity) :]
+    found = Counter(
+        (
+            _server(f.app),
+            f.app.project,
+            f.app.namespace,
+            f.app.name,
+            clusters.get(f.app, ""),
+            f.rule,
+            f.severity,
+        )
+        for f in findings
+        if f.suppressed is None and f.severity in severe
+    )
+    order = sorted(found, key=lambda labels: (-SEVERITIES.index(labels[-1]), labels))
+    return {labels: found[labels] for labels in order[: wanted.max_series]}, len(order) > wanted.max_series
+
+
+def _applications(report: Report) -> Mapping[Labels, int]:
+    """By project where the report lists its applications, else in all."""
+    listed = [getattr(a, "app", a) for a in getattr(report, "applications", ())]
+    if listed:
+        return Counter((_server(a), a.project) for a in listed)
+    return {(short_name(server.url), ""): server.apps for server in report.servers}
+
+
+def _carried(text: str) -> Mapping[Labels, float]:
+    """The last complete checks that a text of ours tells of."""
+    found: dict[Labels, float] = {}
+    for name, number in _CARRIED.findall(text):
+        try:
+            found[(name.replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\"),)] = float(number)
+        except ValueError:  # a damaged file: as if there were none
+            continue
+    return found
+
+
+def _server(app: App) -> str:
+    return short_name(app.server)
+
+
+def _label(text: str) -> str:
+    return text if len(text) <= _MAX_LABEL else text[: _MAX_LABEL - 1] + "…"
+
+
+def _seconds(time: str | None) -> float | None:
+    parsed = parse_time(time) if time else None
+    return parsed.timestamp() if parsed else None
+
+
+def _gauge(name: str, about: str, labels: Labels, values: Mapping[Labels, float]) -> GaugeMetricFamily:
+    from prometheus_client.core import GaugeMetricFamily
+
+    family = GaugeMetricFamily(name, about, labels=labels)
+    cut: Counter[Labels] = Counter()
+    for row, value in values.items():
+        cut[tuple(map(_label, row))] += value  # type: ignore[assignment]  # floats are added as well
+    for row in sorted(cut):
+        family.add_metric(row, cut[row])
+    return family

@@ -1,0 +1,203 @@
+"""What earlier checks saw, in one SQLite file: since when a finding is there, and how often it came back.
+
+The file may be lost at any time: what is lost then is history, never a finding. A check is one transaction, so a crash
+leaves the state of the check before. Never put the file on a network file system, whose locks SQLite cannot trust.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+
+from argolint.checkouts.files import own_path
+from argolint.errors import UsageError
+from argolint.reports.document import App, Counts, Finding, Point, Report
+from argolint.reports.trend import apps_of, identity, looked_at
+from argolint.values import parse_time
+
+_OURS = 0x6172676C  # "argl": PRAGMA application_id
+_VERSION = 1
+_DAYS = 90
+_POINTS = 60
+_WAIT_S = 20.0
+_TABLES = """
+CREATE TABLE runs (server TEXT, at TEXT, complete INTEGER, error INTEGER, warning INTEGER, info INTEGER, new INTEGER, gone INTEGER,
+  PRIMARY KEY (server, at)) WITHOUT ROWID;
+CREATE TABLE findings (server TEXT, fingerprint TEXT, rule TEXT, apps TEXT, first_seen TEXT, since TEXT, last_seen TEXT, gone_at TEXT,
+  flaps INTEGER, PRIMARY KEY (server, fingerprint)) WITHOUT ROWID;
+"""
+
+
+class History:
+    """An open state file. `remark` says what happened to a damaged one, else it is empty."""
+
+    def __init__(self, file: Path, connection: sqlite3.Connection, remark: str) -> None:
+        self.file = file
+        self.remark = remark
+        self._db = connection
+
+    def remember(self, report: Report, apps: Collection[App] | None = None) -> Report:
+        """The report with what is known of its findings (`since`, `flaps`) and the counts of earlier days (`trend`).
+
+        `apps` are those that were looked at; None means all, so that findings of an application that is no more are gone.
+        A report that is older than one that is known is told what is known, and not kept.
+        """
+        try:
+            with self._transaction():
+                return self._remember(report, apps)
+        except sqlite3.Error as error:
+            return _remarked(report, f"{self.file} cannot be written, so the ages of findings are not known: {error}")
+
+    def _remember(self, report: Report, apps: Collection[App] | None) -> Report:
+        server = report.servers[0].url if report.servers else ""
+        at = report.started_at
+        (last,) = self._db.execute("SELECT max(at) FROM runs WHERE server = ?", (server,)).fetchone()
+        keeps = last is None or last <= at
+        now = {identity(f): f for f in report.findings}
+        servers = {server, *(owner for owner, _ in now)}
+        known = {(row[0], row[1]): row for name in servers for row in self._known(name)}
+        new = gone = 0
+        for mark, f in now.items():
+            row = known.get(mark)
+            came_back = row is not None and row[7] is not None
+            new += row is None or came_back
+            if keeps:
+                self._keep(f, at, row, came_back=came_back)
+        for mark, row in known.items():
+            if keeps and mark not in now and row[7] is None and _is_gone(row, report, apps):
+                gone += 1
+                self._db.execute("UPDATE findings SET gone_at = ? WHERE server = ? AND fingerprint = ?", (at, *mark))
+        if keeps:
+            counts = report.summary.findings
+            run = (server, at, report.complete, counts.error, counts.warning, counts.info)
+            self._db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*run, new, gone))
+            self._forget(at)
+        told = {(row[0], row[1]): row for name in servers for row in self._known(name)}
+        findings = tuple(_aged(f, told.get(identity(f))) for f in report.findings)
+        return msgspec.structs.replace(_remarked(report, self.remark), findings=findings, trend=self._trend(server, at))
+
+    def _known(self, server: str) -> Iterator[tuple[str, ...]]:
+        columns = "server, fingerprint, rule, apps, first_seen, since, last_seen, gone_at, flaps"
+        return iter(self._db.execute(f"SELECT {columns} FROM findings WHERE server = ?", (server,)).fetchall())  # noqa: S608
+
+    def _keep(self, f: Finding, at: str, row: tuple[str, ...] | None, *, came_back: bool) -> None:
+        first = row[4] if row else at
+        since = row[5] if row and not came_back else at
+        flaps = (int(row[8]) if row else 0) + came_back
+        apps = json.dumps(
+            [
+                [a.server, a.namespace, a.name, a.project]
+                for a in sorted(apps_of(f), key=lambda a: (a.server, a.namespace, a.name))
+            ]
+        )
+        values = (*identity(f), f.rule, apps, first, since, at, None, flaps)
+        self._db.execute("INSERT OR REPLACE INTO findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+    def _forget(self, at: str) -> None:
+        """Drop what is over for long."""
+        now = parse_time(at)
+        if now is not None:
+            old = (now - timedelta(days=_DAYS)).strftime("%Y-%m-%dT%H:%M:%SZ")
+            self._db.execute("DELETE FROM runs WHERE at < ?", (old,))
+            self._db.execute("DELETE FROM findings WHERE gone_at < ?", (old,))
+
+    def _trend(self, server: str, at: str) -> tuple[Point, ...]:
+        """The last run of each day, up to this one, with all that came and went on that day."""
+        rows = self._db.execute(
+            "SELECT max(at), complete, error, warning, info, sum(new), sum(gone) FROM runs WHERE server = ? AND at <= ? "
+            "GROUP BY substr(at, 1, 10) ORDER BY 1 DESC LIMIT ?",
+            (server, at, _POINTS),
+        ).fetchall()
+        points = [Point(when, bool(whole), Counts(*counts), new, gone) for when, whole, *counts, new, gone in rows]
+        return tuple(reversed(points))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[History]:
+    """The state file, made if it is not there. A damaged one is put aside and begun anew.
+
+    UsageError when it cannot be written, is of a newer argolint, or is another program's database.
+    """
+    place = own_path(file)
+    remark = ""
+    try:
+        connection = _ready(place, file)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError):  # locked, no room, no right: the file may be sound
+            raise UsageError(
+                f"the state file {file} cannot be used: {error}", "name a file in a folder that you may write"
+            ) from None
+        aside = _put_aside(place)
+        remark = f"the state file {file} was damaged ({error}); it is kept as {aside.name}, and history begins anew"
+        connection = _ready(place, file)
+    with closing(connection):
+        yield History(file, connection, remark)
+
+
+def _ready(place: Path, file: Path) -> sqlite3.Connection:
+    """A connection to a sound file with our tables; sqlite3.DatabaseError for a damaged one."""
+    connection = sqlite3.connect(place, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        (ours,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and ours != _OURS:
+            raise UsageError(f"{file} is a database of another program", "name a file of its own with --state")
+        if version > _VERSION:
+            raise UsageError(f"the state file {file} is of a newer argolint", "upgrade argolint, or name another file")
+        (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if sound != "ok":
+            raise sqlite3.DatabaseError(sound)
+        if not tables:
+            for statement in _TABLES.strip().rstrip(";").split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {_OURS}")
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _put_aside(place: Path) -> Path:
+    """The damaged file under another name, with its journal, which must never be applied to a new file."""
+    number = next(n for n in range(1, 1_000_000) if not place.with_name(f"{place.name}.damaged-{n}").exists())
+    aside = place.with_name(f"{place.name}.damaged-{number}")
+    for suffix in ("-journal", "-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            place.with_name(place.name + suffix).rename(aside.with_name(aside.name + suffix))
+    place.rename(aside)
+    return aside
+
+
+def _is_gone(row: tuple[str, ...], report: Report, apps: Collection[App] | None) -> bool:
+    about = {App(*fields) for fields in json.loads(row[3])}
+    return (apps is None or about <= set(apps)) and looked_at(row[2], about, report)
+
+
+def _aged(f: Finding, row: tuple[str, ...] | None) -> Finding:
+    return f if row is None else msgspec.structs.replace(f, since=row[5], flaps=int(row[8]))
+
+
+def _remarked(report: Report, remark: str) -> Report:
+    return msgspec.structs.replace(report, remarks=(*report.remarks, remark)) if remark else report

@@ -1,0 +1,46 @@
+"""Ownership as text that other programs draw: Mermaid (in a comment on GitHub or GitLab) and Graphviz' dot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from argolint.reports.ownership.graph import Drawn, Role
+from argolint.values import plain
+
+_MERMAID: dict[Role, str] = {"owner": "==>", "claimant": "-.->", "phantom": "-.-"}
+_DOT: dict[Role, str] = {"owner": "solid", "claimant": "dashed", "phantom": "dotted"}
+
+
+def mermaid(pictures: Sequence[Drawn]) -> str:
+    """One flowchart; each part that hangs together stands by itself."""
+    lines = ["flowchart LR"]
+    for number, picture in enumerate(pictures):
+        lines += [f'  a{number}_{i}["{_mermaid(label)}"]' for i, label in enumerate(picture.apps)]
+        lines += [f'  o{number}_{i}("{_mermaid(label)}")' for i, label in enumerate(picture.objects)]
+        lines += [f"  a{number}_{app} {_MERMAID[role]} o{number}_{obj}" for app, obj, role in picture.edges]
+        if picture.left_out:
+            lines.append(f'  m{number}["and {picture.left_out} more"]')
+    return "\n".join(lines) + "\n"
+
+
+def dot(pictures: Sequence[Drawn]) -> str:
+    """One graph from left to right."""
+    lines = ["digraph owners {", "  rankdir=LR;", "  node [shape=box];"]
+    for number, picture in enumerate(pictures):
+        lines += [f"  a{number}_{i} [label={_quoted(label)}];" for i, label in enumerate(picture.apps)]
+        lines += [
+            f"  o{number}_{i} [label={_quoted(label)}, style=rounded];" for i, label in enumerate(picture.objects)
+        ]
+        lines += [f"  a{number}_{app} -> o{number}_{obj} [style={_DOT[role]}];" for app, obj, role in picture.edges]
+        if picture.left_out:
+            lines.append(f"  m{number} [label={_quoted(f'and {picture.left_out} more')}, shape=plaintext];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _mermaid(label: str) -> str:
+    """Entity codes for all that Mermaid or HTML could take for its own: `#35;` is its way to write a character."""
+    return "".join(c if c.isalnum() or c in " /-_.:" else f"#{ord(c)};" for c in plain(label))
+
+
+def _quoted(label: str) -> str:
+    return '"' + plain(label).replace("\\", "\\\\").replace('"', '\\"') + '"'

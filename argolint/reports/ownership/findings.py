@@ -1,0 +1,29 @@
+"""Ownership as the findings of a report tell it: who shares an object with whom."""
+
+from __future__ import annotations
+
+from argolint.model import ResourceKey
+from argolint.reports.document import Report
+from argolint.reports.formats import app_name
+from argolint.reports.ownership.graph import Claim, Held, Role
+
+
+def held(report: Report) -> tuple[Held, ...]:
+    """The objects of findings of the ownership family that name owners or claimants, suppressed ones aside."""
+    claims: dict[ResourceKey, dict[str, Claim]] = {}
+    for f in report.findings:
+        if f.family != "ownership" or f.suppressed is not None or f.resource is None:
+            continue
+        roles = [r.role for r in f.related if r.role in ("owner", "claimant")]
+        if not roles:
+            continue
+        at = f.resource
+        own = claims.setdefault(ResourceKey(at.cluster, at.group, at.kind, at.namespace, at.name), {})
+        own.setdefault(app_name(f.app), Claim(app_name(f.app), "claimant", f.app.project))
+        for related in f.related:
+            other = related.resource
+            if related.role in ("owner", "claimant") and other is not None and other.name == at.name:
+                role: Role = "owner" if related.role == "owner" else "claimant"
+                if related.app != f.app:
+                    own[app_name(related.app)] = Claim(app_name(related.app), role, related.app.project)
+    return tuple(Held(key, tuple(sorted(own.values()))) for key, own in sorted(claims.items()) if len(own) > 1)

@@ -1,0 +1,105 @@
+"""Ownership as one list of the Applications tells it: no manifest, no object is read.
+
+The list has every object of every Application. Whose the live object is, it tells by the SharedResourceWarning that Argo CD
+puts on every claimant but the owner; before the first comparison it does not tell, and then the owner is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from argolint.app import App
+from argolint.errors import UsageError
+from argolint.fleet import Fleet
+from argolint.model import AppRef, ResourceKey
+from argolint.pruning import cascades
+from argolint.redaction import without_secrets
+from argolint.reports.ownership.graph import Claim, Held
+from argolint.shared_warnings import shared_warnings
+
+
+def contested(fleet: Fleet) -> tuple[Held, ...]:
+    """The objects that two Applications claim, and those whose tracking data names another owner."""
+    keys = set(fleet.contested)
+    for app in fleet.apps:
+        for warning in shared_warnings(app):
+            keys |= set(_meant(app, warning.kind, warning.name))
+    return tuple(_held(fleet, key) for key in sorted(keys))
+
+
+def matching(fleet: Fleet, wanted: str) -> tuple[Held, ...]:
+    """The objects that `KIND`, `KIND/NAME` or `KIND/NAMESPACE/NAME` names, with globs; the kind in any case.
+
+    UsageError when no Application lists one.
+    """
+    kind, *rest = wanted.split("/")
+    if not kind or len(rest) > 2:
+        raise UsageError(f"{wanted!r} names no object", "KIND, KIND/NAME or KIND/NAMESPACE/NAME; * stands for any text")
+    name = rest[-1] if rest else "*"
+    namespace = rest[0] if len(rest) == 2 else "*"
+    found = {
+        ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)
+        for app in fleet.apps
+        for row in app.rows
+        if not row.hook
+        and fnmatchcase(row.kind.lower(), kind.lower())
+        and fnmatchcase(row.name, name)
+        and fnmatchcase(row.namespace, namespace)
+    }
+    if not found:
+        raise UsageError(
+            f"no Application of {fleet.server} lists {wanted}, or the account may not see it",
+            "children that no manifest names, such as Pods, are in no list; `argolint why APP KIND/NAME` looks at one",
+        )
+    return tuple(_held(fleet, key) for key in sorted(found))
+
+
+def _held(fleet: Fleet, key: ResourceKey) -> Held:
+    apps = [fleet.by_ref[ref] for ref in fleet.contested.get(key) or fleet.owners(key)]
+    warned = {app.ref: named for app in apps if (named := _warned(app, key))}
+    owner, phantom = _owner(fleet, key, apps, warned)
+    claims = [
+        Claim(
+            without_secrets(str(app.ref)),
+            "owner" if app.ref == owner else "claimant",
+            without_secrets(app.ref.project),
+            None if owner is None and not phantom else app.ref == owner and cascades(app),
+        )
+        for app in apps
+    ]
+    if owner is not None and owner not in {app.ref for app in apps}:  # owns it, and its manifests no longer show it
+        away = fleet.by_ref[owner]
+        claims.append(Claim(without_secrets(str(owner)), "owner", without_secrets(owner.project), cascades(away)))
+    if phantom:
+        claims.append(Claim(without_secrets(phantom), "phantom"))
+    return Held(key, tuple(sorted(claims)))
+
+
+def _owner(fleet: Fleet, key: ResourceKey, apps: Sequence[App], warned: dict[AppRef, str]) -> tuple[AppRef | None, str]:
+    """The owner, or the phantom that the warnings name; neither where the list does not tell."""
+    if not warned:
+        return (apps[0].ref if len(apps) == 1 else None), ""
+    names = set(warned.values())
+    if len(names) > 1:
+        return None, ""  # warnings of different times
+    (name,) = names
+    owner = fleet.app_of_instance(name)
+    if owner is not None and owner.cluster == key.cluster and owner.ref not in warned:
+        return owner.ref, ""
+    return None, name if owner is None else ""
+
+
+def _warned(app: App, key: ResourceKey) -> str:
+    """The owner that Argo CD's warning about this object names; empty without one, and where it may mean another object."""
+    for warning in shared_warnings(app):
+        if list(_meant(app, warning.kind, warning.name)) == [key]:
+            return warning.owner
+    return ""
+
+
+def _meant(app: App, kind: str, name: str) -> Iterator[ResourceKey]:
+    """A warning has neither group nor namespace: all objects that it may mean."""
+    for row in app.rows:
+        if (row.kind, row.name) == (kind, name) and not row.hook:
+            yield ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)

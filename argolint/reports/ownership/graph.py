@@ -1,0 +1,146 @@
+"""Objects and the Applications that claim them, and how a part of it is drawn without growing large."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from argolint.model import ResourceKey
+
+Role = Literal["owner", "claimant", "phantom"]
+"""A phantom is named by tracking data and is no Application of this server."""
+
+
+@dataclass(frozen=True, order=True)
+class Claim:
+    """An Application (`namespace/name`) and what it is to an object.
+
+    `deletes`: deleting the Application deletes the object, since it owns it and has the resources finalizer; None when
+    the owner is not known.
+    """
+
+    app: str
+    role: Role
+    project: str = ""
+    deletes: bool | None = None
+
+
+@dataclass(frozen=True, order=True)
+class Held:
+    """One object and all its claims, sorted; `owner_known` says that one of them is the owner or the phantom."""
+
+    key: ResourceKey
+    claims: tuple[Claim, ...]
+
+    @property
+    def owner_known(self) -> bool:
+        return any(claim.role != "claimant" for claim in self.claims)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a picture shows: labels of Applications and of objects, and edges between their positions.
+
+    `left_out` counts those of both that the picture has no room for.
+    """
+
+    apps: tuple[str, ...]
+    objects: tuple[str, ...]
+    edges: tuple[tuple[int, int, Role], ...]
+    left_out: int = 0
+
+
+def name_of(key: ResourceKey) -> str:
+    """`Kind namespace/name`."""
+    return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
+
+
+def parts(held: Iterable[Held]) -> list[tuple[Held, ...]]:
+    """Objects that share an Application, directly or by way of others, belong together. Sorted."""
+    leader: dict[str, str] = {}
+
+    def root(app: str) -> str:
+        while leader.setdefault(app, app) != app:
+            leader[app] = leader[leader[app]]
+            app = leader[app]
+        return app
+
+    ordered = sorted(held)
+    for one in ordered:
+        for claim in one.claims:
+            leader[root(claim.app)] = root(one.claims[0].app)
+    found: dict[str, list[Held]] = defaultdict(list)
+    for one in ordered:
+        found[root(one.claims[0].app)].append(one)
+    return sorted(map(tuple, found.values()))
+
+
+Node = tuple[str, frozenset[tuple[str, Role]]]
+"""An object, or several as one: its label, and the Applications that claim it."""
+
+
+def drawn(part: Sequence[Held], most: int) -> Drawn:
+    """A part with `most` nodes at most: objects of the same claims fold first, then Applications of one project."""
+    ways: tuple[Callable[[], list[Node]], ...] = (
+        lambda: [(name_of(one.key), _claims(one)) for one in part],
+        lambda: _folded(part, lambda key: (key.cluster, key.kind, key.namespace), _of_kind),
+        lambda: _folded(part, lambda key: None, lambda keys: f"{len(keys)} objects"),
+    )
+    nodes: list[Node] = []
+    for way in ways:
+        nodes = way()
+        if len(nodes) + len(_apps(nodes)) <= most:
+            break
+    else:
+        nodes = _by_project(nodes, part)
+    kept: list[Node] = []
+    seen: set[str] = set()
+    for label, claims in nodes:
+        more = seen | {app for app, _ in claims}
+        if kept and len(kept) + 1 + len(more) > most:
+            break
+        kept.append((label, claims))
+        seen = more
+    shown = sorted(seen)[: max(1, most - len(kept))]
+    place = {app: i for i, app in enumerate(shown)}
+    edges = [
+        (place[app], i, role) for i, (_, claims) in enumerate(kept) for app, role in sorted(claims) if app in place
+    ]
+    left_out = len(nodes) - len(kept) + len(seen) - len(shown)
+    return Drawn(tuple(shown), tuple(label for label, _ in kept), tuple(edges), left_out)
+
+
+def _claims(one: Held) -> frozenset[tuple[str, Role]]:
+    return frozenset((claim.app, claim.role) for claim in one.claims)
+
+
+def _apps(nodes: Iterable[Node]) -> set[str]:
+    return {app for _, claims in nodes for app, _ in claims}
+
+
+def _of_kind(keys: Sequence[ResourceKey]) -> str:
+    where = f" in {keys[0].namespace}" if keys[0].namespace else ""
+    return f"{len(keys)} {keys[0].kind}{where}"
+
+
+def _folded(
+    part: Sequence[Held], by: Callable[[ResourceKey], Hashable], label: Callable[[Sequence[ResourceKey]], str]
+) -> list[Node]:
+    """Objects of the same claims that are alike in `by`, as one."""
+    groups: dict[tuple[frozenset[tuple[str, Role]], Hashable], list[ResourceKey]] = defaultdict(list)
+    for one in part:
+        groups[_claims(one), by(one.key)].append(one.key)
+    return [(name_of(keys[0]) if len(keys) == 1 else label(keys), claims) for (claims, _), keys in groups.items()]
+
+
+def _by_project(nodes: Sequence[Node], part: Sequence[Held]) -> list[Node]:
+    """Applications as their project, where it has more than one here."""
+    of = {claim.app: claim.project for one in part for claim in one.claims if claim.role != "phantom"}
+    members = Counter(of.values())
+
+    def name(app: str) -> str:
+        return f"{members[of[app]]} Applications of project {of[app]}" if members.get(of.get(app, ""), 0) > 1 else app
+
+    return [(label, frozenset((name(app), role) for app, role in claims)) for label, claims in nodes]

@@ -1,0 +1,59 @@
+"""Ownership for people in a terminal, and as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from argolint.reports.ownership.graph import Claim, Held, name_of
+from argolint.values import plain
+
+_ABOUT = {
+    True: "deleting this Application deletes the object, unless it says Delete=false",
+    False: "deleting this Application leaves the object",
+    None: "",
+}
+
+
+def text(held: Sequence[Held]) -> str:
+    """Objects with their Applications, the owner first."""
+    lines: list[str] = []
+    for one in held:
+        lines.append(plain(f"{name_of(one.key)}  ({one.key.cluster})"))
+        for claim in _ordered(one):
+            about = (
+                _ABOUT[claim.deletes] if claim.role != "phantom" else "named by tracking data, and no Application here"
+            )
+            project = f" (project {claim.project})" if claim.project else ""
+            lines.append(plain(f"  {claim.role:8}  {claim.app}{project}{': ' if about else ''}{about}"))
+        if not one.owner_known:
+            lines.append("  the list does not tell whose the live object is: `argolint check` reads it")
+    apps = {claim.app for one in held for claim in one.claims if claim.role != "phantom"}
+    lines.append(f"{_number(len(held), 'object')}, {_number(len(apps), 'Application')}")
+    return "\n".join(lines) + "\n"
+
+
+def as_json(held: Sequence[Held], server: str) -> str:
+    """The same as one document."""
+    data = {
+        "server": server,
+        "objects": [
+            {
+                **one.key._asdict(),
+                "owner": next((c.app for c in one.claims if c.role == "owner"), None),
+                "claims": [
+                    {"app": c.app, "project": c.project, "role": c.role, "deletes": c.deletes} for c in _ordered(one)
+                ],
+            }
+            for one in held
+        ],
+    }
+    return json.dumps(data, indent=1) + "\n"
+
+
+def _ordered(one: Held) -> list[Claim]:
+    return sorted(one.claims, key=lambda c: (("owner", "phantom", "claimant").index(c.role), c))
+
+
+def _number(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

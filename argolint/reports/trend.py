@@ -1,0 +1,85 @@
+"""Several saved reports of one Argo CD as one: the newest, with what is known since when, and how the counts went."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from argolint.errors import UsageError
+from argolint.reports.document import App, Finding, Point, Report
+
+Identity = tuple[str, str]
+"""Server and fingerprint: what makes two findings the same one."""
+
+
+def joined(reports: Sequence[tuple[str, Report]]) -> Report:
+    """The newest of named reports, its findings with `since`; `trend` has a point for each where there are several.
+
+    A finding is there since the first report of those that hold it without a gap. What a report could not look at is no
+    gap. UsageError when reports are of different servers.
+    """
+    ordered = sorted(reports, key=lambda named: named[1].started_at)
+    last_name, last = ordered[-1]
+    if len(ordered) == 1:
+        return last
+    since: Mapping[Identity, str] = {}
+    points: list[Point] = []
+    seen: dict[Identity, Finding] = {}
+    before: set[Identity] = set()
+    for name, report in ordered:
+        if _servers(report) != _servers(last):
+            raise UsageError(
+                f"{name} is of {_servers(report)}, {last_name} of {_servers(last)}",
+                "a trend is of one Argo CD: pass its reports only",
+            )
+        seen |= {identity(f): f for f in report.findings}
+        since = still_there(since, report, seen)
+        present = {identity(f): f for f in report.findings}
+        active = {i for i, f in present.items() if f.suppressed is None}
+        unknown = {i for i in before - present.keys() if i in since}
+        points.append(
+            Point(
+                report.started_at,
+                report.complete,
+                report.summary.findings,
+                len(active - before) if points else 0,
+                len(before - active - unknown),
+            )
+        )
+        before = active | unknown
+    findings = tuple(msgspec.structs.replace(f, since=since[identity(f)]) for f in last.findings)
+    return msgspec.structs.replace(last, findings=findings, trend=tuple(points))
+
+
+def identity(f: Finding) -> Identity:
+    """What makes two findings of different reports the same one."""
+    return (f.app.server, f.fingerprint)
+
+
+def still_there(since: Mapping[Identity, str], report: Report, seen: Mapping[Identity, Finding]) -> dict[Identity, str]:
+    """Since when each finding of the report is there; those that it could not look at keep their time."""
+    now = {identity(f): f.since or since.get(identity(f), report.started_at) for f in report.findings}
+    kept = {i: at for i, at in since.items() if i not in now and not looked_at(seen[i].rule, apps_of(seen[i]), report)}
+    return {**kept, **now}
+
+
+def apps_of(f: Finding) -> frozenset[App]:
+    """Every application that has a part in the finding."""
+    return frozenset((f.app, *(related.app for related in f.related)))
+
+
+def looked_at(rule: str, apps: Collection[App], report: Report) -> bool:
+    """False when the report would not have a finding of this rule and these applications even if the fault were there.
+
+    It failed at one of them, or did not run the rule.
+    """
+    if report.rules and rule not in {r.id for r in report.rules}:
+        return False
+    return not any(
+        (failure.app is None or failure.app in apps) and failure.rule in (None, rule) for failure in report.failures
+    )
+
+
+def _servers(report: Report) -> str:
+    return ", ".join(sorted(server.url for server in report.servers)) or "no server"

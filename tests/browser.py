@@ -1,0 +1,27 @@
+"""A real browser for the tests of pages: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser while entered. Where there is none the test is skipped, aloud; with ARGOLINT_REQUIRE_BROWSER it fails."""
+    binary = shutil.which("chromium") or shutil.which("chromium-browser")
+    if binary is None and os.environ.get("ARGOLINT_REQUIRE_BROWSER"):
+        pytest.fail("a browser must be here and is not")
+    if binary is None:
+        pytest.skip("there is no chromium on PATH (Debian: chromium)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox"])  # tests may run as root
+        try:
+            yield browser
+        finally:
+            browser.close()

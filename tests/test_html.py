@@ -1,0 +1,372 @@
+"""The HTML report in a real browser, and what of it is to be read without one."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from playwright.sync_api import Browser, Page
+
+from argolint.cli.demo import RECORDING
+from argolint.reports import document as r
+from argolint.reports import formats
+from argolint.reports.formats import Style, html
+from tests.browser import chromium
+from tests.conftest import run_argolint
+from tests.test_prometheus import _finding, _report
+
+HOSTILE = '</script><img src=x onerror="window.owned=1"><script>window.owned=1</script> \u202e {{ 7*7 }} \'"`'
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[r.Report, Path]:
+    """The demo's report, and its page."""
+    folder = tmp_path_factory.mktemp("page")
+    ran = run_argolint(
+        "check", "--snapshot", RECORDING, "-o", "html=page.html", "-o", "json=report.json", "-q", cwd=folder
+    )
+    assert (ran.code, ran.err) == (1, "")
+    return r.read(folder / "report.json"), folder / "page.html"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+class Opened:
+    """A page, and everything it asked for or complained of."""
+
+    def __init__(self, browser: Browser, file: Path, fragment: str = "", **context: Any) -> None:
+        self.context = browser.new_context(offline=True, **context)
+        self.page: Page = self.context.new_page()
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(file.as_uri() + fragment)
+        if context.get("java_script_enabled", True):
+            self.page.wait_for_selector("html[data-ready=yes]")
+
+    def ids(self) -> list[str]:
+        """Fingerprints of the rows that are drawn."""
+        links = self.page.locator("#rows a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
+        return [re.sub(r"^#/f/([^?]*).*", r"\1", link) for link in links]
+
+    def search(self, query: str) -> None:
+        self.page.fill("#query", query)
+        self.page.wait_for_function(
+            "q => new URLSearchParams(location.hash.split('?')[1] || '').get('q') === (q || null)", arg=query
+        )
+
+
+def _fits(f: r.Finding, term: str) -> bool:
+    """The search language once more, over the JSON report."""
+    resource = f.resource or r.Resource("", "", "", "", "", "")
+    key, colon, value = term.partition(":")
+    key, app = key.lower(), f"{f.app.namespace}/{f.app.name}"
+    known = {
+        "rule": f.rule,
+        "family": f.family,
+        "sev": f.severity,
+        "conf": f.confidence,
+        "cause": f.cause or "",
+        "project": f.app.project,
+        "app": app if "/" in value else f.app.name,
+        "kind": resource.kind,
+        "ns": resource.namespace,
+        "name": resource.name,
+        "argocd": f.app.server.removeprefix("https://"),
+    }
+    if key == "is":
+        return value == "suppressed" and f.suppressed is not None
+    if colon and key in known:
+        return fnmatchcase(known[key].lower(), value.lower())
+    words = [
+        f.rule,
+        f.cause or "",
+        f.app.project,
+        app,
+        resource.kind,
+        f"{resource.namespace}/{resource.name}",
+        f.message,
+    ]
+    return term.lower() in " ".join(words).lower()
+
+
+def _found(report: r.Report, query: str) -> set[str]:
+    terms = shlex.split(query)
+    no = [t[1:] for t in terms if t.startswith("-")]
+    groups: dict[str, list[str]] = {}
+    for number, term in enumerate(t for t in terms if not t.startswith("-")):
+        key, colon, _ = term.partition(":")
+        groups.setdefault(key if colon else str(number), []).append(term)
+    return {
+        f.fingerprint
+        for f in report.findings
+        if ("is:suppressed" in query or f.suppressed is None)
+        and not any(_fits(f, t) for t in no)
+        and all(any(_fits(f, t) for t in group) for group in groups.values())
+    }
+
+
+QUERIES = [
+    "sev:error",
+    "-sev:error",
+    "sev:error sev:warning",
+    "family:secrets -rule:external-secret-sync-error",
+    "rule:external-secret-*",
+    "-rule:*secret*",
+    "project:payments sev:warning",
+    "app:argocd/*gateway*",
+    "app:*gateway* kind:Deployment",
+    "kind:externalsecret",
+    "cause:store-not-ready",
+    "conf:likely",
+    "gateway",
+    "-gateway -relay",
+    '"no status"',
+    'project:"payments"',
+    "SEV:ERROR Family:Sync",
+    "is:suppressed",
+    "rule:no-such-rule",
+    "ns:observability name:alert*",
+    "argocd:argocd.example.com -sev:info",
+]
+
+
+def test_the_page_asks_for_nothing_and_shows_every_finding(demo: tuple[r.Report, Path], browser: Browser) -> None:
+    report, file = demo
+    opened = Opened(browser, file)
+    assert (opened.requests, opened.complaints) == ([file.as_uri()], [])
+    assert sorted(opened.ids()) == sorted(f.fingerprint for f in report.findings)
+    facets = opened.page.locator("#facets button").evaluate_all(
+        "all => all.map(b => [b.dataset.facet, b.dataset.value, Number(b.dataset.count)])"
+    )
+    counts = Counter(pair for f in report.findings for pair in (("severity", str(f.severity)), ("family", f.family)))
+    assert {(facet, value): n for facet, value, n in facets if facet in ("severity", "family")} == dict(counts)
+
+
+def test_searches_find_what_the_json_report_holds(demo: tuple[r.Report, Path], browser: Browser) -> None:
+    report, file = demo
+    opened = Opened(browser, file)
+    for query in QUERIES:
+        opened.search(query)
+        assert (query, set(opened.ids())) == (query, _found(report, query))
+    assert opened.complaints == []
+
+
+def test_a_link_opens_its_finding_and_search_and_back_returns(demo: tuple[r.Report, Path], browser: Browser) -> None:
+    report, file = demo
+    finding = next(f for f in report.findings if f.fixes and f.evidence)
+    opened = Opened(browser, file, f"#/f/{finding.fingerprint}?q=sev%3Aerror")
+    page = opened.page
+    page.wait_for_selector("#title")
+    assert page.locator("#title").inner_text() == "/".join(filter(None, (finding.rule, finding.cause)))
+    assert page.input_value("#query") == "sev:error"
+    detail = page.locator("#detail").inner_text()
+    assert [line for line in (finding.message, *finding.evidence) if line not in detail] == []
+    page.locator("#rows a").nth(1).click()
+    page.wait_for_function("mark => !location.hash.includes(mark)", arg=finding.fingerprint)
+    page.go_back()
+    page.wait_for_function("mark => location.hash.includes(mark)", arg=finding.fingerprint)
+    page.keyboard.press("Escape")
+    page.wait_for_function("document.querySelector('#detail').children.length === 0")
+    assert page.url.endswith("#?q=sev%3Aerror")
+    gone = Opened(browser, file, "#/f/cut%2").page
+    assert "This report has no finding cut%2. It may be fixed." in gone.locator("#detail").inner_text()
+
+
+def test_the_keyboard_is_enough(demo: tuple[r.Report, Path], browser: Browser) -> None:
+    page = Opened(browser, demo[1], color_scheme="light").page
+    page.keyboard.press("/")
+    page.keyboard.type("sev:error")
+    page.keyboard.press("Escape")
+    for key in ("j", "j", "k", "j"):
+        page.keyboard.press(key)
+    assert page.evaluate("document.activeElement.dataset.at") == "1"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#title")
+    assert page.evaluate("document.activeElement.id") == "title"
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.keyboard.press("t")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+
+
+def test_a_fix_is_copied_as_it_stands(demo: tuple[r.Report, Path], browser: Browser) -> None:
+    report, file = demo
+    finding = next(f for f in report.findings if f.fixes and f.fixes[0].edit.kind == "command")
+    opened = Opened(browser, file, f"#/f/{finding.fingerprint}", permissions=["clipboard-read", "clipboard-write"])
+    opened.page.locator("#detail .copy").first.click()
+    opened.page.wait_for_selector("text=Copied")
+    assert (
+        opened.page.evaluate("navigator.clipboard.readText()") == opened.page.locator("#detail pre").first.inner_text()
+    )
+
+
+def test_without_scripts_everything_of_weight_is_read(demo: tuple[r.Report, Path], browser: Browser) -> None:
+    report, file = demo
+    page = Opened(browser, file, java_script_enabled=False).page
+    text = page.locator("body").inner_text()
+    assert page.locator("#app").is_hidden()
+    assert [f.rule for f in report.findings if f.rule not in text] == []
+    shown = page.locator("#static summary").all_inner_texts()
+    assert len(shown) == len(report.findings)
+    assert [f.message for f in report.findings if not any(f.message in line for line in shown)] == []
+
+
+def test_hostile_texts_stay_texts(tmp_path: Path, browser: Browser) -> None:
+    fix = r.Fix(HOSTILE, "manifest", HOSTILE, r.Edit("yaml", f"a: |\n  {HOSTILE}\n"), caveat=HOSTILE)
+    finding = _finding(
+        HOSTILE,
+        message=HOSTILE,
+        fingerprint="abc",
+        evidence=(HOSTILE,),
+        fixes=(fix,),
+        cause=HOSTILE,
+        docs="javascript:window.owned=1",
+    )
+    evil = msgspec.structs.replace(
+        _report(finding, complete=False),
+        remarks=(HOSTILE,),
+        servers=(r.Server("javascript:window.owned=1", HOSTILE, 1),),
+    )
+    file = tmp_path / "page.html"
+    file.write_text(formats.render(evil, "html", Style()), encoding="utf-8")
+    for context in ({}, {"java_script_enabled": False}):
+        opened = Opened(browser, file, f"#/f/{finding.fingerprint}?q=window", **context)
+        if not context:
+            opened.page.wait_for_selector("#title")
+            for chip in ("severity", "rule", "cause"):
+                opened.page.locator(f"#facets [data-facet={chip}]").click()
+            assert opened.ids() == ["abc"]
+            assert opened.page.evaluate("window.owned") is None
+        assert opened.page.locator("img, a[href^=javascript]").count() == 0
+        assert "\\u202e {{ 7*7 }}" in opened.page.locator("body").inner_text()
+        assert (opened.requests, opened.complaints) == ([file.as_uri()], [])
+
+
+def test_ten_thousand_findings_are_drawn_as_they_are_scrolled_to(tmp_path: Path, browser: Browser) -> None:
+    findings = [
+        _finding(
+            f"service-{n}",
+            fingerprint=hashlib.sha256(str(n).encode()).hexdigest()[:16],
+            message=f"ConfigMap prod/settings-{n * 7919 % 10007} is claimed by service-{n} and by service-{n + 1}",
+            evidence=(f"service-{n} wants revision {hashlib.sha256(str(n).encode()).hexdigest()}",),
+            fixes=(
+                r.Fix(
+                    f"Remove it from service-{n}", "manifest", f"apps/service-{n}/cm.yaml", r.Edit("text", f"rm {n}")
+                ),
+            ),
+        )
+        for n in range(10_000)
+    ]
+    file = tmp_path / "page.html"
+    file.write_text(formats.render(_report(*findings), "html", Style()), encoding="utf-8")
+    assert file.stat().st_size < 6_000_000
+    opened = Opened(browser, file)
+    assert opened.page.locator("#count").inner_text() == "10,000 of 10,000 findings"
+    assert 10 < len(opened.ids()) < 80
+    opened.page.evaluate("document.getElementById('list').scrollTop = 44 * 5000")
+    opened.page.wait_for_selector("[aria-posinset='5001']")
+    assert opened.page.locator("[aria-posinset='5001']").get_attribute("aria-setsize") == "10000"
+    opened.search("app:service-9999")
+    assert opened.ids() == [findings[9999].fingerprint]
+    opened.page.locator("#rows a").click()
+    opened.page.wait_for_selector("text=Remove it from service-9999")
+
+
+def test_what_is_printed_holds_every_selected_finding(demo: tuple[r.Report, Path], browser: Browser) -> None:
+    report, file = demo
+    opened = Opened(browser, file, "#?q=sev%3Aerror")
+    opened.page.emulate_media(media="print")
+    opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    errors = [f for f in report.findings if f.severity == "error"]
+    assert len(opened.ids()) == len(errors)
+    assert opened.page.locator("#query").is_hidden()
+
+
+def test_the_same_report_gives_the_same_page_whose_policy_fits_its_content(demo: tuple[r.Report, Path]) -> None:
+    report, file = demo
+    page = file.read_text(encoding="utf-8")
+    assert formats.render(report, "html", Style(verbose=True)) == page
+    policy = unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1])  # type: ignore[index]
+
+    def of(tag: str) -> str:
+        content = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[1]  # type: ignore[index]
+        return "'sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode() + "'"
+
+    assert policy == (
+        f"default-src 'none'; script-src {of('script')}; style-src {of('style')}; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def test_an_incomplete_report_says_so_before_anything_else() -> None:
+    page = formats.render(_report(complete=False), "html", Style())
+    assert "argolint: nothing found so far" in page
+    assert page.index("Incomplete: 1 look failed.") < page.index("Nothing was found.")
+    assert "argocd/web manifests: no" in page
+
+
+def test_more_findings_than_a_page_may_hold_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "MAX_FINDINGS", 3)
+    page = formats.render(_report(*(_finding(f"a{n}") for n in range(5))), "html", Style())
+    assert "2 findings are left out</b>, the least severe: this page holds 3." in page
+
+
+def test_saved_reports_make_a_trend(tmp_path: Path) -> None:
+    days = {
+        "monday": _report(_finding("old"), _finding("both"), started_at="2026-01-05T00:00:00Z"),
+        "tuesday": _report(complete=False, started_at="2026-01-06T00:00:00Z"),
+        "today": _report(_finding("both"), _finding("web"), _finding("new"), started_at="2026-01-07T00:00:00Z"),
+    }
+    apart = {"tuesday": (r.Failure("list", "no answer"),)}
+    for name, report in days.items():
+        failures = apart.get(name, report.failures)
+        (tmp_path / name).write_bytes(r.to_json(msgspec.structs.replace(report, failures=failures)))
+    ran = run_argolint("report", "today", "monday", "tuesday", "-o", "json", "-o", "html=page.html", cwd=tmp_path)
+    made = json.loads(ran.out)
+    assert {f["app"]["name"]: f["since"][:10] for f in made["findings"]} == {
+        "both": "2026-01-05",
+        "web": "2026-01-07",
+        "new": "2026-01-07",
+    }
+    assert [(p["at"][:10], p["complete"], p["findings"]["error"], p["new"], p["gone"]) for p in made["trend"]] == [
+        ("2026-01-05", True, 2, 0, 0),
+        ("2026-01-06", False, 0, 0, 0),
+        ("2026-01-07", True, 3, 2, 1),
+    ]
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Findings of 3 reports, 2026-01-05T00:00:00Z to 2026-01-07T00:00:00Z" in page
+
+
+def test_a_trend_is_of_one_server(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(r.to_json(_report()))
+    other = msgspec.structs.replace(_report(started_at="2026-02-01T00:00:00Z"), servers=(r.Server("https://b", "", 1),))
+    (tmp_path / "b.json").write_bytes(r.to_json(other))
+    ran = run_argolint("report", "a.json", "b.json", cwd=tmp_path)
+    assert ran.code == 2
+    assert "a.json is of https://argocd.example.com, b.json of https://b" in ran.err
+
+
+def test_a_saved_report_gives_what_the_check_gave_in_every_format(demo: tuple[r.Report, Path], tmp_path: Path) -> None:
+    outputs = [option for name in formats.FORMATS for option in ("-o", f"{name}={tmp_path / name}")]
+    ran = run_argolint("report", demo[1].with_name("report.json"), *outputs, cwd=tmp_path)
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    for name in formats.FORMATS:
+        made = (tmp_path / name).read_text(encoding="utf-8")
+        assert made == formats.render(demo[0], name, Style().for_file()), name
+    assert (tmp_path / "json").read_bytes() == demo[1].with_name("report.json").read_bytes()
