@@ -15,9 +15,9 @@ from argolint.errors import UsageError
 def command(what: str | None, setup: bool) -> None:
     """Show a rule's page: what it finds, why it hurts, how to fix it."""
     if setup:
-        from argolint.cli.setup_text import SETUP
+        from argolint.cli.setup_text import OPENREPORTS, SETUP
 
-        click.echo(SETUP)
+        click.echo(OPENREPORTS if what == "openreports" else SETUP)
         return
     if what is None:
         raise UsageError(

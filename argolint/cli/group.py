@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "why": ("argolint.cli.why", "Explain one application, object or field."),
     "owners": ("argolint.cli.owners", "Say who owns an object, and who else claims it."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),
+    "publish": ("argolint.cli.publish", "Write a report to a cluster, as OpenReports."),
     "schema": ("argolint.cli.schema", "Print a JSON Schema."),
 }
 

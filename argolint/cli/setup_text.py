@@ -38,3 +38,28 @@ projects stay unknown):
 
 A login made with `argocd login` works as it is: argolint reads the same file.
 """
+
+OPENREPORTS = """\
+What `argolint publish openreports` needs in the cluster that Argo CD runs in. It is the only command that writes.
+
+1. The CRDs of OpenReports (openreports.io).
+
+2. A Role of its own, in each namespace that holds Applications, or a ClusterRole:
+
+     apiVersion: rbac.authorization.k8s.io/v1
+     kind: ClusterRole
+     metadata: {name: argolint-openreports}
+     rules:
+     - {apiGroups: [openreports.io], resources: [reports], verbs: [get, list, create, patch, delete]}
+
+3. Argo CD must not see the Reports, or they are orphans in every application's tree (argocd-cm):
+
+     resource.exclusions: |
+       - apiGroups: [openreports.io]
+         kinds: ["*"]
+         clusters: ["*"]
+
+Then, in a pod with that account:
+
+     argolint check --fail-on never -o json=report.json && argolint publish openreports report.json
+"""

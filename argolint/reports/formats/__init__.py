@@ -36,6 +36,7 @@ FORMATS: Mapping[str, str] = {
     "gitlab": "GitLab code quality",
     "github": "annotations of a GitHub workflow",
     "html": "one page to search and to share, offline",
+    "openreports": "one OpenReports Report an application, as YAML",
     "prometheus": "metrics, for the textfile collector of Prometheus' node exporter",
 }
 

@@ -1,0 +1,139 @@
+"""OpenReports: one `Report` an Application with findings, as YAML; nothing is written to a cluster here.
+
+Policy Reporter and others read them. Source: openreports/reports-api, crd openreports.io_reports.yaml (v1alpha1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from argolint.reports.document import App, Failure, Finding, Report
+from argolint.reports.formats import Style
+
+API_VERSION = "openreports.io/v1alpha1"
+LABEL = "argolint.dev/report"
+"""On every Report that argolint writes, and on no other."""
+MOST = 50
+"""Results of one Report; a last one says how many were left out. A Report must stay far below etcd's 1.5 MB."""
+_MESSAGE = 1000
+_PROPERTY = 500
+_NAME = 253
+_SEVERITY = {"error": "high", "warning": "medium", "info": "low"}
+_STATES = ("pass", "fail", "warn", "error", "skip")
+
+
+def render(report: Report, style: Style) -> str:
+    """One YAML document a Report; a comment where there is none to write."""
+    import yaml
+
+    made = list(reports(report))
+    if not made:
+        return "# no application has findings\n"
+    dumped = (yaml.safe_dump(one, sort_keys=False, allow_unicode=True, width=2**31) for one in made)
+    return "---\n".join(dumped)
+
+
+def reports(report: Report) -> Iterator[dict[str, Any]]:
+    """One Report for each Application that has findings or could not be looked at."""
+    findings = sorted((f for f in report.findings if f.app.name), key=lambda f: _place(f.app))
+    of_app = {key: tuple(group) for key, group in groupby(findings, key=lambda f: _place(f.app))}
+    failed: dict[tuple[str, str, str], list[Failure]] = {}
+    for failure in report.failures:
+        if failure.app is not None and failure.app.name:
+            failed.setdefault(_place(failure.app), []).append(failure)
+    for key in sorted(of_app.keys() | failed.keys()):
+        yield _report(key, of_app.get(key, ()), failed.get(key, ()))
+
+
+def _place(app: App) -> tuple[str, str, str]:
+    return app.server, app.namespace, app.name
+
+
+def _report(key: tuple[str, str, str], findings: Sequence[Finding], failures: Sequence[Failure]) -> dict[str, Any]:
+    server, namespace, name = key
+    found = [*map(_failure, failures), *map(_result, findings)]
+    left_out = found[MOST:]
+    results = found[:MOST]
+    if left_out:
+        results.append(
+            {
+                "policy": "argolint",
+                "category": "summary",
+                "result": "skip",
+                "severity": "info",
+                "message": f"{len(left_out)} more results are not in this Report; argolint's own report has them",
+            }
+        )
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Report",
+        "metadata": {
+            "name": name_of(server, name),
+            "namespace": namespace,
+            "labels": {LABEL: "true", "app.kubernetes.io/managed-by": "argolint"},
+        },
+        "source": "argolint",
+        "scope": {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "namespace": namespace, "name": name},
+        "summary": {state: sum(r["result"] == state for r in found) for state in _STATES},
+        "results": results,
+    }
+
+
+def name_of(server: str, application: str) -> str:
+    """The Report's name: two servers may hold Applications of one name."""
+    digest = hashlib.sha256(f"{server}\n{application}".encode()).hexdigest()[:8]
+    return f"argolint-{application[: _NAME - 18].rstrip('.-')}-{digest}"
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    first = finding.fixes[0] if finding.fixes else None
+    properties = {
+        "fingerprint": finding.fingerprint,
+        "confidence": finding.confidence,
+        "pointer": finding.pointer,
+        "cluster": finding.resource.cluster if finding.resource else "",
+        "docs": finding.docs,
+        "fix": first.title if first else "",
+        "suppressed": (finding.suppressed or {}).get("reason", "") or ("yes" if finding.suppressed else ""),
+    }
+    made: dict[str, Any] = {
+        "policy": finding.rule,
+        "category": finding.family,
+        "severity": _SEVERITY[finding.severity],
+        "result": "skip" if finding.suppressed else "fail" if finding.severity == "error" else "warn",
+        "message": _cut(finding.message, _MESSAGE),
+        "properties": {key: _cut(value, _PROPERTY) for key, value in properties.items() if value},
+    }
+    if finding.cause:
+        made["rule"] = finding.cause
+    if finding.resource:
+        own = finding.resource
+        made["resources"] = [
+            {
+                "apiVersion": f"{own.group}/{own.version}" if own.group else own.version or "v1",
+                "kind": own.kind,
+                "name": own.name,
+                **({"namespace": own.namespace} if own.namespace else {}),
+            }
+        ]
+    if finding.since:
+        made["timestamp"] = {"seconds": int(datetime.fromisoformat(finding.since).timestamp()), "nanos": 0}
+    return made
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    return {
+        "policy": failure.rule or "argolint",
+        "category": "failure",
+        "severity": "info",
+        "result": "error",
+        "message": _cut(f"not looked at ({failure.stage}): {failure.error}", _MESSAGE),
+    }
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
