@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "why": ("argolint.cli.why", "Explain one application, object or field."),
     "owners": ("argolint.cli.owners", "Say who owns an object, and who else claims it."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),
+    "mcp": ("argolint.cli.mcp", "Tools for agents, over the Model Context Protocol."),
     "publish": ("argolint.cli.publish", "Write a report to a cluster, as OpenReports."),
     "schema": ("argolint.cli.schema", "Print a JSON Schema."),
 }

@@ -1,0 +1,1 @@
+"""Answers for agents: small, bounded, and texts of clusters as quoted data."""

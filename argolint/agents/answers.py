@@ -1,0 +1,100 @@
+"""What a tool answers: one JSON document of at most 20 kB, which says what it leaves out.
+
+Messages, names and values come from clusters and manifests. They stand in fields of their own, escaped, and never in a sentence of
+argolint's, so that a message that reads like an instruction is seen to be a message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from argolint.reports.document import Finding, Report, plain_data
+from argolint.reports.formats import resource_name
+
+MOST_BYTES = 20_000
+MOST_FINDINGS = 50
+_TEXT = 2000
+_WORST_FIRST = ("error", "warning", "info")
+
+
+def listed(report: Report, chosen: Sequence[Finding], cursor: int, limit: int) -> str:
+    """A page of findings, and where the next one begins."""
+    limit = max(1, min(limit, MOST_FINDINGS))
+    page = [_row(f) for f in chosen[cursor : cursor + limit]]
+    return _fitted(
+        lambda rows: {
+            "complete": report.complete,
+            "total": len(chosen),
+            "shown": len(rows),
+            "next_cursor": cursor + len(rows) if cursor + len(rows) < len(chosen) else None,
+            "findings": rows,
+        },
+        page,
+    )
+
+
+def chosen(report: Report, wanted: Mapping[str, str]) -> list[Finding]:
+    """The findings that fit every given word: severity, family, rule, project, application, or a part of the message; worst first."""
+    found = [f for f in report.findings if f.suppressed is None and all(_fits(f, k, v) for k, v in wanted.items() if v)]
+    return sorted(found, key=lambda f: _WORST_FIRST.index(f.severity))
+
+
+def _fits(finding: Finding, key: str, value: str) -> bool:
+    match key:
+        case "severity" | "family" | "rule":
+            return bool(getattr(finding, key) == value)
+        case "project":
+            return finding.app.project == value
+        case "application":
+            return value in (finding.app.name, f"{finding.app.namespace}/{finding.app.name}")
+        case _:
+            return value.lower() in finding.message.lower()
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    return {
+        "fingerprint": finding.fingerprint,
+        "severity": finding.severity,
+        "rule": finding.rule,
+        "cause": finding.cause,
+        "application": f"{finding.app.namespace}/{finding.app.name}" if finding.app.name else "",
+        "object": resource_name(finding.resource) if finding.resource else "",
+        "message": _cut(finding.message, 400),
+        "first_fix": _cut(finding.fixes[0].title, 200) if finding.fixes else "",
+    }
+
+
+def whole(finding: Finding) -> str:
+    """One finding with evidence and fixes."""
+    data = plain_data(finding)
+    fixes = data.pop("fixes", [])
+    return _fitted(lambda rows: {**_shortened(data), "fixes": rows, "fixes_left_out": len(fixes) - len(rows)}, fixes)
+
+
+def document(data: Any) -> str:
+    """Any JSON data, cut where it is too much."""
+    text = json.dumps(_shortened(data), ensure_ascii=True)
+    if len(text) <= MOST_BYTES:
+        return text
+    return json.dumps({"left_out": "the answer is too large: ask for less", "begins": text[: MOST_BYTES // 2]})
+
+
+def _fitted(made: Callable[[list[Any]], Any], rows: Iterable[Any]) -> str:
+    kept = [_shortened(row) for row in rows]
+    while len(text := json.dumps(made(kept), ensure_ascii=True)) > MOST_BYTES and kept:
+        kept.pop()
+    return text if len(text) <= MOST_BYTES else document(made(kept))
+
+
+def _shortened(node: Any) -> Any:
+    if isinstance(node, str):
+        return _cut(node, _TEXT)
+    if isinstance(node, dict):
+        return {key: _shortened(value) for key, value in node.items()}
+    return [_shortened(value) for value in node] if isinstance(node, list) else node
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
