@@ -139,6 +139,18 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             },
         },
     },
+    "sync/sidecars.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["product", "match", "place", "key", "value"],
+            "additionalProperties": False,
+            "properties": {
+                **dict.fromkeys(("product", "match", "key", "value"), REGEX),
+                "place": {"enum": ["label", "annotation"]},
+            },
+        },
+    },
     "sync/fields.yaml": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
     "shared/wrappers.yaml": {
         "type": "object",
