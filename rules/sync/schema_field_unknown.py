@@ -51,7 +51,7 @@ from ._objects import object_named, only
 from ._options import compare_options
 
 _TYPED = re.compile(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
-_TYPED_VERSION = re.compile(r"; (?:[^,()/]+/)?([^,()/]+), Kind=")
+_TYPED_VERSION = re.compile(r"; (?:[^,()/;]{1,253}/)?([^,()/;]{1,100}), Kind=")
 _STRICT = re.compile(r'unknown field "([^"]+)"')
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 
