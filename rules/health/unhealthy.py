@@ -81,8 +81,8 @@ def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...
         status = resource.health.status
         if resource.hook or status in ("", "Healthy", "Suspended"):
             continue
-        if status == "Missing" and (resource.missing or not resource.live_known):
-            continue  # told as a missing object
+        if status == "Missing" and (resource.missing or not resource.live_known or not app.desired_known):
+            continue  # told as a missing object, or with what keeps Argo CD from comparing
         if status == "Progressing" and not _late(app, resource, options, ailing.get(resource.uid, ())):
             continue
         if judged(resource):

@@ -35,7 +35,7 @@ from ..shared.advice import advice
 from ..shared.messages import innermost, quoted, said, stage
 from ._failures import Failed, refusal
 from ._failures import classify as refusal_of
-from ._objects import object_named
+from ._objects import left_missing, object_named
 from ._options import compare_options
 from ._refusals import refusal_fixes
 from ._sources import pointer_of_source, source_in, usual_revision
@@ -146,6 +146,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             Symptom.sync(),
             *([Symptom.operation()] if _operation_says_so(app) else []),
             *([Symptom.condition("SyncError")] if _operation_says_so(app) else []),
+            *left_missing(app),
         ),
     )
 

@@ -45,7 +45,7 @@ from argolint.values import fits, get, join_pointer, sh, split_pointer
 from ..shared.advice import advice
 from ..shared.messages import quoted, stage
 from ._failures import Failed, answered_by, classify
-from ._objects import object_named
+from ._objects import left_missing, object_named
 from ._options import as_hook, compare_options, on_manifest, pasted, sync_options
 
 RESPECT = "RespectIgnoreDifferences=true"
@@ -171,7 +171,13 @@ def _not_compared(app: App, condition: Condition) -> Finding:
             *(_deletion(app, id_) or _fixes(app, id_, resource, pointer)),
             *advice(__package__, "comparison-error/refused", facts),
         ),
-        explains=(condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError")),
+        explains=(
+            condition.symptom,
+            Symptom.sync(),
+            Symptom.operation(),
+            Symptom.condition("SyncError"),
+            *left_missing(app),
+        ),
     )
 
 
