@@ -11,13 +11,14 @@ from string import Template
 from typing import Any
 
 import pytest
+from argolint_rules.health import unhealthy
 from argolint_rules.shared import advice as advice_module
-from argolint_rules.shared import pods
+from argolint_rules.shared import fields, pods
 from argolint_rules.shared.advice import Shell, advice
 from argolint_rules.sync import _refusals, comparison_error, invalid_spec
 from argolint_rules.sync._failures import Failed
 
-from argolint.app import App, Health, Node, app_from_list
+from argolint.app import App, Health, Node, Resource, app_from_list
 from argolint.fleet import Fleet
 from argolint.knowledge import dump, load
 from argolint.model import ResourceId
@@ -162,6 +163,20 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     topics = {f"sync-failed/{e['topic']}" for e in load("argolint_rules.sync", "failures.yaml") if e.get("topic")}
     others = {f"sync-failed/{topic}" for topic in ("empties", "hook", "hook-deadline", "gone")}
     assert set(needed) == {*causes, *said, *topics, *others}
+
+
+def test_what_is_unhealthy_has_advice_by_every_reason_that_is_known() -> None:
+    needed = _needed("argolint_rules.health")
+    facts = unhealthy._facts(Resource(ResourceId("apps", "Deployment", "prod", "web")))
+    assert _missing(needed, {*facts, "what", "sort"}) == {}
+    assert set(needed) == {f"unhealthy/{entry['name']}" for entry in load("argolint_rules.health", "reasons.yaml")}
+
+
+def test_fields_that_are_refused_have_advice_by_every_sort() -> None:
+    needed = _needed("argolint_rules.shared", "field/")
+    given = {"object", "pointer", "detail", "others", "operations", "labels"}
+    assert _missing(needed, given) == {}
+    assert set(needed) == {f"field/{topic}" for topic in (*fields._TOPICS.values(), "selector", "invalid")}
 
 
 def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:

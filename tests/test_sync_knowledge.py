@@ -13,14 +13,17 @@ import yaml
 from argolint_rules.health import pdb_blocks
 from argolint_rules.shared import messages
 from argolint_rules.shared import pods as _pods
+from argolint_rules.shared.fields import field_fixes
 from argolint_rules.sync import _cron, _failures, _removed, comparison_error
 from argolint_rules.sync.invalid_spec import classify as classify_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import validate
 
+from argolint import testing
 from argolint.app import Operation
-from argolint.model import EditKind, FixTarget
+from argolint.model import EditKind, FixTarget, ResourceId
+from argolint.plugins import load_rules
 from argolint.redaction import excerpt
 
 RULES = Path(__file__).resolve().parents[1] / "rules"
@@ -55,6 +58,20 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "secrets/advice.yaml": ADVICE,
     "shared/advice.yaml": ADVICE,
     "sync/advice.yaml": ADVICE,
+    "health/advice.yaml": ADVICE,
+    "health/reasons.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["name", "match"],
+            "additionalProperties": False,
+            "properties": {
+                "name": REGEX,
+                "kinds": {"type": "array", "items": REGEX},
+                "match": {"type": "array", "items": REGEX},
+            },
+        },
+    },
     "sync/failures.yaml": {
         "type": "array",
         "items": {
@@ -136,6 +153,18 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "kind": {"type": "string"},
                 "fix": {"enum": ["hook", "orphan", "replace", "rename"]},
                 "fields": {"type": "array", "items": {"type": "string", "pattern": "^/"}},
+            },
+        },
+    },
+    "sync/sidecars.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["product", "match", "place", "key", "value"],
+            "additionalProperties": False,
+            "properties": {
+                **dict.fromkeys(("product", "match", "key", "value"), REGEX),
+                "place": {"enum": ["label", "annotation"]},
             },
         },
     },
@@ -647,6 +676,62 @@ def test_the_innermost_message_is_what_a_person_must_read() -> None:
         "failed exit status 1: Error: image.tag must be set"
     )
     assert messages.innermost(message) == "image.tag must be set"
+
+
+def test_more_attempts_are_advised_only_where_they_can_help() -> None:
+    fixture = testing.load_fixture(RULES.parent / "tests/rules/retry-exhausted/bad-no-attempt-helps.yaml")
+    found = testing.check(fixture, list(load_rules().values())).findings
+    told = {f.app.name: [fix.title for fix in f.fixes] for f in found if f.app and f.rule == "retry-exhausted"}
+    more = "Allow more attempts, if the failure passes by itself"
+    assert [more in titles for titles in (told["a-wrong-field"], told["b-slow-server"])] == [False, True]
+
+
+def test_the_pod_template_gets_the_labels_that_its_selector_asks_for() -> None:
+    message = "spec.template.metadata.labels: Invalid value: {}: `selector` does not match template `labels`"
+    rollout = {
+        "spec": {
+            "selector": {"matchLabels": {"app": "a", "tier": "b"}},
+            "template": {"metadata": {"labels": {"app": "x"}}},
+        }
+    }
+    (fix,) = field_fixes(ResourceId("argoproj.io", "Rollout", "shop", "cart"), rollout, message)
+    assert fix.edit.content == [
+        {"op": "replace", "path": "/spec/template/metadata/labels/app", "value": "a"},
+        {"op": "add", "path": "/spec/template/metadata/labels/tier", "value": "b"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "fields"),
+    [
+        (
+            'Deployment.apps "a" is invalid: [spec.replicas: Required value, spec.template.spec.containers[0].ports[1].name: '
+            'Invalid value: "much-too-long-a-name": must be no more than 15 characters] (retried 3 times).',
+            [
+                ("/spec/replicas", "Required value", ""),
+                (
+                    "/spec/template/spec/containers/0/ports/1/name",
+                    "Invalid value",
+                    "must be no more than 15 characters",
+                ),
+            ],
+        ),
+        (
+            'Ingress.networking.k8s.io "a" is invalid: spec.rules[0].http.paths[0].pathType: Unsupported value: "prefix": '
+            'supported values: "Exact", "Prefix"',
+            [("/spec/rules/0/http/paths/0/pathType", "Unsupported value", 'supported values: "Exact", "Prefix"')],
+        ),
+        ("dial tcp: lookup git.example.com: no such host", []),
+    ],
+)
+def test_the_fields_of_a_refusal_are_read(message: str, fields: list[tuple[str, str, str]]) -> None:
+    assert [(e.pointer, e.sort, e.detail) for e in messages.field_errors(message)] == fields
+
+
+def test_a_long_message_keeps_its_end() -> None:
+    message = "Failed to load target state: " + "a wrapper that says nothing: " * 30 + "the password has expired"
+    assert messages.quoted(message).endswith("the password has expired")
+    assert len(messages.quoted(message)) <= 240
 
 
 def test_a_cluster_of_two_names_is_the_specs_fault() -> None:

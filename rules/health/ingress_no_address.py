@@ -24,6 +24,7 @@ from argolint.values import annotations_of, dig, items, sh
 from ..shared.age import Patience
 from ._waiting import age, late, told, wanted, warning
 
+_CLASS = "kubernetes.io/ingress.class"
 _GROUPS = ("networking.k8s.io", "extensions")
 
 
@@ -35,13 +36,19 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
     """One finding an Ingress."""
     for ingress in _waiting(app, options):
-        named = dig(ingress.live, "spec", "ingressClassName") or annotations_of(ingress.live).get(
-            "kubernetes.io/ingress.class"
-        )
+        named = _class(ingress)
         known = sorted(k.name for k in fleet.of_kind(app.cluster, "networking.k8s.io", "IngressClass"))
         event = warning(app, ingress)
         of_class = f"of class {named}" if named else "without a class"
-        why = f'"{event}"' if event else "no controller writes one into its status"
+        why = (
+            f'"{event}"'
+            if event
+            else (
+                "no controller writes one into its status"
+                if named
+                else "no controller takes an Ingress that names none, unless its class is the default"
+            )
+        )
         yield Finding(
             message=f"{ingress.id} {of_class} has had no address for {age(app, ingress)}: {why}.",
             at=Location(
@@ -53,7 +60,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
                 *([f"classes that applications bring to this cluster: {', '.join(known)}"] if known else []),
                 *told(app, ingress),
             ),
-            fixes=(_as_told(ingress),) if event else tuple(_fixes(app, ingress, named or "", known)),
+            fixes=(_as_told(ingress),) if event else tuple(_fixes(app, ingress, named, known)),
             explains=(Symptom.health(ingress.id),),
             follows=() if event else (_unserved(app, of_class),),
         )
@@ -66,9 +73,7 @@ def _unserved(app: App, of_class: str) -> Follows:
 
 def _waiting(app: App, options: Patience) -> Iterator[Resource]:
     for ingress in late(app, options, "Ingress", *_GROUPS):
-        if not items(ingress.live, "status", "loadBalancer", "ingress") and not dig(
-            ingress.live, "metadata", "deletionTimestamp"
-        ):
+        if not _addressed(ingress) and not dig(ingress.live, "metadata", "deletionTimestamp"):
             yield ingress
 
 
@@ -82,8 +87,43 @@ def _as_told(ingress: Resource) -> Fix:
     )
 
 
+def _name_class(app: App, ingress: Resource, known: list[str]) -> Iterator[Fix]:
+    """Without a class only a controller that takes such Ingresses, or a default class, serves it."""
+    served = sorted({c for other in app.of_kind("Ingress") if (c := _class(other)) and _addressed(other)})
+    best = (served or known)[0] if len(served or known) == 1 else ""
+    if best:
+        yield Fix(
+            f"Set ingressClassName: {best}",
+            "manifest",
+            str(ingress.id),
+            Edit("json-patch", [{"op": "add", "path": "/spec/ingressClassName", "value": best}]),
+            caveat="the controller of that class then serves the hosts",
+            resource=ingress.id,
+        )
+        return
+    shown = ", ".join(served or known)
+    yield Fix(
+        "Set ingressClassName to a class that the cluster has" + (f" ({shown})" if shown else ""),
+        "manifest",
+        str(ingress.id),
+        Edit("yaml", "spec:\n  ingressClassName: <name from: kubectl get ingressclass>"),
+        caveat="or make one the default (annotation ingressclass.kubernetes.io/is-default-class), which serves only Ingresses made later",
+    )
+
+
+def _class(ingress: Resource) -> str:
+    named = dig(ingress.live, "spec", "ingressClassName") or annotations_of(ingress.live).get(_CLASS)
+    return str(named or "")
+
+
+def _addressed(ingress: Resource) -> bool:
+    return bool(items(ingress.live, "status", "loadBalancer", "ingress"))
+
+
 def _fixes(app: App, ingress: Resource, named: str, known: list[str]) -> Iterator[Fix]:
-    if known and named not in known:
+    if not named:
+        yield from _name_class(app, ingress, known)
+    elif known and named not in known:
         yield Fix(
             f"Name a class that is there: {known[0]}",
             "manifest",

@@ -16,8 +16,10 @@ Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. What only
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import cache
 
 from argolint import (
     App,
@@ -29,6 +31,7 @@ from argolint import (
     Follows,
     Location,
     Node,
+    Object,
     Related,
     Resource,
     Rule,
@@ -36,10 +39,14 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
 
+from ..shared.advice import advice
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
+from ..shared.fields import field_fixes, refused_pointer
+from ..shared.messages import shortened
 from ..shared.pods import Trouble, below, crashes, troubles, wanted_events
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
@@ -75,8 +82,8 @@ def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...
         status = resource.health.status
         if resource.hook or status in ("", "Healthy", "Suspended"):
             continue
-        if status == "Missing" and (resource.missing or not resource.live_known):
-            continue  # told as a missing object
+        if status == "Missing" and (resource.missing or not resource.live_known or not app.desired_known):
+            continue  # told as a missing object, or with what keeps Argo CD from comparing
         if status == "Progressing" and not _late(app, resource, options, ailing.get(resource.uid, ())):
             continue
         if judged(resource):
@@ -123,15 +130,16 @@ def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     age = waited(app, crashing or _last_step(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in told_of_pods) else "error"
-    told = f': "{reason}"' if reason else ", and neither its status nor its Events tell why"
+    told = f': "{shortened(reason)}"' if reason else ", and neither its status nor its Events tell why"
     return Finding(
         message=f"{resource.id} is {_shown(status)}{since}{told}, so application {app.ref} is {app.health.status or status}.",
-        at=Location(app.ref, resource.id),
+        at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
         confidence="likely" if reason else "possible",
         evidence=evidence,
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
         fixes=(
+            *_of_reason(resource, reason),
             Fix(
                 f"Follow the reason that the {resource.kind} gives",
                 "live",
@@ -145,6 +153,37 @@ def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
     )
+
+
+@cache
+def _reasons() -> tuple[tuple[Object, re.Pattern[str]], ...]:
+    return tuple(
+        (entry, re.compile(match, re.IGNORECASE))
+        for entry in load(__package__, "reasons.yaml")
+        for match in entry["match"]
+    )
+
+
+def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
+    """What ends the trouble that the object tells: of the field that is refused, or by the words of its controller."""
+    if fixes := field_fixes(resource.id, resource.desired or resource.live, reason):
+        return fixes
+    for entry, match in _reasons():
+        if resource.kind in entry.get("kinds", (resource.kind,)) and (found := match.search(reason)):
+            said = {"what": "", "sort": "", **{k: excerpt(v or "") for k, v in found.groupdict().items()}}
+            return advice(__package__, f"unhealthy/{entry['name']}", {**_facts(resource), **said})
+    return ()
+
+
+def _facts(resource: Resource) -> Mapping[str, str]:
+    group = f"{resource.group}_" if resource.group else ""
+    return {
+        "object": str(resource.id),
+        "kind": f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower(),
+        "name": resource.name,
+        "namespace": resource.namespace or "default",
+        "customization": f"resource.customizations.health.{group}{resource.kind}",
+    }
 
 
 def _shown(status: str) -> str:
@@ -170,7 +209,7 @@ def _reason(app: App, resource: Resource, told_of_pods: tuple[Trouble, ...]) -> 
     said = resource.health.message or str(dig(resource.live, "status", "message") or "")
     newest = next((_of_event(e) for e in events or ()), "")  # of claims, what is amiss is a Normal Event
     best = next(iter(candidates), said or newest)
-    return excerpt(best), tuple(lines)
+    return best, tuple(lines)
 
 
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid")
@@ -181,7 +220,8 @@ def _speaks(condition: object) -> bool:
     if not isinstance(condition, dict) or not (condition.get("message") or condition.get("reason")):
         return False
     status, kind = str(condition.get("status")), str(condition.get("type"))
-    return (status == "True") if kind.endswith(_BAD_WHEN_TRUE) else status in ("False", "Unknown")
+    bad_when_true = kind.endswith(_BAD_WHEN_TRUE) or kind.startswith("Invalid")
+    return (status == "True") if bad_when_true else status in ("False", "Unknown")
 
 
 def _of_condition(condition: dict[str, object]) -> str:

@@ -50,14 +50,17 @@ def said(message: str) -> str:
 
 def quoted(message: str, limit: int = _SHOWN) -> str:
     """The message as a sentence may quote it; of a long one what decides: the wrappers go first, the middle goes next."""
-    whole = excerpt(said(message), limit)
-    if not whole.endswith("…"):
+    whole = excerpt(message, limit)
+    return shortened(innermost(message), limit) if whole.endswith("…") else whole
+
+
+def shortened(text: str, limit: int = _SHOWN) -> str:
+    """The text without its middle where it is too long: who it is about stands at its beginning, the reason at its end."""
+    whole = excerpt(text, 10_000)
+    if len(whole) <= limit:
         return whole
-    inner = excerpt(innermost(message), 10_000)
-    if len(inner) <= limit:
-        return inner
     head = limit * 2 // 5
-    return f"{inner[:head].rstrip()} … {inner[len(inner) - (limit - head - 3) :].lstrip()}"
+    return f"{whole[:head].rstrip()} … {whole[len(whole) - (limit - head - 3) :].lstrip()}"
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from argolint import App, Object, Resource
+from argolint import App, Object, Resource, Symptom
 from argolint.values import maps
 
 from ..shared.messages import named
@@ -54,3 +54,8 @@ def _holding(app: App, holds: Callable[[Object], bool], side: str) -> Iterator[R
         state = resource.live if side == "live" else resource.desired
         if state is not None and holds(state):
             yield resource
+
+
+def left_missing(app: App) -> Iterator[Symptom]:
+    """What an application that cannot be compared shows as Missing: nothing is applied, so nothing comes."""
+    return (Symptom.health(r.id) for r in app.resources if r.health.status == "Missing")

@@ -35,7 +35,7 @@ from ..shared.advice import advice
 from ..shared.messages import innermost, quoted, said, stage
 from ._failures import Failed, refusal
 from ._failures import classify as refusal_of
-from ._objects import object_named
+from ._objects import left_missing, object_named
 from ._options import compare_options
 from ._refusals import refusal_fixes
 from ._sources import pointer_of_source, source_in, usual_revision
@@ -102,7 +102,7 @@ def _of_health(app: App, condition: Condition) -> Iterator[Finding]:
     if any(condition.judges(r.id) and r.health.status == "Unknown" for r in app.resources):
         return
     yield Finding(
-        message=f'Argo CD compares application {app.ref} and cannot tell its health, since a health check fails: "{quoted(condition.message)}".',
+        message=f'Argo CD compares application {app.ref} and cannot tell its health, since a health check fails: "{quoted(said(condition.message))}".',
         at=Location(app.ref),
         cause="unknown",
         evidence=tuple(_evidence(condition)),
@@ -134,7 +134,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         else ()
     )
     told_of = f" ({resource.id})" if resource and entry["cause"] == "diff" else ""
-    shown = quoted(innermost(message) if entry["cause"] == "diff" else message)
+    shown = quoted((innermost if entry["cause"] == "diff" else said)(message))
     return Finding(
         message=f'Application {app.ref} cannot be compared, since {Template(entry["fact"]).safe_substitute(entry["said"])}{told_of}: "{shown}", so its sync status is Unknown and nothing is synced.',
         at=Location(app.ref, None, pointer),
@@ -147,6 +147,7 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             *([Symptom.health()] if app.health.status == "Unknown" else []),
             *([Symptom.operation()] if _operation_says_so(app) else []),
             *([Symptom.condition("SyncError")] if _operation_says_so(app) else []),
+            *left_missing(app),
         ),
         follows=_follows(cause, source),
     )

@@ -21,10 +21,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
 from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
+
+from ..shared.messages import quoted
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,17 @@ class Options:
     minutes: int = 5
 
 
+def reads(app: App, fleet: Fleet) -> bool:
+    """An application that is being deleted: Argo CD does not judge the health of its objects any more."""
+    return app.deleting and bool(_finalizers(app.raw))
+
+
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding an object, and one for the Application when it is itself being deleted."""
     patience = timedelta(minutes=options.minutes)
+    held: list[Resource] = []
     for resource in app.resources:
-        if resource.uid and resource.health.status in ("", "Healthy"):
+        if resource.uid and resource.health.status in ("", "Healthy") and not app.deleting:
             continue  # an object that is being deleted is Progressing, of whatever kind (gitops-engine/pkg/health/health.go)
         if not resource.mentions('"deletionTimestamp"', "live"):
             continue
@@ -49,10 +57,11 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             and _finalizers(resource.live)
             and resource.kind != "Namespace"
         ):
+            held.append(resource)
             yield _of_object(app, resource, since)
     since = parse_time(dig(app.raw, "metadata", "deletionTimestamp"))
     if since is not None and app.observed_at - since > patience and _finalizers(app.raw):
-        yield _of_application(app, fleet, since)
+        yield _of_application(app, held, since)
 
 
 def _finalizers(obj: Object | None) -> tuple[str, ...]:
@@ -120,9 +129,11 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...]) -> Iterator[Fix]:
     )
 
 
-def _of_application(app: App, fleet: Fleet, since: datetime) -> Finding:
+def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
     told = [c for c in app.conditions if c.type == "DeletionError"]
-    why = f': "{excerpt(told[0].message)}"' if told else ""
+    more = f" and {len(held) - 1} more" if len(held) > 1 else ""
+    waits = f" while {held[0].id}{more} keeps a finalizer" if held else ""
+    why = waits or (f': "{quoted(told[0].message)}"' if told else "")
     left = sum(1 for r in app.resources if not r.hook)
     return Finding(
         message=f"Application {app.ref} was deleted {age_text(app.observed_at - since)} ago and is still there with {left} objects, since Argo CD cannot finish{why}.",
@@ -131,6 +142,7 @@ def _of_application(app: App, fleet: Fleet, since: datetime) -> Finding:
             f"metadata.finalizers: {', '.join(_finalizers(app.raw))}",
             *(f"condition DeletionError: {excerpt(c.message, 400)}" for c in told),
         ),
+        related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in held[:5]),
         fixes=(
             Fix(
                 "Repair what the deletion stops at: the cluster's connection, or the objects' own finalizers",
@@ -153,4 +165,13 @@ def _of_application(app: App, fleet: Fleet, since: datetime) -> Finding:
     )
 
 
-RULE = Rule(id="finalizer-stuck", family="sync", severity="error", doc=__doc__, check=check, options=Options, rank=10)
+RULE = Rule(
+    id="finalizer-stuck",
+    family="sync",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    options=Options,
+    reads=reads,
+    rank=10,
+)

@@ -42,10 +42,8 @@ from argolint.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import age_text, items, sh
 
-from ..shared import (
-    age,
-    pods,
-)
+from ..shared import age, pods
+from . import _hooks
 
 _OF_THEIR_OWN = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
 
@@ -65,6 +63,8 @@ def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
     if operation is None or awaited is None or not _long(app, operation, options.minutes):
         return
     node = _node(app, awaited)
+    if node is None and awaited.reason == "completion of hook":
+        yield Want("manifests")  # what is gone cannot be read; its manifest may say why it went
     if node is not None:
         yield Want("events", node.id, node.uid)
         for child in pods.watched_below(app, node):
@@ -83,11 +83,14 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     if node is None and operation.retry_count and not _long(app, operation, options.running_minutes):
         return  # startedAt is that of the first attempt; nothing tells when this one began
     if awaited is None:
-        yield _finding(app, operation, None, None, "")
+        yield _finding(app, operation, None, None, "", None)
         return
     told = pods.troubles_below(app, node) if node else ()
     trouble = next((t for t in told if t.failed or _older(app, t.since, options.minutes)), None)
     running = node is not None and trouble is None and _under_way(app, node)
+    sidecar = _hooks.sidecar_of(app, node, _manifest(app, node.id)) if node else None
+    if sidecar is not None and trouble is None and pods.status_reason(sidecar.pod) == "NotReady":
+        running = False  # the hook's own container has ended
     if running and not _long(app, operation, options.running_minutes):
         return
     if node is not None and not (trouble and trouble.failed) and _young(app, node, options.minutes):
@@ -96,8 +99,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     if child is not None:
         why = f"which is {child.health.status or 'without health'}: its own findings tell why"
     else:
-        why = _why(app, awaited, node, trouble, running=running)
-    finding = _finding(app, operation, node, trouble, why)
+        why = _why(app, awaited, node, trouble, None if trouble else sidecar, running=running)
+    finding = _finding(app, operation, node, trouble, why, None if trouble else sidecar)
     yield replace(finding, related=(Related(child.ref, role="cause"),)) if child else finding
 
 
@@ -130,10 +133,25 @@ def _node(app: App, awaited: Awaited) -> Node | None:
     return next((n for n in app.nodes if awaited.is_(n.id)), None)
 
 
-def _why(app: App, awaited: Awaited, node: Node | None, trouble: pods.Trouble | None, *, running: bool) -> str:
+def _why(
+    app: App,
+    awaited: Awaited,
+    node: Node | None,
+    trouble: pods.Trouble | None,
+    sidecar: _hooks.Sidecar | None,
+    *,
+    running: bool,
+) -> str:
     """The rest of the sentence: why it does not come."""
     if node is None:
+        found = _hooks.rendered(app, awaited)
+        seconds = _hooks.lives_for(found[1]) if found else None
+        if seconds is not None:
+            return f"which removes itself {seconds} s after it finishes (ttlSecondsAfterFinished), before Argo CD has seen its end"
         return "which the resource tree does not hold"
+    if sidecar is not None:
+        of = f" of {sidecar.product}" if sidecar.product else ""
+        return f"whose Pod {sidecar.pod.id.name} runs on with a sidecar{of} that its manifest does not write ({excerpt(sidecar.image)})"
     if trouble is not None:
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind} {trouble.node.id.name}"
         return f'since {subject} {trouble.verb}: "{trouble.text}"'
@@ -174,7 +192,14 @@ def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
     return pods.pointer_of(manifest, trouble)
 
 
-def _finding(app: App, operation: Operation, node: Node | None, trouble: pods.Trouble | None, why: str) -> Finding:
+def _finding(
+    app: App,
+    operation: Operation,
+    node: Node | None,
+    trouble: pods.Trouble | None,
+    why: str,
+    sidecar: _hooks.Sidecar | None,
+) -> Finding:
     awaited = operation.awaited
     waited = age_text(app.observed_at - operation.started_at) if operation.started_at else "an unknown time"
     if awaited is None:
@@ -182,14 +207,16 @@ def _finding(app: App, operation: Operation, node: Node | None, trouble: pods.Tr
     else:
         others = f" and {awaited.others} more" if awaited.others else ""
         what = f"has waited {waited} for the {awaited.reason} {awaited.kind} {awaited.name}{others}, {why}"
-    manifest = _manifest(app, node.id) if node else None
-    named = node.id if node else None
+    gone = _hooks.rendered(app, awaited) if awaited and node is None else None
+    manifest = _manifest(app, node.id) if node else gone[1] if gone else None
+    named = node.id if node else gone[0] if gone else None
+    pointer = "/spec/ttlSecondsAfterFinished" if gone and _hooks.lives_for(manifest) is not None else ""
     return Finding(
         message=f"The sync of application {app.ref} {what}, so no other sync can start.",
-        at=Location(app.ref, named, _pointer(manifest, trouble)),
+        at=Location(app.ref, named, pointer or _pointer(manifest, trouble)),
         confidence="proven" if trouble or not awaited else "likely",
         evidence=tuple(_evidence(app, operation, node, trouble)),
-        fixes=(*_causes(app, awaited, named, manifest, trouble), _terminate(app)),
+        fixes=(*_causes(app, awaited, node, named, manifest, trouble, sidecar), _terminate(app)),
         explains=(*consequences(app), *_healths(app, node)),
     )
 
@@ -213,9 +240,21 @@ def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.T
 
 
 def _causes(
-    app: App, awaited: Awaited | None, id_: ResourceId | None, manifest: Object | None, trouble: pods.Trouble | None
+    app: App,
+    awaited: Awaited | None,
+    node: Node | None,
+    id_: ResourceId | None,
+    manifest: Object | None,
+    trouble: pods.Trouble | None,
+    sidecar: _hooks.Sidecar | None,
 ) -> Iterator[Fix]:
+    if awaited is not None and node is None and awaited.reason == "completion of hook":
+        yield from _hooks.gone_fixes(id_, manifest, awaited)
+        return
     if id_ is None or awaited is None:
+        return
+    if sidecar is not None:
+        yield from _hooks.sidecar_fixes(id_, manifest, sidecar)
         return
     if trouble is not None and trouble.cause:
         yield from pods.fixes(app, id_, manifest, trouble)

@@ -5,7 +5,7 @@ to such a field before it is synced.
 
 Why it hurts: the object stays as it was, the sync fails each time, and what comes after it is not applied.
 
-How to fix: by kind. A Job becomes a hook, or is replaced by force; a StatefulSet is deleted without its pods and made again;
+How to fix: where an ignore rule hides the difference, let syncs respect it. Else by kind. A Job becomes a hook, or is replaced by force; a StatefulSet is deleted without its pods and made again;
 a claim or a class gets a new name.
 
 Example: a new image in a plain Job: `spec.template: field is immutable`.
@@ -23,6 +23,7 @@ from argolint import (
     MISSING,
     App,
     Change,
+    Condition,
     Edit,
     Finding,
     Fix,
@@ -37,13 +38,17 @@ from argolint import (
 from argolint.applied import not_yet_applied
 from argolint.comparison import matches_object, removed, rules_of
 from argolint.consequences import consequences
-from argolint.edits import RESPECT, application_place, sync_option
+from argolint.edits import application_place, set_field, sync_option
 from argolint.knowledge import load
-from argolint.redaction import excerpt
-from argolint.values import below, fits, get, join_pointer, sh, split_pointer
+from argolint.values import fits, get, join_pointer, sh, split_pointer
 
-from ._failures import Failed, answered_by
-from ._options import as_hook, on_manifest, pasted, sync_options
+from ..shared.advice import advice
+from ..shared.messages import quoted, stage
+from ._failures import Failed, answered_by, classify
+from ._objects import left_missing, object_named
+from ._options import as_hook, compare_options, on_manifest, pasted, sync_options
+
+RESPECT = "RespectIgnoreDifferences=true"
 
 _REFUSED = re.compile(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
 _NOT_TEMPLATES = (
@@ -61,13 +66,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object: refused by the last sync, or about to be refused by the next one."""
     refused = answered_by(app, "immutable-field")
     for failed in refused:
-        resource = app.resource(failed.id.key) if failed.id else None
+        resource = app.resource(failed.id.key) if failed.id else object_named(app, failed.message)
         yield _failed(app, fleet, failed, resource)
     told = {f.id.key for f in refused if f.id}
+    yield from (_not_compared(app, condition) for condition in app.conditions if _refuses_dry_run(condition))
     for resource in app.resources:
         if not (resource.modified or resource.pending):
             continue
-        forced = "Force=true" in sync_options(resource.desired) | app.sync_options  # deleted and made again
+        forced = "Force=true" in sync_options(resource.desired)  # deleted and made again; no option of an Application
         if resource.key not in told and not forced:
             due = (*resource.pending, *(c for c in resource.changes if not_yet_applied(app, resource, c)))
             change = next((c for c in due if _immutable(resource.id, c)), None)
@@ -89,55 +95,89 @@ def _immutable(id_: ResourceId, change: Change) -> bool:
 
 
 def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -> Finding:
-    ignored = _ignored(app, fleet, failed, resource)
-    pointer = ignored[0] if ignored else _pointer(failed.message, resource)
+    hidden = _hidden(app, fleet, resource) if resource else ()
+    pointer = hidden[0] if hidden else _pointer(failed.message, resource)
     id_ = resource.id if resource else failed.id
     what = f"{pointer} of {id_}" if pointer else str(id_ or f"an object of application {app.ref}")
     own = (Symptom.change(resource.id), Symptom.health(resource.id)) if resource else ()
-    hidden = (
-        f" An ignore rule hides that Git differs there, but without {RESPECT} the sync sends Git's side all the same."
-        if ignored
-        else ""
-    )
+    why = _WHY_HIDDEN if hidden else _WHY_REPLACED if _replaced(app, resource) else ""
     return Finding(
-        message=f"{what} cannot be changed in place, so the sync of application {app.ref} fails each time.{hidden}",
+        message=f"{what} cannot be changed in place{why}, so the sync of application {app.ref} fails each time.",
         at=Location(app.ref, id_, pointer),
-        evidence=(excerpt(failed.message, 400), *(f"ignored in the comparison: {place}" for place in ignored)),
-        fixes=(*((_respect(app),) if ignored else ()), *_fixes(app, id_, resource, pointer)),
+        evidence=(
+            quoted(failed.message, 400),
+            *([f"ignored, and different in Git: {', '.join(hidden)}"] if hidden else []),
+        ),
+        fixes=(*_first(app, hidden, resource), *_fixes(app, id_, resource, pointer)),
         explains=(*consequences(app), *own),
     )
 
 
-def _ignored(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -> tuple[str, ...]:
-    """Fields that ignore rules leave out of the comparison and that the refused sync would have changed, by the place it names."""
-    live, desired = (resource.live, resource.desired) if resource else (None, None)
+_WHY_HIDDEN = f", and an ignore rule hides that Git differs there while each sync still writes it: the application lacks {RESPECT}"
+_WHY_REPLACED = ", and Replace=true sends the object without what the cluster has filled in"
+
+
+def _hidden(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
+    """Pointers of the spec that differ, that ignore rules take out of the comparison and that a sync writes all the same."""
+    live, desired = resource.live, resource.desired
     if live is None or desired is None or RESPECT in app.sync_options:
         return ()
-    found = _REFUSED.search(failed.message)
-    named = join_pointer(*(t for t in re.split(r"[.\[\]]+", found.group(1)) if t)) if found else "/spec"
-    places = (
-        place
+    found = {
+        pointer
         for rule in rules_of(app.raw, fleet.settings).ignore
-        if matches_object(rule, live)
+        if matches_object(rule, desired)
         for side in (live, desired)
-        for place in removed(rule, side)
-    )
-    return tuple(
-        dict.fromkeys(
-            place
-            for place in places
-            if (below(place, named) or below(named, place)) and get(live, place) != get(desired, place)
+        for pointer in removed(rule, side)
+        if pointer.startswith("/spec/") and get(live, pointer, None) != get(desired, pointer, None)
+    }
+    return tuple(sorted(found))
+
+
+def _replaced(app: App, resource: Resource | None) -> bool:
+    """True when the object is sent whole and is neither deleted first."""
+    own = sync_options(resource.desired) if resource else frozenset()
+    whole = "Replace=true" in own or ("Replace=true" in app.sync_options and "Replace=false" not in own)
+    return whole and "Force=true" not in own
+
+
+def _first(app: App, hidden: tuple[str, ...], resource: Resource | None) -> Iterator[Fix]:
+    """What ends the fault at its root, before the object itself is touched."""
+    if hidden:
+        yield Fix(
+            f"Add the sync option {RESPECT}, so that a sync leaves alone what is ignored",
+            "application",
+            application_place(app),
+            Edit("json-patch", sync_option(app, RESPECT)),
         )
-    )
+    elif resource is not None and _replaced(app, resource):
+        yield from advice(__package__, "sync-failed/replaced", {"object": str(resource.id)})
 
 
-def _respect(app: App) -> Fix:
-    return Fix(
-        f"Add the sync option {RESPECT}, so that a sync keeps what is ignored as it is live",
-        "application",
-        application_place(app),
-        Edit("json-patch", sync_option(app, RESPECT)),
-        caveat="holds for every ignored field of this application",
+def _refuses_dry_run(condition: Condition) -> bool:
+    of_diff = condition.type == "ComparisonError" and stage(condition.message) == "server-side-diff"
+    return of_diff and classify(condition.message)[0] == "immutable-field"
+
+
+def _not_compared(app: App, condition: Condition) -> Finding:
+    resource = object_named(app, condition.message)
+    pointer, id_ = _pointer(condition.message, resource), resource.id if resource else None
+    what = f"{pointer} of {id_}" if id_ and pointer else str(id_ or f"a field of an object of application {app.ref}")
+    facts = {"place": application_place(app), "without_ssd": compare_options(app, "ServerSideDiff=false")}
+    return Finding(
+        message=f"{what[0].upper() + what[1:] if not id_ else what} cannot be changed in place, so the cluster refuses the dry run of the server-side diff and application {app.ref} cannot be compared.",
+        at=Location(app.ref, id_, pointer if id_ else ""),
+        evidence=(quoted(condition.message, 400),),
+        fixes=(
+            *(_deletion(app, id_) or _fixes(app, id_, resource, pointer)),
+            *advice(__package__, "comparison-error/refused", facts),
+        ),
+        explains=(
+            condition.symptom,
+            Symptom.sync(),
+            Symptom.operation(),
+            Symptom.condition("SyncError"),
+            *left_missing(app),
+        ),
     )
 
 
@@ -167,10 +207,57 @@ def _pointer(message: str, resource: Resource | None) -> str:
     tokens = [t for t in re.split(r"[.\[\]]+", found.group(1)) if t] if found else []
     if tokens and tokens != ["spec"]:
         return join_pointer(*tokens)
+    if written := _in_diff(message):
+        return written
     for change in resource.changes if resource else ():
         if change.pointer.startswith("/spec/") and not change.pointer.startswith(_NOT_TEMPLATES):
             return _top(change.pointer)
     return join_pointer(*tokens)
+
+
+def _deletion(app: App, id_: ResourceId | None) -> tuple[Fix, ...]:
+    """What is made anew loses nothing but time; options of a sync do not help, since none starts before the comparison works."""
+    if id_ is None or (_table().get((id_.group, id_.kind)) or {}).get("fix") not in ("hook", "replace"):
+        return ()
+    kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
+    namespaced = f"-n {sh(id_.namespace)} " if id_.namespace else ""
+    command = f"kubectl {namespaced}delete {sh(kind)} {sh(id_.name)} && argocd app sync {sh(app.ref)}"
+    return (
+        Fix(
+            "Delete the object, so that the next sync makes it anew",
+            "live",
+            str(id_),
+            Edit("command", command),
+            caveat="what it owns goes with it, and is missing until the sync",
+        ),
+    )
+
+
+_LINE = re.compile(r"(?:^|[\n\t }])[-+][ \t\u00a0]{1,40}([A-Z]\w{1,60}):[ \t\u00a0]")
+
+
+def _in_diff(message: str) -> str:
+    """The field that the API server's own diff of a claim's spec shows (`- VolumeName: "pvc-1"`); empty without one."""
+    found = _LINE.search(message)
+    return join_pointer("spec", found[1][0].lower() + found[1][1:]) if found else ""
+
+
+def _restore(resource: Resource | None, pointer: str) -> Iterator[Fix]:
+    """Git takes what is live, where both are known."""
+    live, desired = (resource.live, resource.desired) if resource else (None, None)
+    if resource is None or live is None or desired is None or not pointer:
+        return
+    was, wanted = get(live, pointer), get(desired, pointer)
+    if was == wanted:
+        return
+    patch = [{"op": "remove", "path": pointer}] if was is MISSING else set_field(desired, pointer, was)
+    yield Fix(
+        f"Write into Git what is live at {pointer}",
+        "manifest",
+        str(resource.id),
+        Edit("json-patch", patch),
+        resource=resource.id,
+    )
 
 
 def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer: str) -> Iterator[Fix]:
@@ -202,6 +289,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         )
         return
     if how == "rename":
+        yield from _restore(resource, pointer)
         yield Fix(
             "Give the object a new name and move the data, or take the change back",
             "manifest",
@@ -210,6 +298,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         )
         return
     if how == "unknown":  # an operator's object may hold data that goes with it
+        yield from _restore(resource, pointer)
         yield Fix(
             "Take the change back",
             "manifest",

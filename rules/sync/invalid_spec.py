@@ -42,12 +42,12 @@ _CAUSES = tuple(
         ),
         (
             "cluster",
-            r"no clusters? with this name|clusters with the same name|getting cluster|unable to find destination server|both name and server defined|destination server missing|cluster \S+ has not been configured|cluster \S+ not found|destination (cluster|server)",
+            r"no clusters? with this name|clusters with the same name|getting cluster|unable to find destination server|both name and server defined|destination server missing|cluster \S+ has not been configured|cluster \S+ not found|destination (cluster|server)|both name and server|cluster \"[^\"]{1,300}\" is disabled",
         ),
         ("repository", r"repo(sitory)? .{0,300}(is )?not permitted in project"),
         (
             "source",
-            r"spec\.source|repoURL|targetRevision is required|Manifest source|is missing\.?$|spec\.sources|multiple sources|app source type",
+            r"spec\.source|repoURL|targetRevision is required|Manifest source|is missing\.?$|spec\.sources|multiple sources|app source type|Unable to generate manifests|repositor(y|ies) not accessible",
         ),
     )
 )

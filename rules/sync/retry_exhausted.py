@@ -19,10 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Operation, Rule, Symptom
+from argolint.consequences import failed_by_health
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
 
-from ._failures import moved_on
+from ._failures import failures, moved_on, passes
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -52,19 +53,29 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 f"Application {app.ref}",
                 Edit("command", f"argocd app sync {sh(app.ref)}"),
             ),
-            Fix(
-                "Allow more attempts, if the failure passes by itself",
-                "application",
-                f"Application {app.ref}",
-                Edit(
-                    "yaml",
-                    "spec:\n  syncPolicy:\n    retry:\n      limit: 10\n      backoff:\n        duration: 30s\n        factor: 2\n        maxDuration: 10m",
-                ),
-                caveat="does not help against a manifest that is wrong",
-            ),
+            *([_more_attempts(app)] if _passes(app) else []),
         ),
         explains=(Symptom.condition("SyncError"),),
         follows=(Follows(Symptom.operation()),),
+    )
+
+
+def _passes(app: App) -> bool:
+    """True when each failure is one that a later attempt can get over: where a change must come first, more attempts only wait."""
+    told = failures(app)
+    return all(passes(failed.message) and not failed.hook for failed in told) and not failed_by_health(app)
+
+
+def _more_attempts(app: App) -> Fix:
+    return Fix(
+        "Allow more attempts, if the failure passes by itself",
+        "application",
+        f"Application {app.ref}",
+        Edit(
+            "yaml",
+            "spec:\n  syncPolicy:\n    retry:\n      limit: 10\n      backoff:\n        duration: 30s\n        factor: 2\n        maxDuration: 10m",
+        ),
+        caveat="does not help against a manifest that is wrong",
     )
 
 

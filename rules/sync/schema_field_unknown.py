@@ -47,11 +47,11 @@ from ..shared.advice import advice
 from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
 from ..shared.messages import named, quoted, stage
 from ._failures import answered_by
-from ._objects import object_named, only
+from ._objects import left_missing, object_named, only
 from ._options import compare_options
 
 _TYPED = re.compile(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
-_TYPED_VERSION = re.compile(r"; (?:[^,()/]+/)?([^,()/]+), Kind=")
+_TYPED_VERSION = re.compile(r"; (?:[^,()/;]{1,253}/)?([^,()/;]{1,100}), Kind=")
 _STRICT = re.compile(r'unknown field "([^"]+)"')
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 
@@ -89,9 +89,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for condition in app.conditions:
         if condition.type in _TYPES and _paths(condition.message):
             read = _read(app, condition.message, None)
-            yield _finding(
-                app, read, (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
-            )
+            claims = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
+            yield _finding(app, read, (*claims, *left_missing(app)))
     for failed in answered_by(app, "schema-field-unknown"):
         if _paths(failed.message):
             resource = app.resource(failed.id.key) if failed.id else None

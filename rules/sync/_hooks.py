@@ -1,0 +1,88 @@
+"""What the manifest and the pods of a hook tell of why its end is not seen."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from argolint import App, Awaited, Fix, Node, Object, ResourceId, Want
+from argolint.knowledge import load
+from argolint.kubernetes import api_of, containers, pod_spec
+from argolint.redaction import excerpt
+from argolint.values import dig, number_at
+
+from ..shared import pods
+from ..shared.advice import advice
+
+
+def rendered(app: App, awaited: Awaited) -> tuple[ResourceId, Object] | None:
+    """The hook among the rendered manifests, with its identity; None when they were not asked for or do not hold it."""
+    for manifest in app.evidence.get(Want("manifests")) or ():
+        group, version = api_of(manifest)
+        namespace = str(dig(manifest, "metadata", "namespace") or app.destination_namespace)
+        name = str(dig(manifest, "metadata", "name") or "")
+        id_ = ResourceId(group, str(manifest.get("kind") or ""), namespace, name, version, app.cluster)
+        if awaited.is_(id_):
+            return id_, manifest
+    return None
+
+
+def lives_for(manifest: Object | None) -> int | None:
+    """Seconds that a finished Job stays (ttlSecondsAfterFinished); None when it stays for good."""
+    if dig(manifest, "spec", "ttlSecondsAfterFinished") is None:
+        return None
+    return number_at(manifest, "spec", "ttlSecondsAfterFinished")
+
+
+def gone_fixes(id_: ResourceId | None, manifest: Object | None, awaited: Awaited) -> tuple[Fix, ...]:
+    """What lets the end of a hook be seen that is not there any more."""
+    topic = "ttl" if lives_for(manifest) is not None else "gone" if manifest is None else "absent"
+    return advice(__package__, f"hook-stuck/{topic}", {"hook": str(id_ or f"{awaited.kind} {awaited.name}")}, id_)
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """A container that the manifest does not write, in a pod of the hook. `product` is empty when nobody known puts it there."""
+
+    pod: Node
+    image: str
+    product: str = ""
+    place: str = "annotation"
+    key: str = ""
+    value: str = ""
+
+
+@cache
+def _known() -> tuple[tuple[re.Pattern[str], Object], ...]:
+    return tuple((re.compile(entry["match"]), entry) for entry in load(__package__, "sidecars.yaml"))
+
+
+def sidecar_of(app: App, node: Node, manifest: Object | None) -> Sidecar | None:
+    """The injected container that keeps a pod of the hook from ending; None when all its containers are the manifest's own."""
+    own = {str(container.get("image")) for _, container in containers(manifest)}
+    if not own:
+        return None
+    for pod in (node, *app.descendants(node.uid)):
+        more = [image for image in pod.images if image not in own]
+        injected = len(set(pod.images)) > len(own)  # else a webhook has only rewritten their registry
+        if pod.id.kind == "Pod" and more and injected and pods.status_reason(pod) in ("Running", "NotReady"):
+            entry = next((e for image in more for match, e in _known() if match.search(image)), None)
+            if entry is None:
+                return Sidecar(pod, more[0])
+            image = next(i for i in more if re.search(entry["match"], i))
+            return Sidecar(pod, image, entry["product"], entry["place"], entry["key"], entry["value"])
+    return None
+
+
+def sidecar_fixes(id_: ResourceId, manifest: Object | None, sidecar: Sidecar) -> tuple[Fix, ...]:
+    """What keeps the sidecar out of the hook's pods, or lets it end with them."""
+    at = "metadata" if pod_spec(manifest)[0] == "/spec" else "spec.template.metadata"
+    facts = {
+        "hook": str(id_),
+        "image": excerpt(sidecar.image),
+        "product": sidecar.product,
+        "place": at,
+        "fields": f"{sidecar.place}s:\n  {sidecar.key}: '{sidecar.value}'",
+    }
+    return advice(__package__, f"hook-stuck/{'sidecar' if sidecar.product else 'foreign-sidecar'}", facts, id_)
