@@ -17,6 +17,7 @@ from argolint.kubernetes import reads
 from argolint.values import (
     condition,
     dig,
+    enumerated,
     items,
     mapping,
     parse_duration,
@@ -270,10 +271,31 @@ def users_of(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     )
 
 
+def waiting(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
+    """Workloads that are not healthy and need this Secret, where nothing shows it: their pods cannot start."""
+    there = any(
+        (n.id.kind, n.id.group, n.id.namespace, n.id.name) == ("Secret", "", namespace, secret) for n in app.nodes
+    )
+    if not secret or there or not app.nodes or app.find("", "Secret", namespace, secret) is not None:
+        return ()
+    return tuple(u for u in users_of(app, namespace, secret) if u.health.status in ("Progressing", "Degraded"))
+
+
+def wait_text(users: tuple[Resource, ...]) -> str:
+    """`, and Deployment shop/web waits for it`, or nothing."""
+    if not users:
+        return ""
+    return f", and {enumerated([str(u.id) for u in users])} {'wait' if len(users) > 1 else 'waits'} for it"
+
+
 def force_sync(kind: str, namespace: str, name: str) -> str:
     """The documented way to make the operator reconcile now; `kind` is the full plural name."""
     where = f"-n {sh(namespace)} " if namespace else ""
     return f'kubectl {where}annotate {sh(kind)} {sh(name)} force-sync="$(date +%s)" --overwrite'
+
+
+SKIPPED = "then force a sync of its ExternalSecrets: they were skipped, and the operator looks at none again by itself"
+"""What a change of a store's class asks for: a skipped ExternalSecret is not queued again (externalsecret_controller.go)."""
 
 
 def force_sync_works(obj: Object | None) -> bool:

@@ -68,8 +68,10 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         since = es.created_at(resource)
         age = age_text(app.observed_at - since) if since else "minutes"
         foreign = _foreign(app, fleet, resource)
+        secret = es.target_name(resource.live) if resource.kind == "ExternalSecret" else ""
+        users = es.waiting(app, resource.namespace, secret)
         yield Finding(
-            message=f"{resource.id} has no status {age} after its creation: {foreign or _reason(answered)}, so {_loss(resource)}.",
+            message=f"{resource.id} has no status {age} after its creation: {foreign or _reason(answered)}, so {_loss(resource)}{es.wait_text(users)}.",
             at=Location(app.ref, resource.id),
             confidence="proven" if foreign or not answered else "likely",
             evidence=(
@@ -79,7 +81,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
                 else "no External Secrets object of the application has a status",
             ),
             fixes=_fixes(resource, answered, foreign),
-            explains=es.consequences(app, resource.id),
+            explains=(*es.consequences(app, resource.id), *(Symptom.health(user.id) for user in users)),
             follows=_follows(app, resource, absent=not (answered or foreign)),
         )
 
@@ -117,6 +119,14 @@ def _loss(resource: Resource) -> str:
     return "nothing is written"
 
 
+def _classless(resource: Resource) -> Fix:
+    again = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+    text = f"# take spec.controller out of the store in Git and sync it, then:\n{again}   # it was skipped, and the operator looks at it no more by itself"
+    return Fix(
+        "Let the default operator serve the store, then force a sync", "manifest", "the store", Edit("command", text)
+    )
+
+
 def _fixes(resource: Resource, answered: bool, foreign: str) -> tuple[Fix, ...]:
     log = Fix(
         "Read why the operator skips it: class, scope and missing rights are only logged",
@@ -147,7 +157,9 @@ def _fixes(resource: Resource, answered: bool, foreign: str) -> tuple[Fix, ...]:
         ),
         "install the operator's version that matches the CRDs that are there",
     )
-    return (log, serve) if answered and not foreign else (serve, log) if foreign else (install, serve)
+    if foreign:
+        return _classless(resource), serve, log
+    return (log, serve) if answered else (install, serve)
 
 
 RULE = Rule(

@@ -51,7 +51,7 @@ from ._sync_error_fixes import edits, fixes, general, in_template, store_of
 from ._sync_error_passing import raced
 from ._sync_error_pointers import key_of, pointer_of
 from ._sync_error_surroundings import predict
-from ._sync_error_texts import Diagnosis
+from ._sync_error_texts import Diagnosis, excerpt
 from ._template import Misread, of_target, template_fixes
 
 CAUSES = (
@@ -137,9 +137,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
     pointer = pointer_of(resource, found)
     store = store_of(app, fleet, resource, found)
     told = () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found)))
+    written = dig(resource.live, "status", "refreshTime")
+    users = () if written else es.waiting(app, resource.namespace, es.target_name(resource.live))
     more = "".join(f" Here {hint.says}." for hint in told)
     return Finding(
-        message=f"{resource.id} is Ready=False because {_because(resource, found, store)}: {_so(resource, found)}{_again(found)}.{more}",
+        message=f"{resource.id} is Ready=False because {_because(resource, found, store)}: {_so(resource, found)}{es.wait_text(users)}{_again(found)}.{more}",
         at=Location(app.ref, resource.id, pointer),
         cause=found.cause,
         severity="info" if found.passing else None,
@@ -149,7 +151,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
             *(load_of_store(app, fleet, resource.any, resource.namespace) if found.cause == "throttled" else ()),
         ),
         fixes=in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, told))),
-        explains=(*es.consequences(app, resource.id), *_drift(app, store, told)),
+        explains=(
+            *es.consequences(app, resource.id),
+            *_drift(app, store, told),
+            *(Symptom.health(u.id) for u in users),
+        ),
         follows=tuple(follows(app, resource, resource.live, found)),
     )
 
@@ -206,14 +212,10 @@ def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
         return f'"{key}" at the provider has no property "{found.detail["property"]}"'
     if found.cause == "access-denied" and key:
         return f'the credentials of its store may not read "{key}"'
+    told = found.told if found.cause in ("auth", "network") else (0, 0)  # the others are the head of a chain of errors
     if found.cause in ("template", "generator", "store-credential", "admission", "invalid-keys", "auth", "network"):
-        return f"{found.says} ({_short(found.text)})" if found.text else found.says
+        return f"{found.says} ({excerpt(found.text, told)})" if found.text else found.says
     return found.says
-
-
-def _short(text: str) -> str:
-    """The end of a wrapped Go error is the part that says what happened."""
-    return text if len(text) <= 160 else f"…{text[-159:]}"
 
 
 def _so(resource: Resource, found: Diagnosis) -> str:
