@@ -153,6 +153,10 @@ SCHEMAS = {
             },
         },
     },
+    "sync/options.yaml": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z./=-]+$"}},
+    },
     "health/suspended.yaml": {
         "type": "array",
         "items": {
