@@ -45,7 +45,9 @@ def _foreseen(app: App, resource: Resource) -> bool:
         return False
     own = sync_options(resource.desired)
     by_server = _SERVER_SIDE in own or (_SERVER_SIDE in app.sync_options and "ServerSideApply=false" not in own)
-    return not by_server and not own & {"Replace=true"} and len(resource.desired_state.encode()) > _LIMIT
+    return (
+        not by_server and "Replace=true" not in own | app.sync_options and len(resource.desired_state.encode()) > _LIMIT
+    )
 
 
 def _finding(app: App, found: list[Resource], told: list[Failed]) -> Finding:

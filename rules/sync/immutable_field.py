@@ -67,7 +67,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.resources:
         if not (resource.modified or resource.pending):
             continue
-        forced = "Force=true" in sync_options(resource.desired) | app.sync_options  # deleted and made again
+        forced = "Force=true" in sync_options(
+            resource.desired
+        )  # deleted and made again; an Application's Force=true is not read
         if resource.key not in told and not forced:
             due = (*resource.pending, *(c for c in resource.changes if not_yet_applied(app, resource, c)))
             change = next((c for c in due if _immutable(resource.id, c)), None)
