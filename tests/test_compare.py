@@ -403,3 +403,94 @@ def test_a_sync_of_every_recorded_pair_leaves_nothing_to_show_but_what_drifts_fo
             restless.add((strategy, pair.place, pointer))
     three_way = {(place, pointer) for strategy, place, pointer in restless if strategy is Strategy.THREE_WAY}
     assert {pointer for _, pointer in three_way} <= {"/metadata/resourceVersion", "/metadata/uid"}
+
+
+POD = {"containers": [{"name": "a", "image": "a:1"}]}
+
+
+def _metric(value: Any) -> dict[str, Any]:
+    target = {"type": "Value", "value": value}
+    return {"metrics": [{"type": "External", "external": {"metric": {"name": "queue"}, "target": target}}]}
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "git", "cluster"),
+    [
+        ("autoscaling/v2", "HorizontalPodAutoscaler", {"spec": _metric(30)}, {"spec": _metric("30")}),
+        ("autoscaling/v2", "HorizontalPodAutoscaler", {"spec": _metric("1000m")}, {"spec": _metric("1")}),
+        ("v1", "PersistentVolume", {"spec": {"storageClassName": ""}}, {"spec": {}}),
+        ("v1", "Service", {"spec": {"selector": {}}}, {"spec": {}}),
+        ("v1", "Service", {"spec": {"ports": [{"name": "", "port": 80}]}}, {"spec": {"ports": [{"port": 80}]}}),
+        (
+            "v1",
+            "Service",
+            {"spec": {"sessionAffinity": "ClientIP"}},
+            {"spec": {"sessionAffinity": "ClientIP", "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 10800}}}},
+        ),
+        (
+            "v1",
+            "LimitRange",
+            {"spec": {"limits": [{"type": "Container", "max": {"cpu": "2"}}]}},
+            {
+                "spec": {
+                    "limits": [
+                        {
+                            "type": "Container",
+                            "max": {"cpu": "2"},
+                            "default": {"cpu": "2"},
+                            "defaultRequest": {"cpu": "2"},
+                        }
+                    ]
+                }
+            },
+        ),
+        (
+            "v1",
+            "Pod",
+            {"spec": {**POD, "volumes": [{"name": "v", "emptyDir": None}]}},
+            {"spec": {**POD, "volumes": [{"name": "v", "emptyDir": {}}]}},
+        ),
+        (
+            "v1",
+            "Pod",
+            {"spec": {**POD, "tolerations": [{"key": "", "operator": "Exists"}]}},
+            {"spec": {**POD, "tolerations": [{"operator": "Exists"}]}},
+        ),
+        ("v1", "Secret", {"data": {"a": "QUJD\nREVG\n"}}, {"data": {"a": "QUJDREVG"}}),
+        ("v1", "ConfigMap", {"binaryData": {"a": "QUJD\nREVG\n"}}, {"binaryData": {"a": "QUJDREVG"}}),
+        ("networking.k8s.io/v1", "Ingress", {"spec": {"rules": []}}, {"spec": {}}),
+        (
+            "admissionregistration.k8s.io/v1",
+            "ValidatingAdmissionPolicy",
+            {"spec": {"matchConstraints": {"resourceRules": [{"resources": ["pods"]}]}}},
+            {"spec": {"matchConstraints": {"resourceRules": [{"resources": ["pods"], "scope": "*"}]}}},
+        ),
+    ],
+)
+def test_one_value_in_two_spellings_of_a_go_type_is_no_difference(
+    api: str, kind: str, git: Object, cluster: Object
+) -> None:
+    assert compare(manifest(kind, cluster, api), manifest(kind, git, api)).pointers == ()
+
+
+def test_the_pull_secrets_of_a_service_account_are_replaced_whole() -> None:
+    git = manifest("ServiceAccount", {"imagePullSecrets": [{"name": "mine"}]})
+    live = manifest("ServiceAccount", {"imagePullSecrets": [{"name": "mine"}, {"name": "dockercfg"}]})
+    assert compare(applied(live, git), git).modified
+
+
+def test_the_switch_that_says_no_wins_and_a_resource_cannot_leave_the_structured_comparison() -> None:
+    both = {
+        "metadata": {"annotations": {"argocd.argoproj.io/compare-options": "ServerSideDiff=true,ServerSideDiff=false"}}
+    }
+    assert strategy_of(both, None) is Strategy.THREE_WAY
+    application = {"spec": {"syncPolicy": {"syncOptions": ["ServerSideApply=true"]}}}
+    refused = manifest("ConfigMap", {}, annotations={"argocd.argoproj.io/sync-options": "ServerSideApply=false"})
+    assert strategy_of(application, refused) is Strategy.STRUCTURED
+
+
+def test_field_managers_of_the_servers_settings_count_under_an_exact_key_alone() -> None:
+    entry = "managedFieldsManagers:\n- operator\n"
+    overrides = {key: {"ignoreDifferences": entry} for key in ("apps/Deployment", "apps/*", "ConfigMap", "*/*")}
+    rules = rules_of({}, {"resourceOverrides": overrides}).ignore
+    assert sorted(rule.origin for rule in rules if rule.managers) == ["*/*", "apps/Deployment"]

@@ -95,8 +95,8 @@ class Counting(FixtureTransport):
         return super().get(path, query, anonymous=anonymous)
 
 
-def test_a_healthy_in_sync_application_without_delicate_kinds_costs_no_request_beyond_the_list() -> None:
-    data = fixture(*({"name": f"app-{n}", "resources": [{"desired": WEB, "live": WEB}]} for n in range(3))).data
+def test_in_a_large_fleet_a_healthy_application_without_delicate_kinds_costs_no_request_beyond_the_list() -> None:
+    data = fixture(*({"name": f"app-{n}", "resources": [{"desired": WEB, "live": WEB}]} for n in range(201))).data
     t = Counting(data)
     rules = tuple(Chosen(r, r.default_options) for r in load_rules().values() if not r.join)
     lint.collect(t, Plan(rules))

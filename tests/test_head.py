@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from argolint.app import App, ManagedResource, app_from_list
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.gate.delta import Delta, delta, overlap, settled, unnamed, with_value
 from argolint.gate.head import failed_app, head_app, rendered_app, respecified
 from argolint.model import MISSING, ResourceKey, Want
-from argolint.renders.manifests import MASKED, rendered, tracked
+from argolint.renders.manifests import MASKED, is_hook, rendered, tracked
 from argolint.values import dig
 
 TRACKING = "argocd.argoproj.io/tracking-id"
@@ -382,3 +384,31 @@ def test_values_are_put_in_place_without_changing_what_was_given() -> None:
 def test_nothing_changed_is_false() -> None:
     assert not Delta()
     assert Delta(added={key("ConfigMap", "a"): {}})
+
+
+LONG = "a-name-of-an-application-that-is-cut-right-after-a-hyphen-here--and-goes-on"
+
+
+@pytest.mark.parametrize(
+    ("method", "label"),
+    [("annotation+label", "a-name-of-an-application-that-is-cut-right-after-a-hyphen-here"), ("label", LONG)],
+)
+def test_a_long_name_is_cut_where_the_annotation_holds_it_whole(method: str, label: str) -> None:
+    bare = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    app = dataclasses.replace(application(), ref=structs.replace(application().ref, name=LONG))
+    metadata = tracked(bare, app, fleet(trackingMethod=method))["metadata"]
+    assert metadata["labels"] == {"app.kubernetes.io/instance": label}
+
+
+def test_the_installation_stands_beside_the_tracking_id() -> None:
+    bare = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    metadata = tracked(bare, application(), fleet(trackingMethod="annotation", installationID="prod"))["metadata"]
+    assert metadata["annotations"]["argocd.argoproj.io/installation-id"] == "prod"
+
+
+@pytest.mark.parametrize(
+    ("words", "hook"),
+    [("PreSync", True), ("Skip", False), ("Skip,Skip", False), ("Skip, nightly", False), ("nightly", True)],
+)
+def test_words_that_are_no_hook_do_not_count_beside_skip(words: str, hook: bool) -> None:
+    assert is_hook({"metadata": {"annotations": {"argocd.argoproj.io/hook": words}}}) is hook

@@ -204,6 +204,10 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             },
         },
     },
+    "sync/options.yaml": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z./=-]+$"}},
+    },
     "health/suspended.yaml": {
         "type": "array",
         "items": {

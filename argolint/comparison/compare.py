@@ -99,9 +99,12 @@ def strategy_of(application: Object, desired: Object | None, *, server_side: boo
     CompareAppState, gitops-engine pkg/diff/diff.go Diff.
     """
     compare_options = _options(annotations_of(application).get(COMPARE_OPTIONS))
-    if "ServerSideDiff=true" in compare_options or (server_side and "ServerSideDiff=false" not in compare_options):
+    asked = server_side or "ServerSideDiff=true" in compare_options
+    if asked and "ServerSideDiff=false" not in compare_options:
         return Strategy.SERVER_SIDE
-    if syncs_server_side(application, desired):
+    if has_sync_option(
+        application, desired, "ServerSideApply=true"
+    ):  # a resource's ServerSideApply=false changes its sync alone
         return Strategy.STRUCTURED
     return Strategy.THREE_WAY
 

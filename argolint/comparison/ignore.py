@@ -7,8 +7,9 @@ managers remove only what both sides hold with different values.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -75,8 +76,14 @@ def _server_rules(overrides: Mapping[str, Json]) -> Iterator[IgnoreRule]:
     for key, override in sorted(overrides.items()):
         entry = _parsed(text_at(override, "ignoreDifferences"))
         rule = _rule(entry, *_group_kind(key), key) if isinstance(entry, dict) else IgnoreRule()
+        if rule.managers and not _MANAGED_KEY.fullmatch(key):
+            rule = replace(rule, managers=())
         if rule.json_pointers or rule.jq_paths or rule.managers:
             yield rule
+
+
+_MANAGED_KEY = re.compile(r"\*/\*|[^*?\[{/]+/[^*?\[{/]+")
+"""Keys under which Argo CD looks up managedFieldsManagers: all kinds, or one by its exact name and group (util/argo/diff/ignore.go)."""
 
 
 @lru_cache(maxsize=256)
@@ -218,8 +225,14 @@ def _disputed(fields: Object, live: Json, desired: Json, at: tuple[str, str] = (
         pointers = (at[0] + join_pointer(here), at[1] + join_pointer(there))
         if below and isinstance(below, dict):
             yield from _disputed(below, live[here], desired[there], pointers)
+        elif here in _PARTED and isinstance(live[here], dict) and isinstance(desired[there], dict):
+            continue  # what differs lies deeper than what is owned, and only the very same paths count
         elif live[here] != desired[there]:
             yield pointers
+
+
+_PARTED = ("dataSourceRef", "port", "resources")
+"""Maps that a manager may own as one leaf (the API server's schema, or an empty map) and whose fields Argo CD's schema tells apart."""
 
 
 def locate(node: Json, step: str) -> Any:

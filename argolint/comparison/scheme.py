@@ -27,28 +27,39 @@ GROUPS = frozenset({
 
 MERGE_KEYS = {
     "containers": "name", "initContainers": "name", "ephemeralContainers": "name", "env": "name", "volumes": "name",
-    "imagePullSecrets": "name", "secrets": "name", "schedulingGates": "name", "resourceClaims": "name", "webhooks": "name",
+    "secrets": "name", "schedulingGates": "name", "resourceClaims": "name", "webhooks": "name",
     "matchConditions": "name", "variables": "name", "drivers": "name", "volumeMounts": "mountPath",
     "volumeDevices": "devicePath", "hostAliases": "ip", "topologySpreadConstraints": "topologyKey",
-    "ownerReferences": "uid", "conditions": "type", "addresses": "type",
+    "ownerReferences": "uid", "conditions": "type",
 }  # fmt: skip
-"""patchMergeKey by field name: how a strategic merge patch pairs items. `ports` depends on its parent, see `merge_key`. Every
-other list is replaced whole."""
+"""patchMergeKey by field name: how a strategic merge patch pairs items. Every list that neither this table nor the next names is
+replaced whole."""
+
+_KEYS_BY_PARENT = {
+    "ports": {
+        "containers": "containerPort", "initContainers": "containerPort", "ephemeralContainers": "containerPort", "spec": "port",
+    },
+    "imagePullSecrets": {"spec": "name"},
+    "addresses": {"status": "type"},
+}  # fmt: skip
+"""The same for lists that merge below some parents only: a pod's pull secrets do, a ServiceAccount's do not."""
 
 MERGED_SCALARS = frozenset({"finalizers", "podCIDRs"})
 RETAIN_KEYS = frozenset({"strategy", "volumes", "resourceClaims"})
 """patchStrategy retainKeys: a change drops live's other keys, so that a new union member ousts the old one."""
 
 _STRING_MAPS = frozenset({
-    "annotations", "binaryData", "capacity", "data", "default", "defaultRequest", "hard", "labels", "limits",
-    "matchLabels", "max", "maxLimitRequestRatio", "min", "nodeSelector", "options", "overhead", "parameters",
-    "requests", "stringData", "volumeAttributes",
+    "annotations", "binaryData", "capacity", "data", "default", "defaultRequest", "deprecatedTopology", "hard", "labels",
+    "limits", "matchLabels", "max", "maxLimitRequestRatio", "min", "nodeSelector", "options", "parameters",
+    "podFixed", "requests", "stringData", "userAnnotations", "volumeAttributes",
 })  # fmt: skip
 _QUANTITY_MAPS = frozenset({
     "capacity", "default", "defaultRequest", "hard", "limits", "max", "maxLimitRequestRatio", "min", "overhead",
-    "requests",
+    "podFixed", "requests",
 })  # fmt: skip
-_QUANTITIES = frozenset({"sizeLimit", "averageValue", "divisor"})
+_QUANTITIES = frozenset({"sizeLimit", "averageValue", "divisor", "capacity", "maximumVolumeSize"})
+_QUANTITIES_BELOW = frozenset({("target", "value"), ("scaleUp", "tolerance"), ("scaleDown", "tolerance")})
+"""The same by parent and name."""
 _BY_VALUE = frozenset({
     "chapAuthDiscovery", "chapAuthSession", "failureThreshold", "globalDefault", "healthCheckNodePort", "hostIPC",
     "hostNetwork", "hostPID", "hostPort", "initialDelaySeconds", "minReadySeconds", "nodePort", "paused",
@@ -60,6 +71,16 @@ _KEPT_EMPTY = frozenset({
     "ingressClassName", "key", "name", "runtimeClassName", "storageClassName", "timeZone", "topologyKey",
 })  # fmt: skip
 """Strings behind a pointer or without `omitempty`: the empty string is printed."""
+_DROPPED_EMPTY = frozenset({
+    ("configMap", "name"), ("configMapKeyRef", "name"), ("configMapRef", "name"), ("imagePullSecrets", "name"),
+    ("port", "name"), ("port", "number"), ("ports", "name"), ("secretKeyRef", "name"), ("secretRef", "name"), ("tolerations", "key"),
+    ("awsElasticBlockStore", "partition"), ("gcePersistentDisk", "partition"),
+})  # fmt: skip
+"""Fields by parent and name whose zero is not printed, whatever the tables above say of the name."""
+
+
+_PRINTED_EMPTY = frozenset({("containers", "resources"), ("initContainers", "resources")})
+"""Structs by parent and name that are printed even where the manifest has none; here they are left out on both sides."""
 
 
 def builtin(obj: Object) -> bool:
@@ -69,8 +90,8 @@ def builtin(obj: Object) -> bool:
 
 def merge_key(parent: str, field: str) -> str | None:
     """The key by which a built-in list under `parent` merges, or None when it is replaced whole."""
-    if field == "ports":
-        return {"containers": "containerPort", "initContainers": "containerPort", "spec": "port"}.get(parent)
+    if field in _KEYS_BY_PARENT:
+        return _KEYS_BY_PARENT[field].get(parent)
     return MERGE_KEYS.get(field)
 
 
@@ -83,19 +104,26 @@ def canonical(obj: Object) -> Object:
         return obj
     rest = {key: value for key, value in obj.items() if key != "status"}
     made = _canonical_map(rest)
+    special = _OF_KIND.get((group_of(obj), str(obj.get("kind"))))
+    made = special(made) if special else made
     return obj if made is rest else {**made, **({"status": obj["status"]} if "status" in obj else {})}
 
 
-def _canonical_map(node: Mapping[str, Json]) -> Mapping[str, Json]:
+def _canonical_map(node: Mapping[str, Json], parent: str = "") -> Mapping[str, Json]:
     """The map itself where it is canonical already, as nearly all are: nothing is copied then, and equal sides stay one."""
     found: dict[str, Json] | None = None
     for key, value in node.items():
         if type(value) is str:  # nearly all that a manifest holds
-            made: Json = quantity(value, NANO) if key in _QUANTITIES else value
-            omitted = not value and key not in _KEPT_EMPTY
+            made: Json = value
+            if key in _QUANTITIES or (parent, key) in _QUANTITIES_BELOW:
+                made = quantity(value, NANO)
+            elif key == "caBundle":
+                made = _one_line(value)
+            omitted = not value and (key not in _KEPT_EMPTY or (parent, key) in _DROPPED_EMPTY)
         else:
-            made = value if key == "managedFields" else _canonical(key, value)  # the API server prints that one itself
-            omitted = _omitted(key, made)
+            # the API server prints managedFields itself
+            made = value if key == "managedFields" else _canonical(key, value, parent)
+            omitted = _omitted(key, made, parent)
         if made is not value or omitted:
             found = dict(node) if found is None else found
             found[key] = made
@@ -104,15 +132,17 @@ def _canonical_map(node: Mapping[str, Json]) -> Mapping[str, Json]:
     return node if found is None else found
 
 
-def _canonical(field: str, value: Json) -> Json:
+def _canonical(field: str, value: Json, parent: str = "") -> Json:
     if isinstance(value, dict):
-        if field in _QUANTITY_MAPS:
+        if field in _QUANTITY_MAPS and not (field == "overhead" and "podFixed" in value):
             return {name: quantity(amount) for name, amount in value.items()}
+        if field == "binaryData":
+            return _one_lines(value)
         plain = field in _STRING_MAPS or (field == "selector" and all(isinstance(v, str) for v in value.values()))
-        return value if plain else _canonical_map(value)
+        return value if plain else _canonical_map(value, field)
     if isinstance(value, list):
-        return _each(value, _canonical_map)
-    return quantity(value, NANO) if field in _QUANTITIES else value
+        return _each(value, partial(_canonical_map, parent=field))
+    return quantity(value, NANO) if field in _QUANTITIES or (parent, field) in _QUANTITIES_BELOW else value
 
 
 def _each(found: list[Json], change: Callable[[Mapping[str, Json]], Mapping[str, Json]]) -> list[Json]:
@@ -121,14 +151,55 @@ def _each(found: list[Json], change: Callable[[Mapping[str, Json]], Mapping[str,
     return found if all(map(is_, made, found)) else made
 
 
-def _omitted(field: str, value: Json) -> bool:
+def _omitted(field: str, value: Json, parent: str = "") -> bool:
     if value is None:
         return field != "rules"
     if value == "" and isinstance(value, str):
         return field not in _KEPT_EMPTY
     if isinstance(value, bool | int) and not value:
-        return field in _BY_VALUE
-    return (value == [] and field != "rules") or (value == {} and field in _STRING_MAPS)
+        return field in _BY_VALUE or (parent, field) in _DROPPED_EMPTY
+    if value == []:
+        return field != "rules" or bool(parent)  # a Role's own rules are printed
+    return value == {} and (field in _STRING_MAPS or (parent, field) in _PRINTED_EMPTY)
+
+
+def _one_line(text: Json) -> Json:
+    """Base64 as Go prints a []byte: without the line breaks that its decoder passes over."""
+    return (
+        text.replace("\n", "").replace("\r", "") if isinstance(text, str) and ("\n" in text or "\r" in text) else text
+    )
+
+
+def _one_lines(found: Mapping[str, Json]) -> Mapping[str, Json]:
+    made = {key: _one_line(value) for key, value in found.items()}
+    return found if made == found else made
+
+
+def _secret(obj: Mapping[str, Json]) -> Mapping[str, Json]:
+    data = obj.get("data")
+    made = _one_lines(data) if isinstance(data, dict) else data
+    return obj if made is data else {**obj, "data": made}
+
+
+def _without_empty(field: str) -> Callable[[Mapping[str, Json]], Mapping[str, Json]]:
+    """A field of the spec that this kind holds by value, so that its zero is not printed."""
+
+    def change(obj: Mapping[str, Json]) -> Mapping[str, Json]:
+        spec = obj.get("spec")
+        if not isinstance(spec, dict) or spec.get(field, None) not in ("", {}) or field not in spec:
+            return obj
+        return {**obj, "spec": {key: value for key, value in spec.items() if key != field}}
+
+    return change
+
+
+_OF_KIND: Mapping[tuple[str, str], Callable[[Mapping[str, Json]], Mapping[str, Json]]] = {
+    ("", "Secret"): _secret,
+    ("", "PersistentVolume"): _without_empty("storageClassName"),
+    ("", "Service"): _without_empty("selector"),
+    ("", "ReplicationController"): _without_empty("selector"),
+}
+"""What a field's name does not tell: how single kinds print it."""
 
 
 def duration(value: Json) -> Json:
@@ -180,6 +251,7 @@ _VOLUME: dict[str, Any] = {
         "sources": [{"serviceAccountToken": {"expirationSeconds": 3600}, "downwardAPI": {"items": [_FIELD_REF]}}],
     },
     "ephemeral": {"volumeClaimTemplate": _CLAIM},
+    "emptyDir": lambda volume: None if any(key != "name" for key, value in volume.items() if value is not None) else {},
 }  # fmt: skip
 _POD: dict[str, Any] = {
     "restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "terminationGracePeriodSeconds": 30, "securityContext": {},
@@ -196,6 +268,24 @@ _WEBHOOK: dict[str, Any] = {
     "timeoutSeconds": 10, "rules": [{"scope": "*"}], "clientConfig": {"service": {"port": 443}},
 }  # fmt: skip
 _PEERS = [{"ports": [{"protocol": "TCP"}]}]
+_CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+_MATCHED: dict[str, Any] = {
+    "matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {},
+    "resourceRules": [{"scope": "*"}], "excludeResourceRules": [{"scope": "*"}],
+}  # fmt: skip
+
+
+def _limited(item: Mapping[str, Json]) -> Mapping[str, Json]:
+    """A LimitRange's item: for containers the most is the default, and the default, else the least, what is requested."""
+    if item.get("type") != "Container":
+        return item
+    default = {**_map(item, "max"), **_map(item, "default")}
+    return {
+        **item,
+        "default": default,
+        "defaultRequest": {**_map(item, "min"), **default, **_map(item, "defaultRequest")},
+    }
+
 
 DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("", "Pod"): {"spec": {**_POD, "enableServiceLinks": True}},
@@ -207,6 +297,7 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
             "externalTrafficPolicy": lambda s: "Cluster" if s.get("type") in ("NodePort", "LoadBalancer") else None,
             "allocateLoadBalancerNodePorts": lambda s: True if s.get("type") == "LoadBalancer" else None,
             "ports": [{"protocol": "TCP", "targetPort": lambda p: p.get("port")}],
+            "sessionAffinityConfig": lambda s: {"clientIP": {"timeoutSeconds": 10800}} if s.get("sessionAffinity") == "ClientIP" else None,
         }
     },
     ("", "Endpoints"): {"subsets": [{"ports": [{"protocol": "TCP"}]}]},
@@ -238,7 +329,9 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("batch", "Job"): {
         "spec": {
             "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False, "template": _TEMPLATE,
-            "completions": lambda s: 1 if s.get("parallelism") is None else None, "parallelism": 1,
+            "completions": lambda s: 1 if s.get("parallelism") is None else None, "parallelism": 1, "manualSelector": False,
+            "podReplacementPolicy": lambda s: "Failed" if s.get("podFailurePolicy") else "TerminatingOrFailed",
+            "podFailurePolicy": {"rules": [{"onPodConditions": [{"status": "True"}]}]},
         }
     },
     ("batch", "CronJob"): {
@@ -247,7 +340,9 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
             "jobTemplate": {"spec": {"template": _TEMPLATE}},
         }
     },
-    ("autoscaling", "HorizontalPodAutoscaler"): {"spec": {"minReplicas": 1}},
+    ("autoscaling", "HorizontalPodAutoscaler"): {"spec": {"minReplicas": 1, "metrics": lambda _: [_CPU]}},
+    ("", "LimitRange"): {"spec": {"limits": [_limited]}},
+    ("", "Namespace"): {"metadata": {"labels": lambda m: {**_map(m, "labels"), "kubernetes.io/metadata.name": m.get("name")}}},
     ("networking.k8s.io", "NetworkPolicy"): {
         "spec": {
             "ingress": _PEERS, "egress": _PEERS,
@@ -259,6 +354,10 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): {
         "webhooks": [{**_WEBHOOK, "reinvocationPolicy": "Never"}]
     },
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): {
+        "spec": {"failurePolicy": "Fail", "matchConstraints": _MATCHED}
+    },
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): {"spec": {"matchResources": _MATCHED}},
     (_RBAC, "RoleBinding"): _BINDING,
     (_RBAC, "ClusterRoleBinding"): _BINDING,
     ("storage.k8s.io", "StorageClass"): {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
@@ -271,11 +370,11 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("scheduling.k8s.io", "PriorityClass"): {"preemptionPolicy": "PreemptLowerPriority"},
     ("discovery.k8s.io", "EndpointSlice"): {"ports": [{"name": "", "protocol": "TCP"}]},
 }  # fmt: skip
-"""Scheme defaults by group and kind. A map fills a map that exists, a one-element list stands for every item, a function
-gets the map it fills; None is no default."""
+"""Scheme defaults by group and kind. A map fills a map that exists, a one-element list stands for every item (a function in it
+makes the whole item), a function gets the map it fills; None is no default."""
 
 
-_STRUCTS = frozenset({"strategy", "updateStrategy", "persistentVolumeClaimRetentionPolicy", "status"})
+_STRUCTS = frozenset({"strategy", "updateStrategy", "persistentVolumeClaimRetentionPolicy", "status", "labels"})
 """Fields held by value: their function completes them even where they stand."""
 
 
@@ -296,7 +395,8 @@ def _fill(node: Mapping[str, Json], table: Mapping[str, Any]) -> Mapping[str, Js
                 made = _fill(value, default)
         elif isinstance(default, list):
             if isinstance(value, list):
-                made = _each(value, partial(_fill, table=default[0]))
+                each = default[0] if callable(default[0]) else partial(_fill, table=default[0])
+                made = _each(value, each)
         elif value in (None, "") or field in _STRUCTS:
             computed = default(found) if callable(default) else default
             made = value if computed is None else computed

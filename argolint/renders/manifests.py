@@ -20,7 +20,7 @@ from argolint.host.folder import Folder, is_name
 from argolint.kubernetes import CLUSTER_SCOPED, group_of, is_secret
 from argolint.manifests import ManifestError, documents, objects
 from argolint.model import AppRef, Object, ResourceKey
-from argolint.values import annotations_of, dig, mapping
+from argolint.values import annotations_of, dig, mapping, text_at
 
 MASKED = "++++++++"
 """What /manifests answers for every value of a Secret (gitops-engine pkg/diff, HideSecretData)."""
@@ -66,8 +66,12 @@ def is_hook(manifest: Object) -> bool:
     annotations = annotations_of(manifest)
     own = annotations.get("argocd.argoproj.io/hook")
     if own is not None:
-        return own.strip() != "Skip"
+        return set(_TYPES & {text.strip() for text in own.split(",")}) != {"Skip"}
     return annotations.get("helm.sh/hook", "crd-install") != "crd-install"
+
+
+_TYPES = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
+"""A word that is none of them does not count beside `Skip`; alone it makes a hook that no phase runs."""
 
 
 def _scopes(manifests: Iterable[Object]) -> Mapping[tuple[str, str], bool]:
@@ -123,8 +127,13 @@ def tracked(manifest: Object, app: App, fleet: Fleet) -> Object:
             **mapping(metadata, "annotations"),
             compare.TRACKING_ID: f"{app.instance}:{name}",
         }
+        if installation := text_at(fleet.settings, "installationID"):
+            metadata["annotations"]["argocd.argoproj.io/installation-id"] = installation
     if "label" in fleet.tracking_method:
-        metadata["labels"] = {**mapping(metadata, "labels"), fleet.label_key: app.instance[:63]}
+        # cut only where the annotation tells the whole name as well
+        short = app.instance[:63].rstrip("-_.") if len(app.instance) > 63 else app.instance
+        label = app.instance if fleet.tracking_method == "label" else short
+        metadata["labels"] = {**mapping(metadata, "labels"), fleet.label_key: label}
     return {**manifest, "metadata": metadata}
 
 

@@ -8,8 +8,8 @@ server-side apply refuses the object.
 
 How to fix: keep one entry.
 
-Argo CD shows nothing of this fault, so an application that it shows as fine is looked at only when another rule reads it, or
-with `--deep`.
+Argo CD shows nothing of this fault. Up to 200 applications are all read for it; in a larger fleet one that is shown as fine is looked
+at only when another rule reads it, or with `--deep`.
 
 Example: `env: [{name: LIMIT, value: "5"}, ..., {name: LIMIT, value: "20"}]`.
 
@@ -24,6 +24,7 @@ from argolint import App, Finding, Fleet, Json, Location, Object, Resource, Rule
 from argolint.kubernetes import containers, pod_spec
 from argolint.values import below, items
 
+from ..shared.triage import worth_reading
 from ._edits import remove
 from ._refused import Refusal, refusals
 
@@ -128,4 +129,6 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
     )
 
 
-RULE = Rule(id="duplicate-env", family="drift", severity="error", doc=__doc__, check=check, rank=10)
+RULE = Rule(
+    id="duplicate-env", family="drift", severity="error", doc=__doc__, check=check, reads=worth_reading, rank=10
+)

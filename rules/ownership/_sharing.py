@@ -16,7 +16,7 @@ from argolint.values import dig, enumerated, get, items, mapping
 
 from ..shared.charts import Release
 from ._switches import switches
-from ._tracking import INSTALLATION_ID, REFUSED, is_tracking, listed_by, owner_of, tracking_of
+from ._tracking import INSTALLATION_ID, is_tracking, listed_by, owner_of, refused_for, tracking_of
 
 _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, LAST_APPLIED)
 
@@ -178,9 +178,8 @@ def party(
     tracking = tracking_of(resource.live, fleet)
     owner = owner_of(resource, fleet, tracking.instance) if tracking else None
     operation = app.operation
-    message = operation.message if operation else ""
     failed = operation is not None and operation.failed
-    refused = failed and message.startswith(f"{REFUSED}{resource.kind}/{resource.name} is part of")
+    refused = refused_for(app, f"{resource.kind}/{resource.name} is part of")
     pointers = [c.pointer for c in resource.changes]
     claimants = set(fleet.contested.get(resource.key, ())[: len(others) + 1])
     index, source = _source(app)

@@ -16,10 +16,20 @@ from argolint.shared_warnings import SharedWarning
 from argolint.values import annotations_of, dig, json_in, labels_of
 
 INSTALLATION_ID = "argocd.argoproj.io/installation-id"
-REFUSED = "Shared resource found: "
-"""How the message of a sync under FailOnSharedResource=true begins; the first SharedResourceWarning follows (controller/sync.go)."""
+_REFUSED = re.compile(r"Shared resour?ce found: (?:%s)?")
+"""How the message of a sync under FailOnSharedResource=true begins; the first SharedResourceWarning follows (controller/sync.go).
+
+`resouce` up to 2.10, and a `%s` that stayed in from 3.0.10 and 3.1.0 on.
+"""
 LABEL_LIMIT = 63
 """Longest value of a Kubernetes label."""
+
+
+def refused_for(app: App, warning: str) -> bool:
+    """Whether the last sync failed by FailOnSharedResource for a warning that begins so."""
+    operation = app.operation
+    found = _REFUSED.match(operation.message) if operation is not None and operation.failed else None
+    return found is not None and operation is not None and operation.message.startswith(warning, found.end())
 
 
 @dataclass(frozen=True)

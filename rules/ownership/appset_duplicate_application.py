@@ -24,10 +24,9 @@ from dataclasses import dataclass
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule
 from argolint.fleet import IN_CLUSTER
-from argolint.values import dig, items, maps, owner_references, text_at
+from argolint.values import dig, items, maps, text_at
 
-_TWICE = re.compile(r"contains applications with duplicate name: (\S*[^\s,;)])")
-_OWNED = re.compile(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")
+from ._application_sets import NAMED_TWICE, OWNED_TWICE, made_by
 
 
 @dataclass(frozen=True)
@@ -62,9 +61,9 @@ def _duplicates(sets: Sequence[Object]) -> tuple[_Duplicate, ...]:
         namespace, name = text_at(raw, "metadata", "namespace"), text_at(raw, "metadata", "name")
         for condition in maps(raw, "status", "conditions"):
             message = text_at(condition, "message")
-            for twice in _TWICE.findall(message):
+            for twice in NAMED_TWICE.findall(message):
                 found[namespace, twice] = _Duplicate(namespace, twice, (name,), f"ApplicationSet {name}: {message}")
-            for owned_in, owned, other in _OWNED.findall(message):
+            for owned_in, owned, other in OWNED_TWICE.findall(message):
                 both = tuple(sorted({name, other}))
                 found[owned_in, owned] = _Duplicate(owned_in, owned, both, f"ApplicationSet {name}: {message}")
         for listed in maps(raw, "status", "resources"):
@@ -81,12 +80,8 @@ def _speaker(duplicate: _Duplicate, fleet: Fleet) -> AppRef | None:
     itself = fleet.app(duplicate.name, duplicate.namespace)
     if itself is not None:
         return itself.ref
-    made = (a.ref for a in fleet.apps if _made_by(a.raw, duplicate.sets))
+    made = (a.ref for a in fleet.apps if made_by(a.raw, duplicate.sets))
     return next(made, fleet.apps[0].ref if fleet.apps else None)
-
-
-def _made_by(app: Object, sets: Sequence[str]) -> bool:
-    return any(o.get("kind") == "ApplicationSet" and o.get("name") in sets for o in owner_references(app))
 
 
 def _finding(duplicate: _Duplicate, fleet: Fleet) -> Finding:

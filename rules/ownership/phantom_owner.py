@@ -29,7 +29,7 @@ from argolint.shared_warnings import SharedWarning, shared_warnings
 from argolint.values import annotations_of, labels_of
 
 from ._handover import sync, untrack
-from ._tracking import REFUSED, is_tracking, owner_of, tracking_of, warned_resources
+from ._tracking import is_tracking, owner_of, refused_for, tracking_of, warned_resources
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -47,7 +47,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource | None) -> Finding:
     what = str(resource.id) if resource else f"{warning.kind} {warning.name}"
     live = resource.live if resource else None
-    refused = _refused(app, warning)
+    refused = refused_for(app, warning.condition.message)
     why, sure, fixes = _reason(app, fleet, warning.owner, resource, live)
     tracking = tracking_of(live, fleet)
     moved = [c.pointer for c in resource.changes if is_tracking(c.pointer, fleet)] if resource else []
@@ -71,14 +71,6 @@ def _finding(app: App, fleet: Fleet, warning: SharedWarning, resource: Resource 
             *(Symptom.change(resource.id, p) for p in moved if resource),
             *(consequences(app) if refused else ()),
         ),
-    )
-
-
-def _refused(app: App, warning: SharedWarning) -> bool:
-    """Whether the last sync failed by FailOnSharedResource for this warning."""
-    operation = app.operation
-    return (
-        operation is not None and operation.failed and operation.message.startswith(REFUSED + warning.condition.message)
     )
 
 

@@ -88,11 +88,14 @@ def _early_hooks(app: App) -> Iterator[tuple[ResourceId, Object]]:
 
 
 def _runs_before(manifest: Object | None) -> bool:
-    """PreSync, or the Helm hooks that stand for it; Argo CD's own annotation wins (gitops-engine pkg/sync/hook)."""
+    """PreSync, or the Helm hooks that stand for it; Argo CD's own annotation wins where it knows a word of it (pkg/sync/hook/hook.go)."""
     annotations = annotations_of(manifest)
-    own = {each.strip() for each in annotations.get(HOOK, "").split(",") if each.strip()}
+    own = {each.strip() for each in annotations.get(HOOK, "").split(",")} & _SYNC_HOOKS
     helm = {each.strip() for each in annotations.get("helm.sh/hook", "").split(",")}
     return "PreSync" in own if own else bool(helm & HELM_BEFORE)
+
+
+_SYNC_HOOKS = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
 
 
 def _before_the_sync(app: App, late: Resource, hooks: Sequence[ResourceId], secret: str) -> Finding:

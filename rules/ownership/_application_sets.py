@@ -1,0 +1,17 @@
+"""Which Applications an ApplicationSet made, and what its controller says of names that are generated twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from argolint import Object
+from argolint.values import owner_references
+
+NAMED_TWICE = re.compile(r"contains applications with duplicate name: (\S*[^\s,;)])")
+OWNED_TWICE = re.compile(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")
+
+
+def made_by(app: Object, sets: Sequence[str]) -> bool:
+    """True for an Application that one of these sets owns."""
+    return any(o.get("kind") == "ApplicationSet" and o.get("name") in sets for o in owner_references(app))

@@ -1,0 +1,69 @@
+"""An Application that nobody reconciles
+
+What it finds: an Application with the annotation `argocd.argoproj.io/skip-reconcile: "true"`, or whose cluster carries it.
+
+Why it hurts: the controller leaves the Application alone. Its status stays as it was on the day of the annotation: neither commits nor
+drift are seen, nothing is synced or healed, and a deletion waits for ever. What else this report says of it may be long past.
+
+How to fix: take the annotation off, once what it was set for is over. Where another controller writes the status on purpose
+(Open Cluster Management's pull integration), nothing is to be done, and nothing is said.
+
+Example: an annotation that stayed after a migration between two clusters.
+
+Sources: controller/appcontroller.go (canProcessApp), controller/sharding/cache.go; docs/user-guide/skip_reconcile.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint.edits import application_place
+from argolint.values import annotations_of, join_pointer, labels_of, mapping, parse_time, sh, text_at
+
+SKIP = "argocd.argoproj.io/skip-reconcile"
+_TRUE = ("1", "t", "T", "true", "TRUE", "True")  # strconv.ParseBool
+_PULLED = "apps.open-cluster-management.io/pull-to-ocm-managed-cluster"
+"""Open Cluster Management writes the status of such an Application."""
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding an Application, whether it or its cluster is skipped."""
+    if _PULLED in labels_of(app.raw) or _PULLED in annotations_of(app.raw):
+        return
+    own = annotations_of(app.raw).get(SKIP) in _TRUE
+    cluster = mapping(fleet.clusters.get(app.cluster), "annotations").get(SKIP) in _TRUE
+    if not (own or cluster):
+        return
+    reconciled = parse_time(app.status.get("reconciledAt"))
+    since = f"is of {reconciled:%Y-%m-%d %H:%M} UTC" if reconciled else "is not kept up"
+    whose = "" if own else f" of its cluster {app.cluster}"
+    yield Finding(
+        message=f"Argo CD skips application {app.ref} by the annotation skip-reconcile{whose}: its status {since}, and neither commits nor drift nor a"
+        " deletion are acted on.",
+        at=Location(app.ref, None, join_pointer("metadata", "annotations", SKIP) if own else ""),
+        fixes=(_resume(app) if own else _resume_cluster(app, fleet),),
+    )
+
+
+def _resume(app: App) -> Fix:
+    operation = {"op": "remove", "path": join_pointer("metadata", "annotations", SKIP)}
+    patch = Edit("json-patch", [operation])
+    caveat = "Argo CD then compares it anew, and syncs it at once where it may"
+    return Fix("Take the annotation off", "application", application_place(app), patch, caveat)
+
+
+def _resume_cluster(app: App, fleet: Fleet) -> Fix:
+    name = text_at(fleet.clusters.get(app.cluster), "name") or app.cluster
+    command = f"kubectl -n {sh(app.ref.namespace)} annotate secret <secret of cluster {name}> {SKIP}-"
+    caveat = "every Application of that cluster is then compared anew"
+    return Fix(
+        "Take the annotation off the cluster's Secret",
+        "argocd-settings",
+        f"cluster {name}",
+        Edit("text", command),
+        caveat,
+    )
+
+
+RULE = Rule(id="skip-reconcile", family="sync", severity="warning", doc=__doc__, check=check)

@@ -1,0 +1,272 @@
+"""An option, hook or wave that Argo CD does not know
+
+What it finds: a sync option or compare option of an Application or of a manifest, a hook type, a hook delete policy or a sync wave
+whose word Argo CD does not read: misspelt, in another case, with a space, with an unknown value, or at a place where it is not read
+(`RespectIgnoreDifferences=true` on a manifest, `Force=true` in an Application, a sync wave among the labels). Also an annotation of
+`argocd.argoproj.io` whose name is nearly a known one.
+
+Why it hurts: Argo CD compares whole words and says nothing of others. The namespace is not created, the object is pruned all the
+same, the wave is 0; an object whose hook type is unknown belongs to no phase, so that no sync ever applies it.
+
+How to fix: write the word as Argo CD reads it, where it reads it.
+
+Argo CD shows nothing of this fault: the words of an Application are always looked at, those of manifests in fleets of up to 200
+applications, where another rule reads the application, or with `--deep`.
+
+Example: `argocd.argoproj.io/hook: PreSyncc`, `syncOptions: [CreateNamespace=True]`.
+
+Sources: gitops-engine/pkg/sync/hook/hook.go, sync_phase.go, syncwaves/waves.go, resource/annotations.go; options.yaml.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
+from argolint.comparison import COMPARE_OPTIONS, SYNC_OPTIONS
+from argolint.edits import annotation_option, application_place, sync_option
+from argolint.knowledge import load
+from argolint.kubernetes import SYNC_WAVE, api_of
+from argolint.redaction import excerpt
+from argolint.values import annotations_of, dig, items, join_pointer, labels_of
+
+from ..shared.triage import worth_reading
+
+_DOMAIN = "argocd.argoproj.io/"
+_HOOK, _POLICY, _HELM_HOOK = f"{_DOMAIN}hook", f"{_DOMAIN}hook-delete-policy", "helm.sh/hook"
+_WAVE = re.compile(r"[+-]?[0-9]{1,9}")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A word that Argo CD does not read at `pointer`.
+
+    then    what follows
+    right   the whole text that it would read there; None where nothing is like it
+    move    the table of the place where it reads this very word
+    """
+
+    pointer: str
+    word: str
+    then: str
+    right: str | None = None
+    move: str = ""
+
+
+def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
+    """The plain manifests: a hook of an unknown type is not among the managed objects."""
+    yield Want("manifests")
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding a word, the Application's own first."""
+    for fault in _of_application(app):
+        yield _finding(app, None, fault)
+    seen = set()
+    for id_, manifest in _manifests(app):
+        if id_.key not in seen:
+            seen.add(id_.key)
+            for fault in _of_manifest(manifest):
+                yield _finding(app, id_, fault)
+
+
+def _manifests(app: App) -> Iterator[tuple[ResourceId, Object]]:
+    for resource in app.resources:
+        marked = resource.desired_known and resource.mentions(_DOMAIN, "desired")
+        if marked and resource.desired is not None:
+            yield resource.id, resource.desired
+    for manifest in app.evidence.get(Want("manifests")) or ():
+        group, version = api_of(manifest)
+        name, kind = str(dig(manifest, "metadata", "name") or ""), str(manifest.get("kind") or "")
+        namespace = str(dig(manifest, "metadata", "namespace") or "")
+        for place in (namespace, app.destination_namespace):
+            managed = app.find(group, kind, place, name)
+            if managed is not None:
+                break
+        yield managed.id if managed else ResourceId(group, kind, namespace, name, version, app.cluster), manifest
+
+
+def _of_application(app: App) -> Iterator[Fault]:
+    held = items(app.spec, "syncPolicy", "syncOptions")
+    for index, option in enumerate(held):
+        if isinstance(option, str):
+            place = f"/spec/syncPolicy/syncOptions/{index}"
+            yield from _option(place, option, option, "application-sync-options", "resource-sync-options")
+    marks = annotations_of(app.raw)
+    for name, table, other in (
+        (COMPARE_OPTIONS, "application-compare-options", "resource-compare-options"),
+        (SYNC_OPTIONS, "resource-sync-options", "application-sync-options"),
+    ):
+        yield from _list(marks, name, table, other)
+
+
+def _of_manifest(manifest: Object) -> Iterator[Fault]:
+    marks = annotations_of(manifest)
+    yield from _list(marks, SYNC_OPTIONS, "resource-sync-options", "application-sync-options")
+    if (manifest.get("kind"), api_of(manifest)[0]) != (
+        "Application",
+        "argoproj.io",
+    ):  # its own words are its own findings
+        yield from _list(marks, COMPARE_OPTIONS, "resource-compare-options", "application-compare-options")
+    yield from _hook(marks)
+    for word in _words(marks.get(_POLICY)):
+        if word not in _table("hook-delete-policies"):
+            then = "the hook is deleted before it is created anew, as without it"
+            yield _word(marks, _POLICY, word, _table("hook-delete-policies"), then)
+    wave = marks.get(SYNC_WAVE)
+    if isinstance(wave, str) and not _WAVE.fullmatch(wave):
+        number = _WAVE.fullmatch(wave.strip())
+        then = "the object is applied in wave 0, or that of its Helm hook weight"
+        yield Fault(_at(SYNC_WAVE), wave, then, wave.strip() if number else None)
+    yield from _names(manifest)
+
+
+def _hook(marks: Mapping[str, str]) -> Iterator[Fault]:
+    words, known = _words(marks.get(_HOOK)), _table("hooks")
+    helm = [word for word in _words(marks.get(_HELM_HOOK)) if word in _table("helm-hooks")]
+    if any(word in known for word in words):
+        then = "the object runs in the other phases that it names only"
+    elif helm:
+        then = f"its Helm hook ({', '.join(helm)}) decides"
+    else:
+        then = "the object belongs to no phase and no sync ever applies it"
+    for word in words:
+        if word not in known:
+            yield _word(marks, _HOOK, word, known, then)
+
+
+def _names(manifest: Object) -> Iterator[Fault]:
+    """Annotations whose names are nearly known ones, and known ones among the labels."""
+    known = [name.removeprefix(_DOMAIN) for name in _table("annotations")]
+    for name in annotations_of(manifest):
+        short = name.removeprefix(_DOMAIN)
+        close = difflib.get_close_matches(short, known, 1, 0.85) if name.startswith(_DOMAIN) else []
+        if close and short not in known:
+            yield Fault(_at(name), name, f"nothing reads it; there is {_DOMAIN}{close[0]}")
+    for name in (SYNC_WAVE, SYNC_OPTIONS, COMPARE_OPTIONS, _HOOK, _POLICY):
+        if name in labels_of(manifest):
+            yield Fault(
+                join_pointer("metadata", "labels", name), name, "it is read of the annotations alone, not of the labels"
+            )
+
+
+def _list(marks: Mapping[str, str], name: str, table: str, other: str) -> Iterator[Fault]:
+    for option in _words(marks.get(name)):
+        yield from _option(_at(name), option, str(marks.get(name)), table, other)
+
+
+def _option(pointer: str, option: str, whole: str, table: str, other: str) -> Iterator[Fault]:
+    """The fault of one `Name=value`, if it has one; `whole` is the text that holds it."""
+    known = _options(table)
+    name, _, value = option.partition("=")
+    if name in known and (value in known[name] or (not known[name] and option == name)):
+        return
+    elsewhere = _options(other)
+    if name in elsewhere and name not in known and (value in elsewhere[name] or not elsewhere[name]):
+        if value != "false":
+            yield Fault(pointer, option, _ELSEWHERE[other], move=other)
+        return
+    right = _meant(option, known)
+    then = "it compares whole words and says nothing of others"
+    yield Fault(pointer, option, then, whole.replace(option, right, 1) if right else None)
+
+
+_ELSEWHERE = {
+    "application-sync-options": "it is read of the Application's spec.syncPolicy.syncOptions alone",
+    "resource-sync-options": "it is read of the object's own annotation argocd.argoproj.io/sync-options alone",
+    "application-compare-options": "it is read of the Application's own annotation alone",
+    "resource-compare-options": "it is read of the object's own annotation alone",
+}
+
+
+def _meant(option: str, known: Mapping[str, list[str]]) -> str | None:
+    """The option as Argo CD reads it: the name that is closest, and the value in its own case; None when either is anybody's guess."""
+    name, _, value = (option if "=" in option else option.replace(":", "=", 1)).partition("=")
+    lower = {known_name.lower(): known_name for known_name in known}
+    close = difflib.get_close_matches(name.strip().lower(), lower, 1, 0.75)
+    if not close:
+        return None
+    meant = lower[close[0]]
+    if not known[meant]:
+        return meant
+    values = {accepted.lower(): accepted for accepted in known[meant]}
+    found = values.get(value.strip().strip("\"'").lower())
+    return f"{meant}={found}" if found else None
+
+
+def _word(marks: Mapping[str, str], name: str, word: str, known: Iterable[str], then: str) -> Fault:
+    lower = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(word.lower().replace("-", ""), lower, 1, 0.75)
+    right = str(marks.get(name)).replace(word, lower[close[0]], 1) if close else None
+    return Fault(_at(name), word, then, right)
+
+
+def _words(text: Json) -> list[str]:
+    return [word for part in str(text).split(",") if (word := part.strip())] if isinstance(text, str) else []
+
+
+@cache
+def _options(table: str) -> Mapping[str, list[str]]:
+    """name -> the values that are read with it; none for a word that stands alone."""
+    found: dict[str, list[str]] = {}
+    for word in _table(table):
+        name, is_pair, value = word.partition("=")
+        found.setdefault(name, []).extend([value] if is_pair else [])
+    return found
+
+
+def _table(name: str) -> list[str]:
+    return load(__package__, "options.yaml")[name]  # type: ignore[no-any-return]
+
+
+def _at(annotation: str) -> str:
+    return join_pointer("metadata", "annotations", annotation)
+
+
+def _finding(app: App, id_: ResourceId | None, fault: Fault) -> Finding:
+    whose = str(id_) if id_ else f"Application {app.ref}"
+    return Finding(
+        message=f'{whose} says "{excerpt(fault.word, 80)}" at {fault.pointer}, which Argo CD passes over: {fault.then}.',
+        at=Location(app.ref, id_, fault.pointer),
+        fixes=tuple(_fixes(app, id_, fault)),
+    )
+
+
+def _fixes(app: App, id_: ResourceId | None, fault: Fault) -> Iterator[Fix]:
+    if fault.move:
+        yield _moved(app, fault)
+    if fault.right is None:
+        return
+    operation: dict[str, Any] = {"op": "replace", "path": fault.pointer, "value": fault.right}
+    yield Fix(
+        f'Write "{excerpt(fault.right, 80)}"',
+        "manifest" if id_ else "application",
+        str(id_) if id_ else application_place(app),
+        Edit("json-patch", [operation]),
+        caveat="it then takes effect: look at what it does first",
+        resource=id_,
+    )
+
+
+def _moved(app: App, fault: Fault) -> Fix:
+    """The word put where it is read; which objects need one of theirs is for a person to say."""
+    caveat = "it then takes effect for the whole application"
+    if fault.move == "application-sync-options":
+        patch = Edit("json-patch", sync_option(app, fault.word))
+        return Fix("Give it to the Application", "application", application_place(app), patch, caveat)
+    if fault.move == "application-compare-options":
+        patch = Edit("json-patch", annotation_option(app.raw, COMPARE_OPTIONS, fault.word))
+        return Fix("Give it to the Application", "application", application_place(app), patch, caveat)
+    name = SYNC_OPTIONS if fault.move == "resource-sync-options" else COMPARE_OPTIONS
+    text = Edit("yaml", f"metadata:\n  annotations:\n    {name}: {fault.word}")
+    return Fix("Give it to the objects that need it", "manifest", "the objects that need it", text)
+
+
+RULE = Rule(
+    id="unknown-option", family="sync", severity="warning", doc=__doc__, check=check, wants=wants, reads=worth_reading
+)
