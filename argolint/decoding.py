@@ -98,33 +98,11 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[][{},]')
 
 def _decoded(decode: Callable[[Text], T], text: Text) -> T:
     try:
-        try:
-            return decode(text)
-        except (msgspec.DecodeError, UnicodeError):
-            mended = _without_lone_surrogates(text)
-            if mended is None:
-                raise
-            return decode(mended)
+        return decode(text)
     except RecursionError:
         raise TooDeepError from None
     except UnicodeError:
         raise msgspec.DecodeError("it holds bytes that are not UTF-8") from None
-
-
-def _without_lone_surrogates(text: Text) -> bytes | None:
-    """The text with U+FFFD for each escape of half a character, as Go reads it (encoding/json, decode.go); None when it has none."""
-    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if not _SURROGATE.search(data):
-        return None
-    mended = _ESCAPE.sub(lambda found: rb"\ufffd" if found["lone"] else found[0], data)
-    return None if mended == data else mended
-
-
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_ESCAPE = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\[^u]",
-    re.DOTALL,
-)
 
 
 def _is_deeper(value: Json, limit: int) -> bool:
