@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint types tests race bench docs image chart site live lock clean
+ATTACKS ?= ../shared/attack
+
+.PHONY: demo test lint types tests race attack bench docs image chart site live lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/argolint demo
@@ -24,6 +26,13 @@ tests: $(VENV)/.installed-dev
 # Threads that decode the same types at once, 200 processes: none may die.
 race: $(VENV)/.installed-dev
 	$(BIN)/python scripts/race.py 200
+
+# Hostile servers, snapshots, contents and checkouts against this argolint, some half an hour: `make attack ONLY=D,C066`.
+attack: $(VENV)/.installed-dev
+	@if [ -f "$(ATTACKS)/run.py" ]; then \
+		$(BIN)/pip install --quiet --disable-pip-version-check markdown-it-py mdit-py-plugins linkify-it-py && \
+		$(BIN)/python "$(ATTACKS)/run.py" $(BIN)/python --only "$(ONLY)"; \
+	else echo "skipped: no attacks at $(ATTACKS); name their folder: make attack ATTACKS=DIR"; fi
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/check.py

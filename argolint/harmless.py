@@ -19,8 +19,10 @@ _FORMAT = (
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e007f"
 )
 """Unicode's format characters and line separators (Cf, Zl, Zp), and those without a name among them."""
-_UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]")
-_NOT_LINES = re.compile(f"\x1b\\[(?:0|[12]|3[0-7]|9[0-7])m|[\x00-\x08\x0b-\x1f\x7f-\x9f{_FORMAT}\ud800-\udfff]")
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\uffa0\U000e0100-\U000e01ef"
+"""Letters and marks that nobody sees: fillers of Hangul, joiners, the selectors in which texts are smuggled."""
+_UNSEEN = re.compile(f"[\x00-\x1f\x7f-\x9f{_FORMAT}{_BLANK}\ud800-\udfff]")
+_NOT_LINES = re.compile(f"\x1b\\[(?:0|[12]|3[0-7]|9[0-7])m|[\x00-\x08\x0b-\x1f\x7f-\x9f{_FORMAT}{_BLANK}\ud800-\udfff]")
 _LOGGING = re.compile(r"#(?=#\w{0,20}\[)")
 _COMMAND = re.compile(r"^(\s*):(?=:[A-Za-z])", re.MULTILINE)
 

@@ -21,6 +21,7 @@ from argolint.reports import document as report
 from argolint.reports.formats import FORMATS, Style, render
 
 UNSEEN = [chr(n) for n in range(sys.maxunicode + 1) if unicodedata.category(chr(n)) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+UNSEEN += "\u034f\u115f\u1160\u17b4\u180b\u3164\uffa0\U000e0100\U000e01ef"  # letters and marks that have no shape
 EVIL = (
     "a\x1b[2J\x1b]8;;http://evil/\x07\x9b5m\r\b\u202eb\u2066\u061c\u200f\u00ad\ufeff\U000e0041\u2028c\n::error file=a::owned\n"
     "  ::stop-commands::x ::add-mask::y ##vso[task.setvariable]z ##[error]q ##teamcity[x]"

@@ -192,6 +192,16 @@ def test_credentials_of_a_repository_are_in_no_report() -> None:
     assert {f.source.repo for f in made.findings if f.source} == {"https://git.example.com/a.git"}
 
 
+def test_a_token_in_the_name_of_a_branch_or_a_key_is_in_no_report() -> None:
+    token = "ghp_" + "a1B2" * 9
+    live = {**NAME, "spec": {"users": {token: "admin"}, "x": 1}}
+    source = {"repoURL": "https://git.example.com/a.git", "path": "web", "targetRevision": token}
+    status = {"sync": {"status": "OutOfSync", "revision": token}}
+    made = check(fixture({**NAME, "spec": {"x": 2}}, live, spec={"source": source}, status=status), RULES)
+    assert {f.source.revision for f in made.findings if f.source} == {HIDDEN}
+    assert token not in everything_told(made)
+
+
 def test_a_report_that_an_older_argolint_wrote_is_read_without_its_secrets(tmp_path: Path) -> None:
     fix = patch({"op": "add", "path": "/spec/password", "value": SECRET}, verified=True)
     old = finding(fix, message=f"it holds --password={SECRET}", evidence=[f'/env/DB_TOKEN: "{SECRET}" live'])

@@ -19,8 +19,8 @@ from argolint.reports.formats import Style, github, markdown
 
 SCHEMAS = Path(__file__).parent / "schemas"
 HOSTILE = (
-    "</details></code><script>alert(1)</script> @everyone #12 http://evil.example ![x](http://evil.example/p.png) "
-    "```\n::error::owned\n## heading\r\n/close \x1b[31mred\x1b[0m \u202ereversed \x00\ufffe a|b `tick` $x$ %0A ]]>"
+    "</details></code><script>alert(1)</script> @everyone #12 !12 &12 http://evil.example ![x](http://evil.example/p.png) "
+    "```\n::error::owned\n## heading\r\n/close \x1b[31mred\x1b[0m \u202ereversed \x00\ufffe a|b `tick` $x$ %0A %12 ]]>"
 )
 
 
@@ -264,7 +264,7 @@ def test_markdown_keeps_untrusted_text_from_formatting_linking_and_mentioning(re
     }
     assert prose.count("<details") == prose.count("</details>")
     own_links = re.sub(rf"\]\({re.escape(DOCS)}rules/[\w-]+\.md\)", "", prose)
-    assert not re.search(r"@\w|#\d|://|(?<!\\)\]\(|(?m:^/)|(?m:^## heading)", own_links)
+    assert not re.search(r"@\w|[#!%]\d|&amp;\d|://|(?<!\\)\]\(|(?m:^/)|(?m:^## heading)", own_links)
 
 
 def test_markdown_tells_message_evidence_pointer_fix_and_caveat() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,3 +138,17 @@ def test_modules_of_the_working_directory_are_not_imported(tmp_path: Path) -> No
     ran = run_argolint("check", "--snapshot", "snap", cwd=tmp_path)
     assert ran.code == 3, ran.err
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps the working directory of a process")
+@pytest.mark.parametrize("options", [(), ("-P",)])
+def test_a_working_directory_that_is_gone_ends_in_words(tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "gone").mkdir()
+    write_snapshot(tmp_path / "snap")
+    there = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    argolint = (sys.executable, *options, "-m", "argolint", "check", "--snapshot", str(tmp_path / "snap"))
+    ran = subprocess.run(
+        ["sh", "-c", there, "sh", str(tmp_path / "gone"), *argolint], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (3, "")
+    assert ran.stdout.startswith("argocd/web  1 info\n")

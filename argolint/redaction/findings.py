@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from argolint.model import Edit, Failure, Finding, Fix, Json
+from argolint.model import Edit, Failure, Finding, Fix, Json, Source
 from argolint.redaction import HIDDEN, PRINTED, Redactor, in_place, without_secrets
 
 UNTOLD = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
@@ -86,17 +86,30 @@ NOTHING_KNOWN = Known()
 
 def guarded(finding: Finding, known: Known = NOTHING_KNOWN, within: Within = lambda finding, fix: ()) -> Finding:
     """The finding with every secret in it hidden, the same object when there is none."""
-    source = finding.source
     found = replace(
         finding,
+        at=replace(finding.at, pointer=without_secrets(finding.at.pointer)),
+        related=tuple(replace(one, pointer=without_secrets(one.pointer)) for one in finding.related),
         message=known.without(finding.message),
         evidence=tuple(map(known.without, finding.evidence)),
         fixes=tuple(_fix(fix, known, tuple(within(finding, fix))) for fix in finding.fixes),
         follows=tuple(replace(f, title=known.without(f.title)) if f.title else f for f in finding.follows),
-        source=source and replace(source, repo=without_secrets(source.repo), path=without_secrets(source.path)),
+        source=finding.source and _source(finding.source),
         suppressed=finding.suppressed and {key: known.without(text) for key, text in finding.suppressed.items()},
     )
     return finding if found == finding else found
+
+
+def _source(source: Source) -> Source:
+    """Where the manifest comes from; a field may hold a token for the name of a branch."""
+    return replace(
+        source,
+        repo=without_secrets(source.repo),
+        revision=without_secrets(source.revision),
+        path=without_secrets(source.path),
+        chart=without_secrets(source.chart),
+        file=source.file and without_secrets(source.file),
+    )
 
 
 def _fix(fix: Fix, known: Known, objects: tuple[Json, ...]) -> Fix:

@@ -254,7 +254,7 @@ def build(
         Tool("argolint", tool_version),
         started_at,
         not outcome.failures,
-        (Server(without_secrets(server), version, len(outcome.apps)),),
+        (Server(without_secrets(server), without_secrets(version), len(outcome.apps)),),
         summarise(findings, len(outcome.failures), apps=len(outcome.apps), resources=outcome.resources),
         findings,
         tuple(_failure(f) for f in outcome.failures),
@@ -395,7 +395,7 @@ def rule_page(rule: str) -> str:
 
 def app(ref: model.AppRef) -> App:
     """An application's identity."""
-    return App(ref.server, ref.namespace, ref.name, ref.project)
+    return App(without_secrets(ref.server), ref.namespace, ref.name, ref.project)
 
 
 def _resource(found: model.ResourceId | None) -> Resource | None:
@@ -404,7 +404,7 @@ def _resource(found: model.ResourceId | None) -> Resource | None:
 
 def resource(found: model.ResourceId) -> Resource:
     """An object's identity."""
-    return Resource(found.group, found.version, found.kind, found.namespace, found.name, found.cluster)
+    return Resource(found.group, found.version, found.kind, found.namespace, found.name, without_secrets(found.cluster))
 
 
 def finding(f: model.Finding) -> Finding:

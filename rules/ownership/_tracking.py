@@ -6,6 +6,7 @@ controller/state.go of Argo CD.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
