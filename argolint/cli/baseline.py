@@ -30,7 +30,7 @@ def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
     if saved is not None:
         made = report.read(saved)
     else:
-        run = common.prepare({**common.NO_FAILING, **given, "baseline": None, "outputs": ()})
+        run = common.prepare({**common.NO_FAILING, **given, "baseline": None, "no_baseline": True, "outputs": ()})
         made = common.conclude(common.collect(run, given), run)
     if not made.complete:
         raise UsageError(
