@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import click
-from click.shell_completion import CompletionItem
 
+from argolint.cli.complete import pages
 from argolint.errors import UsageError
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import paint, wrapped
@@ -18,17 +18,8 @@ from argolint.rule import Rule
 _HEADING = re.compile(r"(What it finds|Why it hurts|How to fix|Example|Examples|Sources|Source): ?")
 
 
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from argolint.plugins import load_rules
-
-    rules = load_rules().values()
-    words = {r.id: r.title for r in rules} | {f"{r.id}/{cause}": r.title for r in rules for cause in r.causes}
-    words |= {r.family: "a family of rules" for r in rules}
-    return [CompletionItem(word, help=text) for word, text in sorted(words.items()) if word.startswith(incomplete)]
-
-
 @click.command()
-@click.argument("what", required=False, metavar="RULE[/CAUSE]|FAMILY|CONDITION", shell_complete=_complete)
+@click.argument("what", required=False, metavar="RULE[/CAUSE]|FAMILY|CONDITION", shell_complete=pages)
 @click.option("--setup", is_flag=True, help="The rights argolint needs in Argo CD, and how to make its token.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 def command(what: str | None, color: str, *, setup: bool) -> None:

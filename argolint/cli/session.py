@@ -19,6 +19,7 @@ import msgspec
 from argolint import __version__
 from argolint.app import App
 from argolint.checkouts.checkout import open_checkouts
+from argolint.cli import complete
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import run as engine
@@ -108,6 +109,7 @@ rule_options = options(
     click.option(
         "--select",
         multiple=True,
+        shell_complete=complete.shown,
         envvar="ARGOLINT_SELECT",
         metavar="WHAT",
         help="Show only these findings: rule ids, families or severities (comma list).",
@@ -115,6 +117,7 @@ rule_options = options(
     click.option(
         "--ignore",
         multiple=True,
+        shell_complete=complete.shown,
         envvar="ARGOLINT_IGNORE",
         metavar="WHAT",
         help="Do not show these findings: rule ids, families or severities (comma list).",
@@ -261,6 +264,7 @@ output_options = options(
         "--output",
         "outputs",
         multiple=True,
+        shell_complete=complete.formats,
         envvar="ARGOLINT_OUTPUT",
         metavar="FORMAT[=FILE]",
         help="Report format, to a file if named, - is standard output; repeatable [default: text].",
@@ -274,6 +278,41 @@ output_options = options(
     click.option("--statistics", is_flag=True, help="Show counts by rule in place of findings."),
     look_options,
 )
+
+
+def _names(decorator: Callable[[Any], Any]) -> frozenset[str]:
+    """The parameters that a decorator of options adds."""
+
+    def nothing() -> None: ...
+
+    decorated = decorator(nothing)
+    return frozenset(p.name for p in decorated.__click_params__ if p.name)
+
+
+_SECTIONS: Mapping[str, frozenset[str]] = {
+    "What is read": _names(source_options),
+    "Which applications": _names(selection_options),
+    "Which findings are shown": _names(rule_options),
+    "How it is looked at": _names(run_options),
+    "How it ends": _names(fail_options),
+    "How it is shown": _names(output_options),
+}
+
+
+class Sectioned(click.Command):
+    """A command whose --help shows its options in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *_SECTIONS)}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and isinstance(param, click.Option):
+                title = next((t for t, names in _SECTIONS.items() if param.name in names), "Options")
+                rows[title].append(record)
+        for title in (*_SECTIONS, "Options"):
+            if rows[title]:
+                with formatter.section(title):
+                    formatter.write_dl(rows[title])
 
 
 NO_SELECTION: Mapping[str, Any] = {
