@@ -117,8 +117,11 @@ def test_an_unknown_rule_or_option_or_plugin_stops_the_run(tmp_path: Path) -> No
     ):
         (tmp_path / ".argolint.yaml").write_text(text)
         ran = run_argolint("config", cwd=tmp_path)
-        assert (ran.code, ran.out) == (2, "")
+        assert ran.code == 2
         assert told in ran.err
+        assert "configuration    not usable, see above\n" in ran.out
+        assert "fail-on          error  (default)\n" in ran.out
+        assert run_argolint("schema", "config", cwd=tmp_path).code == 0
 
 
 def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path: Path) -> None:
@@ -148,3 +151,46 @@ def test_a_severity_of_the_configuration_is_the_findings_severity(tmp_path: Path
     assert ran.code == 1
     assert " errors" in ran.out
     assert "warning" not in ran.out
+
+
+def test_the_configuration_of_a_folder_above_counts_within_the_clone_with_its_baseline(tmp_path: Path) -> None:
+    below = tmp_path / "clone" / "team" / "web"
+    below.mkdir(parents=True)
+    (tmp_path / "clone" / ".git").mkdir()
+    (tmp_path / "clone" / ".argolint.yaml").write_text("fail-on: info\nbaseline: base.json\n")
+    (tmp_path / ".argolint.yaml").write_text("fail-on: never\n")
+    snapshot = ("--snapshot", recording("seeds/1-stuck"))
+    written = run_argolint("baseline", "-o", tmp_path / "clone" / "base.json", *snapshot, cwd=below)
+    assert written.code == 0, "the old baseline, which is not there, is not needed"
+    ran = run_argolint("check", *snapshot, cwd=below)
+    assert (ran.code, ran.out.count("suppressed")) == (0, 1)
+    assert "fail-on          info  (" in run_argolint("config", cwd=below).out
+    alone = tmp_path / "elsewhere"
+    alone.mkdir()
+    assert "configuration    none\n" in run_argolint("config", cwd=alone).out, "a folder that nobody vouches for"
+
+
+def test_a_name_that_is_nearly_the_configurations_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".argolint.yml").write_text("fail-on: never\n")
+    told = ".argolint.yml is not read: argolint's configuration is called .argolint.yaml"
+    assert told in run_argolint("config", cwd=tmp_path).out
+    ran = run_argolint("check", "--snapshot", recording("seeds/1-stuck"), "-o", "markdown", cwd=tmp_path)
+    assert "is not read: argolint's configuration is called" in ran.out
+
+
+def test_config_says_where_the_connection_comes_from_and_never_the_token(tmp_path: Path) -> None:
+    token = "eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJhcmdvY2QifQ.c2lnbmF0dXJl"
+    env = {"ARGOCD_SERVER": "argocd.example.com", "ARGOCD_AUTH_TOKEN": token}
+    ran = run_argolint("config", cwd=tmp_path, env=env)
+    assert "server           https://argocd.example.com  (ARGOCD_SERVER)\n" in ran.out
+    assert "token            set  (ARGOCD_AUTH_TOKEN)\n" in ran.out
+    assert "eyJ" not in ran.out + ran.err
+    flag = run_argolint("config", "--server", "other.example.com", cwd=tmp_path, env=env)
+    assert "server           https://other.example.com  (flag)\n" in flag.out
+
+
+def test_an_application_that_does_not_exist_gets_the_nearest_name() -> None:
+    ran = run_argolint("check", "legacy-mising-key", "--snapshot", recording("seeds/1-stuck"))
+    assert ran.code == 2
+    assert "there is no application 'legacy-mising-key'" in ran.err
+    assert "did you mean 'legacy-missing-key'?" in ran.err

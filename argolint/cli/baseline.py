@@ -15,7 +15,7 @@ from argolint.reports import document as report
 from argolint.reports import formats as reporters
 
 
-@click.command()
+@click.command(cls=common.Sectioned)
 @click.option("-o", "--output", "file", required=True, type=click.Path(path_type=Path), help="The baseline file.")
 @click.option("--report", "saved", type=click.Path(path_type=Path), help="Take the findings of a saved JSON report.")
 @click.option("--prune", is_flag=True, help="Only drop from FILE what is gone; accept nothing new.")
@@ -30,7 +30,7 @@ def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
     if saved is not None:
         made = report.read(saved)
     else:
-        run = common.prepare({**common.NO_FAILING, **given, "baseline": None, "outputs": ()})
+        run = common.prepare({**common.NO_FAILING, **given, "baseline": None, "no_baseline": True, "outputs": ()})
         made = common.conclude(common.collect(run, given), run)
     if not made.complete:
         raise UsageError(

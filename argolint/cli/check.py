@@ -9,7 +9,7 @@ import click
 from argolint.cli import session as common
 
 
-@click.command()
+@click.command(cls=common.Sectioned)
 @click.argument("apps", nargs=-1, metavar="[APP]...")
 @common.source_options
 @common.selection_options

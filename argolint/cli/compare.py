@@ -1,35 +1,52 @@
-"""`argolint compare`: what changed between two reports."""
+"""`argolint compare`: what changed between reports."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
+from argolint.cli import session as common
+from argolint.errors import UsageError
 from argolint.reports import document as report
+from argolint.reports.causes import causes, grouped
 from argolint.reports.document import Finding, Report
+from argolint.reports.formats import Style, shown
+from argolint.reports.formats.concise import cause_block, named
+from argolint.reports.formats.ending import counts_text
+from argolint.reports.formats.layout import number, paint, wrapped
 from argolint.values import plain
 
 
 @click.command()
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, metavar="OLD [BETWEEN]... NEW", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True
 )
-def command(old: Path, new: Path, form: str) -> int:
-    """Say which findings of NEW are new, which of OLD are gone, and how many stayed. Exit code 1 when there are new ones."""
-    before, after = report.read(old), report.read(new)
-    if before.servers and after.servers and before.servers[0].url != after.servers[0].url:
-        click.echo(f"note: {old} is of {before.servers[0].url}, {new} of {after.servers[0].url}", err=True)
-    was, now = _active(before), _active(after)
+@common.look_options
+def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose: bool) -> int:
+    """Say which findings of NEW are new, by cause and with their fixes, which of OLD are gone, and how many stayed.
+
+    Reports between them give the trend. Exit code 1 when there are new ones.
+    """
+    if len(files) < 2:
+        raise UsageError("compare needs two reports", "argolint compare OLD.json NEW.json")
+    reports = [report.read(file) for file in files]
+    old, new = reports[0], reports[-1]
+    if old.servers and new.servers and old.servers[0].url != new.servers[0].url:
+        click.echo(f"note: {files[0]} is of {old.servers[0].url}, {files[-1]} of {new.servers[0].url}", err=True)
+    was, now = _active(old), _active(new)
     fresh = [f for mark, f in now.items() if mark not in was]
     gone = [f for mark, f in was.items() if mark not in now]
     same = len(now) - len(fresh)
+    style = Style.from_options({"color": color, "quiet": quiet, "verbose": verbose})
     if form == "json":
-        data = {"new": fresh, "gone": gone, "unchanged": same}
-        click.echo(json.dumps(report.plain_data(data), indent=1, ensure_ascii=False))
+        data = {"new": fresh, "gone": gone, "unchanged": same, "causes": _only(new, fresh).causes}
+        trend = [{"started_at": r.started_at, "findings": r.summary.findings, "causes": _causes(r)} for r in reports]
+        click.echo(json.dumps(report.plain_data({**data, "trend": trend}), indent=1, ensure_ascii=False))
     elif form == "markdown":
         click.echo(f"**argolint**: {len(fresh)} new, {len(gone)} gone, {same} unchanged")
         for title, findings in (("New", fresh), ("Gone", gone)):
@@ -38,16 +55,54 @@ def command(old: Path, new: Path, form: str) -> int:
                 for f in findings:
                     click.echo(f"- {f.severity} `{f.rule}` {_code(_subject(f))}: {_escaped(f.message)}")
     else:
-        for sign, color, findings in (("+", "red", fresh), ("-", "green", gone)):
-            for f in findings:
-                click.echo(click.style(f"{sign} {f.severity:7} {f.rule:32} {_subject(f)}", fg=color))
-                click.echo(f"    {plain(f.message)}")
-        click.echo(f"{len(fresh)} new, {len(gone)} gone, {same} unchanged")
+        lines = [] if quiet else [*_trend(reports, style), *_new(new, fresh, style), *_gone(gone, style)]
+        click.echo("\n".join((*lines, f"{len(fresh)} new, {len(gone)} gone, {same} unchanged")), color=style.color)
     return int(bool(fresh))
 
 
 def _active(made: Report) -> dict[str, Finding]:
     return {f.fingerprint: f for f in made.findings if f.suppressed is None}
+
+
+def _only(made: Report, findings: Sequence[Finding]) -> Report:
+    """The report with these findings alone, under the causes that it has for them."""
+    titles = {c.fingerprint: c.title for c in made.causes} | {f.fingerprint: f.message for f in made.findings}
+    return msgspec.structs.replace(made, findings=tuple(findings), causes=causes(findings, titles))
+
+
+def _causes(made: Report) -> int:
+    return len(grouped(made.findings))
+
+
+def _trend(reports: Sequence[Report], style: Style) -> Iterator[str]:
+    """A line a report, where there are more than two."""
+    if len(reports) > 2:
+        for made in reports:
+            counts = counts_text(made.summary.findings) or "nothing found"
+            yield from wrapped(
+                f"{plain(made.started_at)}  {counts}, {number(_causes(made), 'cause')}", style, hang="  "
+            )
+        yield ""
+
+
+def _new(made: Report, fresh: Sequence[Finding], style: Style) -> Iterator[str]:
+    """Each cause of what is new with its fix. One that was there before has its new findings here alone."""
+    part = shown(_only(made, fresh))
+    groups = grouped(part.findings)
+    known = {f.fingerprint for f in made.findings} - {f.fingerprint for f in fresh}
+    for cause in part.causes:
+        sign = "+ more of a known cause" if cause.fingerprint in known else "+ new"
+        yield paint(sign, style, fg="red", bold=True)
+        yield from cause_block(cause, groups[cause.fingerprint], style, named(made))
+        yield ""
+
+
+def _gone(gone: Sequence[Finding], style: Style) -> Iterator[str]:
+    for f in gone:
+        sign = paint(f"- {f.severity:7} {f.rule}", style, fg="green")
+        yield from wrapped(f"{sign}  {_subject(f)}: {plain(f.message)}", style, hang="    ")
+    if gone:
+        yield ""
 
 
 def _subject(f: Finding) -> str:

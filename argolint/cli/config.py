@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from argolint.cli import session as common
+from argolint.cli.group import report
+from argolint.config.file import Config, Loaded
+from argolint.engine import trusted
+from argolint.engine.trusted import Trusted
+from argolint.errors import ArgolintError, UsageError
 from argolint.redaction import without_secrets
+from argolint.server.connection import Flags, connect, connection_options, said_by
 
 _FROM = {
     ParameterSource.COMMANDLINE: "flag",
@@ -21,14 +31,28 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
 
 
 @click.command()
+@connection_options
 @common.rule_options
 @common.fail_options
 @common.output_options
 @click.pass_context
-def command(ctx: click.Context, /, **given: Any) -> int:
-    """Check the configuration, and print what is in force and from where: flag, environment, file or default."""
-    run = common.prepare({**common.NO_SELECTION, **given})
-    loaded = run.wishes.loaded
+def command(ctx: click.Context, /, connection: Flags, **given: Any) -> int:
+    """Check the configuration, and print what is in force and from where: flag, environment, file or default.
+
+    A configuration that cannot be used is reported, and what holds without it is printed all the same; the exit code is 2.
+    """
+    broken: UsageError | None = None
+    counts = Trusted(Loaded(Config()))
+    try:
+        counts = trusted.read(given)
+        run = common.prepare({**common.NO_SELECTION, **given}, counts=counts)
+    except UsageError as error:
+        broken = error
+        report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
+        counts = Trusted(Loaded(Config()))
+        spare = {"select": (), "ignore": (), "outputs": (), "min_severity": None}
+        run = common.prepare({**common.NO_SELECTION, **given, **spare}, counts=counts)
+    loaded = counts.loaded
     in_force = {
         "select": given["select"] or loaded.config.select,
         "ignore": given["ignore"] or loaded.config.deselect,
@@ -36,7 +60,9 @@ def command(ctx: click.Context, /, **given: Any) -> int:
         "outputs": [o.format + (f"={o.file}" if o.file else "") for o in run.outputs],
         "baseline": given["baseline"] or loaded.config.baseline,
     }
-    click.echo(f"{'configuration':16} {loaded.file or 'none'}")
+    click.echo(f"{'configuration':16} {'not usable, see above' if broken else loaded.file or 'none'}")
+    for remark in counts.remarks:
+        click.echo(f"{'note':16} {without_secrets(remark)}")
     for option, key in _KEYS.items():
         source = _FROM.get(ctx.get_parameter_source(option) or ParameterSource.DEFAULT, "flag")
         if source == "default" and getattr(loaded.config, key):
@@ -51,6 +77,20 @@ def command(ctx: click.Context, /, **given: Any) -> int:
     for index, entry in enumerate(loaded.config.ignore):
         until = f" until {entry.expires}" if entry.expires else ""
         click.echo(f"{'ignore':16} {entry.rule}{until}: {entry.reason}  ({loaded.file}:{loaded.ignore_lines[index]})")
+    for line in _connection(connection, os.environ, Path.home()):
+        click.echo(without_secrets(line))
     shown = sum(run.plan.shown.may_take(c.rule.id, c.rule.family) for c in run.plan.rules)
     click.echo(f"All {len(run.plan.rules)} rules run; findings of {shown} are shown.")
-    return 0
+    return 2 if broken else 0
+
+
+def _connection(flags: Flags, environ: Mapping[str, str], home: Path) -> Iterator[str]:
+    """Which server, and whether there is a token for it; never the token."""
+    try:
+        found = connect(flags, environ, home, datetime.now(UTC))
+        server_by, token_by = said_by(flags, environ, home)
+    except ArgolintError as error:
+        yield f"{'server':16} -  ({error.message})"
+        return
+    yield f"{'server':16} {found.url}  ({server_by})"
+    yield f"{'token':16} {f'set  ({token_by})' if found.token else '-  (anonymous)'}"

@@ -18,7 +18,7 @@ from argolint.snapshots.replay import USERNAME, ReplayServer
 RECORDING = Path(__file__).resolve().parents[1] / "demo" / "harbourline.tar.gz"
 
 
-@click.command()
+@click.command(cls=common.Sectioned)
 @click.option("--serve", is_flag=True, help="Keep the server up, and print how to log in to it.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server [default: a free one].")
 @click.option(

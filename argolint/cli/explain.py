@@ -1,19 +1,29 @@
-"""`argolint explain`: a rule's page, or how to let argolint in."""
+"""`argolint explain`: a rule's page, the rules of a family or of a condition, or how to let argolint in."""
 
 from __future__ import annotations
 
+import difflib
 import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
+from argolint.cli.complete import pages
 from argolint.errors import UsageError
+from argolint.reports.formats import Style
+from argolint.reports.formats.layout import paint, wrapped
+from argolint.rule import Rule
+
+_HEADING = re.compile(r"(What it finds|Why it hurts|How to fix|Example|Examples|Sources|Source): ?")
 
 
 @click.command()
-@click.argument("what", required=False, metavar="RULE[/CAUSE]")
+@click.argument("what", required=False, metavar="RULE[/CAUSE]|FAMILY|CONDITION", shell_complete=pages)
 @click.option("--setup", is_flag=True, help="The rights argolint needs in Argo CD, and how to make its token.")
-def command(what: str | None, setup: bool) -> None:
-    """Show a rule's page: what it finds, why it hurts, how to fix it."""
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+def command(what: str | None, color: str, *, setup: bool) -> None:
+    """Show a rule's page: what it finds, why it hurts, how to fix it. Or the rules of a family, or those that speak of a condition."""
     if setup:
         from argolint.cli.setup_text import OPENREPORTS, SETUP
 
@@ -25,34 +35,74 @@ def command(what: str | None, setup: bool) -> None:
         )
     from argolint.plugins import load_rules
 
-    rules = load_rules()
-    name, _, cause = what.partition("/")
-    if name not in rules:
-        import difflib
+    style = Style.from_options({"color": color, "quiet": False, "verbose": False})
+    lines = _page(what, style, load_rules())
+    click.echo("\n".join(lines), color=style.color)
 
-        close = difflib.get_close_matches(name, rules, 1)
-        raise UsageError(
-            f"there is no rule {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""),
-            "`argolint rules` lists them",
+
+def _page(what: str, style: Style, rules: Mapping[str, Rule]) -> Iterator[str]:
+    name, _, cause = what.partition("/")
+    if name in rules:
+        return _rule(rules[name], cause, style)
+    family = [r for r in rules.values() if r.family == what]
+    if family:
+        return _list(f"{what}: {len(family)} rules", family, style)
+    word = re.compile(rf"\b{re.escape(what)}\b")
+    speaking = [r for r in rules.values() if word.search(r.doc)] if re.fullmatch(r"[A-Z]\w{3,}", what) else []
+    if speaking:
+        return _list(f"{what}: rules that speak of it", speaking, style)
+    known = [*rules, *{r.family for r in rules.values()}]
+    close = difflib.get_close_matches(name, known, 1)
+    raise UsageError(
+        f"there is no rule {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""),
+        "`argolint rules` lists them; a family and a condition of Argo CD are explained as well",
+    )
+
+
+def _list(title: str, rules: Sequence[Rule], style: Style) -> Iterator[str]:
+    yield paint(title, style, bold=True)
+    for rule in sorted(rules, key=lambda r: r.id):
+        yield from wrapped(
+            f"{rule.id}  {paint(f'({rule.severity})', style, dim=True)}  {rule.title}", style, "  ", "    "
         )
-    rule = rules[name]
+
+
+def _rule(rule: Rule, cause: str, style: Style) -> Iterator[str]:
     if cause and cause not in rule.causes:
         told = f"its causes: {', '.join(rule.causes)}" if rule.causes else "it has none"
-        raise UsageError(f"rule {name} has no cause {cause!r}", told)
+        raise UsageError(f"rule {rule.id} has no cause {cause!r}", told)
     page = inspect.cleandoc(rule.doc)
-    click.echo(click.style(f"{rule.id} ({rule.family}, {rule.severity})", bold=True))
-    click.echo(_only(page, cause) if cause else page)
+    yield paint(f"{rule.id} ({rule.family}, {rule.severity})", style, bold=True)
+    yield from _paragraphs(_only(page, cause) if cause else page, style)
     if rule.causes and not cause:
-        click.echo(f"\nCauses: {', '.join(rule.causes)}")
+        yield ""
+        yield from wrapped(f"Causes: {', '.join(rule.causes)}", style)
     fields = getattr(rule.options, "__dataclass_fields__", {})
     if fields:
-        click.echo("\nOptions (in .argolint.yaml under `rules`):")
+        yield ""
+        yield "Options (in .argolint.yaml under `rules`):"
         for field in fields:
-            click.echo(f"  {field}: {getattr(rule.default_options, field)}")
+            yield f"  {field}: {getattr(rule.default_options, field)}"
+
+
+def _paragraphs(page: str, style: Style) -> Iterator[str]:
+    """Prose in the terminal's width under headings; what is indented stays as it is."""
+    for index, paragraph in enumerate(page.split("\n\n")):
+        if index:
+            yield ""
+        found = _HEADING.match(paragraph)
+        if found:
+            yield paint(found.group(1), style, bold=True)
+            paragraph = paragraph[found.end() :].lstrip("\n")  # noqa: PLW2901  the rest of it
+        if any(line.startswith((" ", "\t", "- ", "* ")) for line in paragraph.splitlines()):
+            yield from (f"  {line}" if found else line for line in paragraph.splitlines())
+        elif paragraph:
+            yield from wrapped(" ".join(paragraph.split()), style, indent="  " if found else "")
 
 
 def _only(page: str, cause: str) -> str:
-    """The title and the paragraphs that name the cause; the whole page when none does."""
+    """The title, the paragraphs that name the cause, and how to fix it; the whole page when none does."""
     title, *paragraphs = page.split("\n\n")
-    lines = [p for p in paragraphs if cause in p]
-    return "\n\n".join([title, *lines]) if lines else page
+    naming = [p for p in paragraphs if re.search(rf"\b{re.escape(cause)}\b", p)]
+    kept = [p for p in paragraphs if p in naming or p.startswith("How to fix")]
+    return "\n\n".join([title, *kept]) if naming else page

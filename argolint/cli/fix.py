@@ -111,7 +111,7 @@ def _read(
     if saved is None:
         transport = common.open_transport(given)
         fleet, failures = engine.load_fleet(transport)
-        part = lint.collect(transport, run.plan, common.progress(given), fleet)
+        part = lint.collect(transport, run.plan, common.progress(given).count, fleet)
         part = msgspec.structs.replace(part, failures=(*failures, *part.failures))
         return common.conclude(part, run), _site(checkouts, transport, fleet)
     made = report.read(saved)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "gate": ("argolint.cli.gate", "Say what a change brings, before it is merged."),
     "comment": ("argolint.cli.comment", "Put a Markdown report on the pull request."),
     "merge": ("argolint.cli.merge", "Join shards into one report."),
+    "init": ("argolint.cli.init", "Write a configuration, a baseline and a CI file."),
     "baseline": ("argolint.cli.baseline", "Accept today's findings."),
     "compare": ("argolint.cli.compare", "Two reports: new, gone, unchanged."),
     "config": ("argolint.cli.config", "Print what is in force and from where."),
@@ -33,6 +35,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "publish": ("argolint.cli.publish", "Write a report to a cluster, as OpenReports."),
     "schema": ("argolint.cli.schema", "Print a JSON Schema."),
 }
+
+
+_COMPLETING = "_ARGOLINT_COMPLETE"
+"""The variable by which a shell asks click for completions."""
 
 
 class _Lazy(click.Group):
@@ -84,6 +90,10 @@ def command_line() -> int:
         error.show(shown)
         report(shown.getvalue())
         return 2
+    except SystemExit as done:
+        if _COMPLETING not in os.environ:
+            raise
+        return done.code if isinstance(done.code, int) else 0  # how click ends when a shell asks for completions
     except click.Abort as abort:  # click's word for Ctrl-C, and for the end of a file
         raise abort.__cause__ or abort from None
     except ArgolintError as error:

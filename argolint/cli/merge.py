@@ -13,7 +13,7 @@ from argolint.engine import pipeline as lint
 from argolint.errors import UsageError
 
 
-@click.command()
+@click.command(cls=common.Sectioned)
 @click.argument("shards", nargs=-1, required=True, metavar="SHARD...", type=click.Path(path_type=Path))
 @common.rule_options
 @common.fail_options

@@ -10,7 +10,8 @@ import click
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="A JSON list: id, family, severity, title, causes, options.")
-def command(as_json: bool) -> None:
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+def command(as_json: bool, color: str) -> None:
     """List the rules: id, severity and what each one finds, by family."""
     from argolint.plugins import load_rules
 
@@ -29,9 +30,16 @@ def command(as_json: bool) -> None:
         ]
         click.echo(json.dumps(rows, indent=1, ensure_ascii=False))
         return
+    from argolint.reports.formats import Style
+    from argolint.reports.formats.layout import paint, wrapped
+
+    style = Style.from_options({"color": color, "quiet": False, "verbose": False})
     width = max(len(r.id) for r in rules)
+    hang = " " * (width + 13) if style.width > width + 50 else "      "
+    lines: list[str] = []
     for family, group in groupby(rules, key=lambda r: r.family):
-        click.echo(click.style(family, bold=True))
+        lines.append(paint(family, style, bold=True))
         for r in group:
-            click.echo(f"  {r.id:{width}}  {r.severity:7}  {r.title}")
-    click.echo(f"\n{len(rules)} rules. `argolint explain RULE` shows a rule's page.")
+            lines += wrapped(f"{r.id:{width}}  {r.severity:7}  {r.title}", style, indent="  ", hang=hang)
+    lines.append(f"\n{len(rules)} rules. `argolint explain RULE` shows a rule's page.")
+    click.echo("\n".join(lines), color=style.color)

@@ -20,8 +20,10 @@ import msgspec
 from argolint import __version__
 from argolint.app import App
 from argolint.checkouts.checkout import open_checkouts
+from argolint.cli import complete
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
+from argolint.engine import run as engine
 from argolint.engine import suppress, trusted
 from argolint.engine.run import Chosen, Plan
 from argolint.engine.shown import Shown
@@ -40,7 +42,7 @@ from argolint.server import api as argocd
 from argolint.server.connection import connection_options
 from argolint.server.transport import Transport
 from argolint.snapshots.narrow import label_selector
-from argolint.values import integer, labels_of, parse_time, same_repository
+from argolint.values import integer, labels_of, parse_time, plain, same_repository
 
 if TYPE_CHECKING:
     from argolint.reports.history import History
@@ -111,6 +113,7 @@ rule_options = options(
     click.option(
         "--select",
         multiple=True,
+        shell_complete=complete.shown,
         envvar="ARGOLINT_SELECT",
         metavar="WHAT",
         help="Show only these findings: rule ids, families or severities (comma list).",
@@ -118,6 +121,7 @@ rule_options = options(
     click.option(
         "--ignore",
         multiple=True,
+        shell_complete=complete.shown,
         envvar="ARGOLINT_IGNORE",
         metavar="WHAT",
         help="Do not show these findings: rule ids, families or severities (comma list).",
@@ -273,6 +277,7 @@ output_options = options(
         "--output",
         "outputs",
         multiple=True,
+        shell_complete=complete.formats,
         envvar="ARGOLINT_OUTPUT",
         metavar="FORMAT[=FILE]",
         help="Report format, to a file if named, - is standard output; repeatable [default: text].",
@@ -286,6 +291,41 @@ output_options = options(
     click.option("--statistics", is_flag=True, help="Show counts by rule in place of findings."),
     look_options,
 )
+
+
+def _names(decorator: Callable[[Any], Any]) -> frozenset[str]:
+    """The parameters that a decorator of options adds."""
+
+    def nothing() -> None: ...
+
+    decorated = decorator(nothing)
+    return frozenset(p.name for p in decorated.__click_params__ if p.name)
+
+
+_SECTIONS: Mapping[str, frozenset[str]] = {
+    "What is read": _names(source_options),
+    "Which applications": _names(selection_options),
+    "Which findings are shown": _names(rule_options),
+    "How it is looked at": _names(run_options),
+    "How it ends": _names(fail_options),
+    "How it is shown": _names(output_options),
+}
+
+
+class Sectioned(click.Command):
+    """A command whose --help shows its options in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *_SECTIONS)}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and isinstance(param, click.Option):
+                title = next((t for t, names in _SECTIONS.items() if param.name in names), "Options")
+                rows[title].append(record)
+        for title in (*_SECTIONS, "Options"):
+            if rows[title]:
+                with formatter.section(title):
+                    formatter.write_dl(rows[title])
 
 
 NO_SELECTION: Mapping[str, Any] = {
@@ -338,6 +378,7 @@ class Run:
     fail_on: str
     allow_incomplete: bool
     selection: Selection
+    remarks: tuple[str, ...] = ()
 
 
 def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
@@ -385,6 +426,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         given["fail_on"] or wanted.fail_on or "error",
         given["allow_incomplete"],
         selection,
+        counts.remarks,
     )
 
 
@@ -410,8 +452,34 @@ def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> l
     t = t or open_transport(given)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
-    part = lint.collect(t, run.plan, progress(given))
-    return msgspec.structs.replace(part, stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds))
+    told = progress(given)
+    told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
+    with told:
+        fleet, failures = engine.load_fleet(t)
+        _require_named(run.selection, fleet)
+        part = lint.collect(t, run.plan, told.count, fleet)
+    part = msgspec.structs.replace(part, failures=(*failures, *part.failures))
+    return msgspec.structs.replace(
+        part,
+        remarks=(*run.remarks, *part.remarks),
+        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
+    )
+
+
+def _require_named(selection: Selection, fleet: Fleet) -> None:
+    """UsageError for a plain name on the command line that is no application's, with the nearest one that is."""
+    for name in sorted(n for n in selection.names if not set("*?[") & set(n)):
+        if any(Selection((name,)).names_ref(app.ref) for app in fleet.apps):
+            continue
+        import difflib
+
+        known = {text: None for app in fleet.apps for text in (app.ref.name, str(app.ref))}
+        close = difflib.get_close_matches(name, known, 1)
+        raise UsageError(
+            f"there is no application {name!r} on {fleet.server}, or the account may not see it"
+            + (f"; did you mean {close[0]!r}?" if close else ""),
+            "`argocd app list` shows what it may see",
+        )
 
 
 def _warn_of_renders(t: Transport) -> None:
@@ -428,17 +496,38 @@ def _warn_of_renders(t: Transport) -> None:
     )
 
 
-def progress(given: Mapping[str, Any]) -> Callable[[int, int], None]:
-    """A counter on a terminal's standard error; silent where it is piped, or with -q."""
-    if given["quiet"] or not sys.stderr.isatty():
-        return lambda done, total: None
+class Progress:
+    """One line on a terminal's standard error that says what is going on, from the first second; it is gone at the end."""
 
-    def tell(done: int, total: int) -> None:
-        end = "\r\033[K" if done == total else ""
-        sys.stderr.write(f"\rlooking at applications: {done}/{total}{end}")
-        sys.stderr.flush()
+    def __init__(self, *, wanted: bool) -> None:
+        self._wanted = wanted
+        self._shown = 0
 
-    return tell
+    def say(self, what: str) -> None:
+        """What goes on now."""
+        if self._wanted:
+            text = f"{plain(what)}…"
+            sys.stderr.write("\r" + text.ljust(self._shown))
+            sys.stderr.flush()
+            self._shown = len(text)
+
+    def count(self, done: int, total: int) -> None:
+        """How many applications were looked at."""
+        self.say(f"looking at applications: {done}/{total}")
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._wanted:
+            sys.stderr.write("\r" + " " * self._shown)
+            sys.stderr.write("\r")
+            sys.stderr.flush()
+
+
+def progress(given: Mapping[str, Any]) -> Progress:
+    """Silent where standard error is piped, and with -q."""
+    return Progress(wanted=not given["quiet"] and sys.stderr.isatty())
 
 
 def conclude(part: lint.Part, run: Run) -> Report:
@@ -487,14 +576,6 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
     part = collect(run, given)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
-    missing = sorted(
-        n for n in names if not set("*?[") & set(n) and not any(Selection((n,)).names_ref(r.ref) for r in part.results)
-    )
-    if missing:
-        raise UsageError(
-            f"there is no application {missing[0]!r} on {part.server}, or the account may not see it",
-            "`argocd app list` shows what it may see",
-        )
     if not part.results and run.selection != Selection(tuple(names)):
         raise UsageError(
             f"no application of {part.server} fits this selection, or the account may not see it",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import difflib
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,11 +97,33 @@ class Loaded:
     ignore_lines: tuple[int, ...] = ()
 
 
+LOOK_ALIKES = (".argolint.yml", "argolint.yaml", "argolint.yml", ".argolint.json", ".argolint.toml")
+"""Names that people give the file, and that are not read."""
+
+
+def find() -> Path | None:
+    """`.argolint.yaml` here, else the nearest one above within the Git clone: what lies above that is somebody else's."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / DEFAULT_FILE).exists():
+            return DEFAULT_FILE if folder == here else folder / DEFAULT_FILE
+        if os.path.lexists(folder / ".git"):
+            return None
+        if folder == here and not any(os.path.lexists(above / ".git") for above in here.parents):
+            return None
+    return None
+
+
+def look_alike() -> Path | None:
+    """A file here whose name is nearly that of the configuration."""
+    return next((Path(name) for name in LOOK_ALIKES if Path(name).exists()), None)
+
+
 def load(file: Path | None) -> Loaded:
-    """The named file, else `.argolint.yaml` here if there is one, else the defaults."""
-    if file is None and not DEFAULT_FILE.exists():
+    """The named file, else `.argolint.yaml` here or above (`find`), else the defaults."""
+    path = file or find()
+    if path is None:
         return Loaded(Config())
-    path = file or DEFAULT_FILE
     try:
         text = read_text(path, strict_yaml.MAX_BYTES)
     except (OSError, FileError) as error:

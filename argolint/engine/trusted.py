@@ -48,8 +48,13 @@ def read(given: Mapping[str, Any]) -> Trusted:
             raise UsageError("--trusted-config reads from a Git clone, and this folder is none", "run it in the clone")
         return _read(given, _Commit(clone, given["trusted_config"]))
     loaded = config.load(_path(given.get("config_file")))
-    accepted = _path(given.get("baseline") or loaded.config.baseline)
-    return Trusted(loaded, suppress.read_baseline(accepted) if accepted else None)
+    alike = None if loaded.file else config.look_alike()
+    remarks = (f"{alike} is not read: argolint's configuration is called {config.DEFAULT_FILE}",) if alike else ()
+    accepted = _path(given.get("baseline"))
+    if accepted is None and loaded.config.baseline and loaded.file and not given.get("no_baseline"):
+        named = given.get("config_file") is not None  # a file that is named counts from where one stands
+        accepted = Path(loaded.config.baseline) if named else loaded.file.parent / loaded.config.baseline
+    return Trusted(loaded, suppress.read_baseline(accepted) if accepted else None, remarks=remarks)
 
 
 def read_for_change(given: Mapping[str, Any], environ: Mapping[str, str]) -> Trusted:

@@ -23,7 +23,7 @@ import click
 from argolint.errors import UsageError
 from argolint.server.login import Login, read_logins
 from argolint.server.token import FLAG, VARIABLE, check_token
-from argolint.server.user import read_settings
+from argolint.server.user import read_settings, settings_file
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,6 +122,31 @@ def connect(flags: Flags, environ: Mapping[str, str], home: Path, now: datetime)
         ca_pem=_read(flags.server_crt, "--server-crt") or login.ca_pem,
         client_pem=_client_pair(flags) or login.client_pem,
     )
+
+
+def said_by(flags: Flags, environ: Mapping[str, str], home: Path) -> tuple[str, str]:
+    """Who names the server and the token that `connect` takes: a flag, a variable, the user's settings or a login."""
+    opts = _argocd_opts(environ.get("ARGOCD_OPTS", ""))
+    filled = _with_defaults(flags, opts)
+    server = filled.server or environ.get("ARGOCD_SERVER", "")
+    own = read_settings(environ, home) if not (server or filled.argocd_context) else None
+    if own is not None:
+        server, filled = own.server, replace(filled, argocd_context=own.argocd_context)
+    login = _login(filled, server, environ, home)
+    of_login = f"login {login.context} of Argo CD's own configuration"
+    if flags.server or flags.argocd_context:
+        server_by = "flag"
+    elif opts.get("server") or opts.get("argocd-context"):
+        server_by = "ARGOCD_OPTS"
+    elif environ.get("ARGOCD_SERVER"):
+        server_by = "ARGOCD_SERVER"
+    else:
+        server_by = str(settings_file(environ, home)) if own and (own.server or own.argocd_context) else of_login
+    if flags.auth_token.strip():
+        return server_by, "flag"
+    if opts.get("auth-token"):
+        return server_by, "ARGOCD_OPTS"
+    return server_by, "ARGOCD_AUTH_TOKEN" if environ.get("ARGOCD_AUTH_TOKEN", "").strip() else of_login
 
 
 def _argocd_opts(text: str) -> dict[str, str]:

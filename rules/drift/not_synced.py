@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
 from argolint.applied import not_yet_applied, settled
+from argolint.kubernetes import reads
 from argolint.values import sh
 
 from ._fields import told
@@ -55,15 +56,30 @@ def _finding(app: App, waits: Sequence[Wait], fact: str) -> Iterator[Finding]:
         confidence="likely",
         explains=tuple(claim for _, claims, _ in waits for claim in claims),
         evidence=tuple(line for _, _, lines in waits for line in lines),
-        fixes=(
-            Fix(
-                "Sync the application",
-                "live",
-                f"Application {app.ref}",
-                Edit("command", f"argocd app sync {sh(app.ref)}{prune}"),
-                "applies everything that Git holds",
-            ),
-        ),
+        fixes=(_sync(app, [wait[0] for wait in waits], prune),),
+    )
+
+
+def _sync(app: App, resources: Sequence[Resource], prune: str) -> Fix:
+    """Never with prune where what would go is read by a workload that stays."""
+    names = {(r.kind, r.namespace, r.name) for r in resources} if prune else set()
+    users = (
+        r for r in app.resources if r.desired and any((u.kind, r.namespace, u.name) in names for u in reads(r.desired))
+    )
+    user = next(users, None)
+    if user is not None:
+        return Fix(
+            f"Bring back into Git what {user.id} reads, or change what it reads",
+            "manifest",
+            str(user.id),
+            Edit("text", "Only then is there nothing left that a sync with prune would break."),
+        )
+    return Fix(
+        "Sync the application",
+        "live",
+        f"Application {app.ref}",
+        Edit("command", f"argocd app sync {sh(app.ref)}{prune}"),
+        "applies everything that Git holds" + (", and deletes all that left it" if prune else ""),
     )
 
 

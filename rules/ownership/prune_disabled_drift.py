@@ -93,9 +93,15 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
     forbidden = [id_ for id_ in names if kept[id_] == _FORBIDDEN]
     named = users(app)
     needed = [str(i) for i in names if named.get((i.group, i.kind, i.namespace, i.name))]
-    caveat = "deletes every object listed; look for data (PersistentVolumeClaims, Secrets) first"
     if needed:
-        caveat = f"not yet: {' and '.join(needed[:3])} is still named by other manifests, which would break"
+        yield Fix(
+            f"Bring {enumerated(needed)} back into Git, or change the manifests that still name {'it' if len(needed) == 1 else 'them'}",
+            "manifest",
+            f"Application {app.ref}",
+            Edit("text", "Only then is there nothing left that a sync with prune would break."),
+        )
+        return
+    caveat = "deletes every object listed; look for data (PersistentVolumeClaims, Secrets) first"
     free = [f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=true" for id_ in forbidden]
     confirm = [f"argocd app confirm-deletion {sh(app.ref)}"] if _UNCONFIRMED in reasons else []
     yield Fix(

@@ -164,8 +164,7 @@ def _fixes(
             f"Upgrade {entry['product']}{bridge}, then write apiVersion: {wanted}",
             "operator",
             app.cluster,
-            Edit("yaml", f"apiVersion: {wanted}"),
-            caveat=f"{wanted} is not served yet: write it only after the upgrade",
+            Edit("text", f"The manifests follow the upgrade: cluster {app.cluster} does not serve {wanted} before it."),
         )
     else:
         yield Fix(

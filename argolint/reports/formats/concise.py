@@ -65,8 +65,9 @@ def _fitting(
 def _block(
     cause: Cause, findings: Sequence[Finding], style: Style, name: Callable[[App], str], *, screen: bool
 ) -> Iterator[str]:
-    """What fits in few lines: the sentence is cut, and only an error has its fix here."""
-    yield from cut(list(_head(cause, style)), 2, style)
+    """What fits in few lines: on a screen the sentence is cut, and only an error has its fix here."""
+    head = list(_head(cause, style))
+    yield from cut(head, 2, style) if screen else head
     yield from cut(list(_where(cause, findings, style, name, 1)), 2, style)
     fix = next((fix for f in findings for fix in f.fixes[:1]), None)
     if fix is None or cause.severity != "error":

@@ -1,0 +1,117 @@
+"""`argolint init`: the files that a repository needs to be linted, and what is to be done in Argo CD."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import argolint
+from argolint.checkouts.files import own_path
+from argolint.cli import session as common
+from argolint.config.file import DEFAULT_FILE, find
+from argolint.engine import suppress
+from argolint.errors import UsageError
+from argolint.reports import formats as reporters
+
+_BASELINE = Path("argolint-baseline.json")
+_CI = {
+    "github": ("github-workflow.yml", Path(".github/workflows/argolint.yml")),
+    "gitlab": ("gitlab-ci.yml", Path("argolint.gitlab-ci.yml")),
+}
+_CONFIGURATION = """\
+# What argolint shows of this repository's applications. `argolint config` checks it and says what is in force.
+# Where to connect and with what token is not said here: pass --server, set ARGOCD_SERVER, or log in with `argocd login`.
+
+# Which findings are shown, by rule, family or severity. All rules run and explain, whatever is shown.
+# select: [ownership, nondeterminism, secrets]
+# deselect: [floating-revision]
+
+# The least severity that ends a run with exit code 1: error, warning, info or never.
+# fail-on: error
+
+# Where reports go, such as text, json=report.json, sarif=argolint.sarif, markdown=argolint.md.
+# output: [text, sarif=argolint.sarif]
+
+# Another severity for a rule, and its own options (`argolint explain RULE` lists them).
+# rules:
+#   live-edit: {severity: error}
+
+# Findings that are not shown, each with a reason and perhaps an end.
+# ignore:
+# - rule: live-edit
+#   app: team-a/*
+#   reason: load test until the end of the month
+#   expires: 2027-01-31
+
+# Findings that were accepted: `argolint baseline -o argolint-baseline.json` writes them.
+"""
+_NEXT = """\
+Next:
+  argolint explain --setup    the account, its rights and its token in Argo CD
+  argolint config             what is in force, and which server
+  argolint check              what is wrong today
+"""
+
+
+@click.command()
+@click.option("--ci", type=click.Choice(sorted(_CI)), help="Also write the file that runs the gate on pull requests.")
+@click.option("--baseline", "accept", is_flag=True, help="Also accept today's findings, so that only new ones count.")
+@common.source_options
+@common.look_options
+def command(ci: str | None, *, accept: bool, **given: Any) -> int:
+    """Write a commented .argolint.yaml here, with a baseline and the CI file of choice, and say what to do in Argo CD.
+
+    A file that is there already is left as it is.
+    """
+    above = find()
+    if above is not None and above != DEFAULT_FILE:
+        raise UsageError(
+            f"{above} is the configuration of this repository already", "edit it, or run it in that folder"
+        )
+    if accept:
+        _accept(given)
+    named = f"baseline: {_BASELINE}\n" if _BASELINE.exists() else f"# baseline: {_BASELINE}\n"
+    _write(DEFAULT_FILE, _CONFIGURATION + named)
+    if ci is not None:
+        name, file = _CI[ci]
+        own_path(file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _write(file, _template(name))
+        click.echo(f"{file}: name your server in it, and give it the token as a secret")
+    click.echo(_NEXT, nl=False)
+    return 0
+
+
+def _accept(given: dict[str, Any]) -> None:
+    if _BASELINE.exists():
+        click.echo(f"{_BASELINE}: there already, left as it is")
+        return
+    rules = {"config_file": None, "trusted_config": None, "baseline": None, "select": (), "ignore": ()}
+    asked = {**common.NO_SELECTION, **common.NO_FAILING, **rules, **given, "no_baseline": True, "outputs": ()}
+    run = common.prepare(asked)
+    made = common.conclude(common.collect(run, asked), run)
+    if not made.complete:
+        raise UsageError(f"not everything could be looked at: {made.failures[0].error}", made.failures[0].hint)
+    fresh = suppress.baseline_of(made)
+    reporters.put(_BASELINE, suppress.baseline_text(fresh))
+    click.echo(f"{_BASELINE}: {len(fresh.findings)} findings accepted")
+
+
+def _write(file: Path, text: str) -> None:
+    if file.exists():
+        click.echo(f"{file}: there already, left as it is")
+        return
+    reporters.put(file, text)
+    click.echo(f"{file}: written")
+
+
+def _template(name: str) -> str:
+    """Of the checkout that argolint runs from, else of its installed package."""
+    beside = Path(argolint.__file__).parents[1] / "templates" / name
+    if beside.is_file():
+        return beside.read_text()
+    from importlib.resources import files
+
+    return files("argolint_templates").joinpath(name).read_text()
