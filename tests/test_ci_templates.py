@@ -199,7 +199,10 @@ def test_the_action_reports_what_a_change_brings_and_decides_last(runner: Runner
         env = _inputs(server, head="feature", base="main", args="--plaintext\n--checkout\n.\n")
         ran = runner(STEPS["Judge the change"]["run"], env)
     assert ran.code == 0, ran.err
-    assert "::error title=pruned-while-referenced in argocd/web::ConfigMap shop/settings" in ran.out
+    assert (
+        "::error file=web/pod.yaml,line=4,title=pruned-while-referenced in argocd/web::ConfigMap shop/settings"
+        in ran.out
+    )
     outputs = runner.outputs()
     assert outputs["exit-code"] == "1"
     assert json.loads(Path(outputs["sarif"]).read_text())["version"] == "2.1.0"

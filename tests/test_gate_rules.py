@@ -289,3 +289,14 @@ def test_a_fault_that_a_change_brings_is_told(case: Case, tmp_path: Path) -> Non
     assert told == list(case.new)
     assert verdict.failures + verdict.head.failures == ()
     assert {j.ref.name for j in verdict.apps} == {name.partition("/")[0] for name in case.head}
+
+
+def test_a_hook_with_a_drawn_name_is_the_same_hook_on_both_sides(tmp_path: Path) -> None:
+    """What is wrong with it is neither fixed nor new, though base and head render another name."""
+    hook = made("PodDisruptionBudget", "migrate-RANDOM", "policy/v1beta1", spec=BUDGET)
+    hook["metadata"]["annotations"] = {"argocd.argoproj.io/hook": "PreSync"}
+    other = {**hook, "spec": {**BUDGET, "maxUnavailable": 1}}
+    verdict = run(Case({"web/hook.yaml": [other]}, base={"web/hook.yaml": [hook]}), tmp_path)
+    assert [f.rule for f in verdict.new] == []
+    assert [f.rule for f in verdict.fixed] == []
+    assert "removed-api" in {f.rule for f in verdict.base.findings}

@@ -18,16 +18,17 @@ import msgspec
 
 from argolint import __version__
 from argolint.app import App
-from argolint.checkouts.checkout import open_checkouts
+from argolint.checkouts.checkout import Checkout, open_checkouts
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
+from argolint.engine import run as engine
 from argolint.engine import suppress, trusted
 from argolint.engine.run import Chosen, Plan
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
-from argolint.model import SEVERITIES, AppRef
+from argolint.model import SEVERITIES, AppRef, Object
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
@@ -148,7 +149,8 @@ run_options = options(
         "checkouts",
         multiple=True,
         metavar="[URL=]DIR",
-        help="With --helm-render: a clone of an application's repository (repeatable); URL when its remote is another one.",
+        help="A clone of an application's repository (repeatable), to tell file and line of findings and for --helm-render; "
+        "URL when its remote is another one.",
     ),
     workers_option,
     click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
@@ -315,6 +317,7 @@ class Run:
     fail_on: str
     allow_incomplete: bool
     selection: Selection
+    checkouts: tuple[Checkout, ...] = ()
 
 
 def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
@@ -342,6 +345,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         whole=selection == Selection() and len(rules) == len(known),
         severities={c.rule.id: c.severity for c in chosen if c.severity},
     )
+    checkouts = open_checkouts(given["checkouts"], "--checkout")
     plan = Plan(
         tuple(chosen),
         selection.takes,
@@ -350,7 +354,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         renders=given["render_twice"],
         manifests=given["manifests"],
         shard=parse_shard(given["shard"]),
-        local=local_renders(given),
+        local=local_renders(given, checkouts),
     )
     return Run(
         plan,
@@ -360,24 +364,29 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         given["fail_on"] or wanted.fail_on or "error",
         given["allow_incomplete"],
         selection,
+        checkouts,
     )
 
 
-def local_renders(given: Mapping[str, Any]) -> LocalRenders | None:
+def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> LocalRenders | None:
     """What --helm-render asks for. Its folder lives as long as the command."""
     if not given["helm_render"]:
-        if given["checkouts"]:
-            raise UsageError("--checkout belongs to --helm-render", "add --helm-render, or leave it out")
         return None
-    if not given["checkouts"]:
+    if not checkouts:
         raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
     binary = helm.find()
-    checkouts = open_checkouts(given["checkouts"], "--checkout")
     return LocalRenders(binary, checkouts, click.get_current_context().with_resource(temporary_folder()))
 
 
 def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
     """Read and examine, from `t` or from where the options point; the stats say what it cost."""
+    return _collected(run, given, t)[0]
+
+
+def _collected(
+    run: Run, given: Mapping[str, Any], t: Transport | None
+) -> tuple[lint.Part, Mapping[tuple[str, str], Object]]:
+    """The part, and the Applications by namespace and name where checkouts are to tell lines."""
     clock = Clock()
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
     gc.freeze()
@@ -385,8 +394,21 @@ def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> l
     t = t or open_transport(given)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
-    part = lint.collect(t, run.plan, progress(given))
-    return msgspec.structs.replace(part, stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds))
+    fleet, failures = engine.load_fleet(t)
+    part = lint.collect(t, run.plan, progress(given), fleet)
+    stats = report.Stats(t.stats.requests, t.stats.bytes, clock.seconds)
+    apps = {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} if run.checkouts else {}
+    return msgspec.structs.replace(part, failures=(*failures, *part.failures), stats=stats), apps
+
+
+def _anchored(made: Report, run: Run, apps: Mapping[tuple[str, str], Object]) -> Report:
+    """The report with file and line from the checkouts."""
+    if not run.checkouts:
+        return made
+    from argolint.fixes.anchors import anchored
+    from argolint.fixes.placement import Site
+
+    return anchored(made, Site(run.checkouts, apps))
 
 
 def _warn_of_renders(t: Transport) -> None:
@@ -439,7 +461,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
     """Run a check and write its outputs; returns the exit code."""
     run = prepare(given, names)
-    part = collect(run, given)
+    part, apps = _collected(run, given, None)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
     missing = sorted(
@@ -455,7 +477,7 @@ def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
             f"no application of {part.server} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    return publish(conclude(part, run), run)
+    return publish(_anchored(conclude(part, run), run, apps), run)
 
 
 def write_shard(part: lint.Part, run: Run) -> int:

@@ -9,7 +9,7 @@ from itertools import groupby
 import click
 
 from argolint.reports.document import Counts, Failure, Finding, Fix, Gate, Report
-from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats import Style, app_name, line_of, resource_name
 from argolint.reports.formats.edits import as_text
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
@@ -73,6 +73,8 @@ def _finding(f: Finding, style: Style) -> Iterator[str]:
     )
     unsure = "" if f.confidence == "proven" else f" ({f.confidence})"
     yield from wrapped(f.message + unsure, style, indent="           ")
+    if where := line_of(f):
+        yield from wrapped(f"at {where}", style, indent="           ", hang="             ")
     if style.verbose:
         for line in f.evidence:
             yield from wrapped(line, style, indent="           · ", hang="             ")
@@ -148,6 +150,8 @@ def _gate(gate: Gate, style: Style) -> Iterator[str]:
         f"{gate.base} → {gate.head} touches {_number(len(gate.apps), 'application')}: "
         f"{gate.new} new, {gate.fixed} fixed, {gate.unchanged} unchanged"
     )
+    if gate.fails:
+        yield from wrapped(f"fails because {gate.fails}", style, hang="  ")
 
 
 def _summary(report: Report, style: Style) -> str:
