@@ -174,11 +174,23 @@ class Git:
         """The lines (from 1) of a file that were changed or added; of what was only taken out, the line before it."""
         if before is None:
             return (range(1, sys.maxsize),)
-        plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--text", "--unified=0")
-        found = self._run("diff", *plain, before.id, after.id)
-        hunks = re.finditer(rb"^@@ -[\d,]+ \+(\d+)(?:,(\d+))? @@", found, re.MULTILINE)
-        places = ((int(m[1]), int(m[2] if m[2] is not None else 1)) for m in hunks)
-        return tuple(range(max(1, start), max(1, start) + max(1, count)) for start, count in places)
+        return _hunks(self._run("diff", *_HUNKS_ALONE, before.id, after.id))
+
+    def all_changed_lines(self, base: str, head: str) -> Mapping[str, tuple[range, ...]]:
+        """`changed_lines` of every file that head changes, by one process; empty where head left base more than once.
+
+        UsageError when the change is too large to be looked at whole.
+        """
+        one, other = self.commit(base), self.commit(head)
+        left = self._run("merge-base", "--all", one, other).decode().split()
+        if len(left) != 1:
+            return {}
+        paths = [change.path for change in self._differences(left[0], other)]
+        found = self._run("diff-tree", "-r", "-p", "--no-renames", *_HUNKS_ALONE, left[0], other)
+        parts = re.split(rb"^diff --git ", found, flags=re.MULTILINE)[1:]
+        if len(parts) != len(paths):  # a file that became a link has two parts
+            return {}
+        return {path: _hunks(part) for path, part in zip(paths, parts, strict=True)}
 
     # Files of a commit
 
@@ -453,6 +465,16 @@ def safe_name(path: str) -> bool:
         and not path.startswith("/")
         and not {"..", ".git", "."} & {part.lower().rstrip(" .") or part for part in parts}
     )
+
+
+_HUNKS_ALONE = ("--no-color", "--no-ext-diff", "--no-textconv", "--text", "--unified=0")
+
+
+def _hunks(patch: bytes) -> tuple[range, ...]:
+    """The lines of the new side that a patch without context names."""
+    found = re.finditer(rb"^@@ -[\d,]+ \+(\d+)(?:,(\d+))? @@", patch, re.MULTILINE)
+    places = ((int(m[1]), int(m[2] if m[2] is not None else 1)) for m in found)
+    return tuple(range(max(1, start), max(1, start) + max(1, count)) for start, count in places)
 
 
 def _decoded(content: bytes) -> str:

@@ -204,15 +204,16 @@ def _anchored(made: report.Report, verdict: gate.Verdict, change: gate.Change) -
     clone = change.git or _own_clone(change.repo)
     if clone is None:
         return made
+    base = verdict.base_name or "HEAD"
     try:
         head = Committed(clone.path, frozenset((change.repo, *clone.remotes())), revision=clone.commit(change.head))
-        changed = {c.path: c for c in clone.changes(verdict.base_name or "HEAD", change.head)}
+        changed = {c.path: c for c in clone.changes(base, change.head)}
     except UsageError:
         if change.git is not None:
             raise
         return made  # the folder's own clone was not asked for: it need not hold the revisions
     touching = {(ref.namespace, ref.name): files for ref, files in verdict.files.items()}
-    return anchors.anchored(made, _site((head,), verdict), anchors.Diff(head, changed, touching))
+    return anchors.anchored(made, _site((head,), verdict), anchors.Diff(head, changed, touching, base))
 
 
 def _commit(clone: Git | None, head: str) -> str:

@@ -10,6 +10,7 @@ outside of the change is marked as such.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -32,24 +33,38 @@ Lines = Sequence[range]
 
 @dataclass(frozen=True)
 class Diff:
-    """What a change does to files: `head` are its files, `changed` those that differ, `touching` says which an application reads."""
+    """What a change does to files: `head` are its files, `changed` those that differ, `touching` says which an application reads.
+
+    `base` is the revision that head has left.
+    """
 
     head: Committed
     changed: Mapping[str, Changed]
     touching: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    base: str = ""
     _lines: dict[str, Lines] = field(default_factory=dict, compare=False, repr=False)
 
     def lines(self, file: str) -> Lines:
         """The lines of head's file that are new or other than they were; none for a file that the change leaves alone."""
         if file not in self._lines:
+            if len(self._lines) == _MANY and self.base:
+                with suppress(UsageError):  # too large to be looked at whole
+                    self._lines.update(self.head.git.all_changed_lines(self.base, self.head.revision))
             change = self.changed.get(file)
             entry = change.after if change else None
+            known = self._lines.get(file) if entry else ()
             try:
-                found = self.head.git.changed_lines(change.before, entry) if change and entry else ()
+                found = (
+                    self.head.git.changed_lines(change.before, entry) if change and entry and known is None else known
+                )
             except UsageError:  # too large for git to compare: nothing is known of its lines
                 found = ()
-            self._lines[file] = found
+            self._lines[file] = found or ()
         return self._lines[file]
+
+
+_MANY = 20
+"""Files that are compared one by one; whoever asks for more gets all of the change compared at once."""
 
 
 @dataclass(frozen=True)

@@ -314,7 +314,8 @@ def _in_directory(
                 if _is(obj, resource, dig(app, "spec", "destination", "namespace") or resource.namespace)
             ]
         except EditError as error:
-            unread = unread or f" ({file}: {error})"
+            said = str(error)
+            unread = unread or (f" ({said})" if said.startswith(file) else f" ({file}: {said})")
     return _only(found, resource, folder, unread, unread=bool(unread))
 
 
