@@ -100,7 +100,7 @@ def test_what_has_no_place_is_told_and_the_rest_is_written(tmp_path: Path) -> No
     absent = finding(REPLICAS, resource=resource(name="gone"))
     saved = report(tmp_path / "r.json", finding(command), absent, finding(REPLICAS))
     ran = run_argolint("fix", "--report", saved, "--write", root, "--unverified")
-    assert ran.code == 0
+    assert ran.code == 1  # the folder should hold Deployment shop/gone
     assert ran.out.splitlines() == [
         "Placed: 1",
         "  live-edit  argocd/web Deployment shop/web /spec/replicas: Try this",

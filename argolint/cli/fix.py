@@ -91,7 +91,7 @@ def command(
     """Print the fix of each finding, or write it into checkouts of the repositories with --write.
 
     What is written is verified or safe, unless --unverified says otherwise. APP is NAME or NAMESPACE/NAME and may hold globs. Exit
-    codes: 0 all that has a place was placed, 1 a file did not take its fix or a fix is not verified, 2 cannot start.
+    codes: 0 all that has a place was placed, 1 a file did not take its fix, lacks its place, or a fix is not verified, 2 cannot start.
     """
     if (dry_run or force or unverified or branch) and not targets:
         raise UsageError(

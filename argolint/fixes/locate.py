@@ -21,11 +21,11 @@ from argolint.values import dig, get, index_of, items, mapping, same_repository,
 
 
 class Unplaced(Exception):
-    """Why a fix has no place in the checkouts, and what to do instead. `unread`: a file that may be the place cannot be read."""
+    """Why a fix has no place in the checkouts, and what to do instead. `missing`: the files should hold the place, and none does that can be read."""
 
-    def __init__(self, why: str, todo: str, *, unread: bool = False) -> None:
+    def __init__(self, why: str, todo: str, *, missing: bool = False) -> None:
         super().__init__(why)
-        self.why, self.todo, self.unread = why, todo, unread
+        self.why, self.todo, self.missing = why, todo, missing
 
 
 @dataclass(frozen=True)
@@ -316,10 +316,10 @@ def _in_directory(
         except EditError as error:
             said = str(error)
             unread = unread or (f" ({said})" if said.startswith(file) else f" ({file}: {said})")
-    return _only(found, resource, folder, unread, unread=bool(unread))
+    return _only(found, resource, folder, unread)
 
 
-def _only(found: Sequence[Found], resource: Resource, folder: str, hint: str = "", *, unread: bool = False) -> Found:
+def _only(found: Sequence[Found], resource: Resource, folder: str, hint: str = "", *, remote: bool = False) -> Found:
     exact = [f for f in found if dig(f.obj, "metadata", "namespace") == (resource.namespace or None)]
     if len(found) == 1 or len(exact) == 1:
         return found[0] if len(found) == 1 else exact[0]
@@ -327,7 +327,7 @@ def _only(found: Sequence[Found], resource: Resource, folder: str, hint: str = "
         files = ", ".join(dict.fromkeys(f.spot.file for f in found))
         raise Unplaced(f"{_what(resource)} stands {len(found)} times in {files}", "keep one of them")
     why = f"no file in {folder or 'the top folder'} holds {_what(resource)}{hint}"
-    raise Unplaced(why, "is it the right branch?", unread=unread)
+    raise Unplaced(why, "is it the right branch?", missing=not remote)
 
 
 # Objects in files
@@ -424,7 +424,8 @@ def _in_kustomize(
     remote = [
         str(e) for layer in visited for f in ("resources", "bases") for e in items(layer.data, f) if "://" in str(e)
     ]
-    return _only(found, resource, top.folder, f" (it also builds on {', '.join(remote)})" if remote else "")
+    hint = f" (it also builds on {', '.join(remote)})" if remote else ""
+    return _only(found, resource, top.folder, hint, remote=bool(remote))
 
 
 def _own_layer(checkout: Checkout, source: Object) -> tuple[Layer, ...]:

@@ -48,7 +48,7 @@ class Choice:
 class Outcome:
     """What became of a choice: the files that it changes, or why it was left (`why`) and what to do (`todo`).
 
-    `refused`: it has a place, and the file as it stands does not take it, or may have one in a file that cannot be read.
+    `refused`: it has a place, and the file as it stands does not take it; or the files should hold its place, and none does.
     """
 
     choice: Choice
@@ -105,7 +105,7 @@ class _Desk:
                 notes += [*edit.notes, *self._apply(edit, choice, texts, done)]
         except Unplaced as left:
             todo = left.todo + self._instead(choice)
-            return Outcome(choice, why=left.why, todo=todo, refused=bool(edits) or left.unread)
+            return Outcome(choice, why=left.why, todo=todo, refused=bool(edits) or left.missing)
         except EditError as error:
             todo = "change it by hand" + self._instead(choice)
             return Outcome(choice, why=str(error), todo=todo, refused=bool(edits))

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from argolint.app import App
+from msgspec import structs
+
+from argolint.app import App, Resource
 from argolint.engine import run as engine
 from argolint.engine.fingerprint import fingerprint
 from argolint.engine.run import AppResult, Chosen, Outcome, Plan
@@ -24,9 +26,9 @@ from argolint.gate.refused import REFUSED_RULE, unknown_repositories
 from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
 from argolint.gate.verdict import Mark, Verdict, mark
-from argolint.model import AppRef, Failure, Finding, Object, Symptom
+from argolint.model import AppRef, Failure, Finding, Object, ResourceKey, Symptom
 from argolint.server.transport import Transport
-from argolint.values import enumerated
+from argolint.values import enumerated, mapping
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
 _RENDERS_IN_FLIGHT = 4
@@ -103,7 +105,10 @@ def _concluded(
         if any(c.rule.id == REFUSED_RULE for c in plan.rules) and j.after is not None and j.respecified:
             result = replace(result, findings=(*result.findings, *unknown_repositories(j.after, fleet)))
         before_results.append(before)
-        after_results.append(_kept(before, result, j, plan.rules))
+        kept = _kept(before, result, j, plan.rules)
+        if (then := after.get(j.ref)) is not None and j.before is not None:
+            kept = replace(kept, findings=(*kept.findings, *_other_causes(j, then, before, fleet, ahead, plan)))
+        after_results.append(kept)
     with ThreadPoolExecutor(plan.workers, thread_name_prefix="argolint") as pool:
         for now, later, more in pool.map(lambda peer: _peer(t, peer, fleet, ahead, plan), _peers(judged, fleet)):
             before_results.append(now)
@@ -195,6 +200,44 @@ def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[
             else:
                 kept[mark(finding)] = finding
     return replace(after, findings=tuple(kept.values()))
+
+
+def _other_causes(
+    judged: Touched, after: App, before: AppResult, fleet: Fleet, ahead: Fleet, plan: Plan
+) -> Iterator[Finding]:
+    """Why an edited object that fails today will fail for another reason as well.
+
+    What a controller last wrote into its status speaks of the spec as it was, and hides what the edit breaks. So both sides are looked
+    at once more without the status, and what only head shows counts.
+    """
+    assert judged.before is not None
+    failing = {f.at.resource.key for f in before.findings if f.at.resource is not None and f.cause}
+    keys = {key for key in failing & judged.delta.changed.keys() if _has_status(judged.before, key)}
+    if not keys:
+        return
+    known = {mark(f) for f in before.findings}
+    subjects = {(f.rule, f.at.resource.key) for f in before.findings if f.at.resource is not None}
+    sides = (_without_status(judged.before, keys), fleet), (_without_status(after, keys), ahead)
+    old, new = (engine.inspect(app, of, plan.rules).findings for app, of in sides)
+    known |= {mark(f) for f in old}
+    for finding in new:
+        key = finding.at.resource.key if finding.at.resource is not None else None
+        if key in keys and (finding.rule, key) in subjects and mark(finding) not in known:
+            yield replace(finding, explains=())  # the symptom of today has its explanation
+
+
+def _has_status(app: App, key: ResourceKey) -> bool:
+    resource = app.resource(key)
+    return resource is not None and bool(mapping(resource.live, "status"))
+
+
+def _without_status(app: App, keys: Set[ResourceKey]) -> App:
+    def bare(resource: Resource) -> Resource:
+        if resource.key not in keys or resource.live is None:
+            return resource
+        return structs.replace(resource, live_state={k: v for k, v in resource.live.items() if k != "status"})
+
+    return replace(app, resources=tuple(map(bare, app.resources)))
 
 
 def _earlier(claim: Symptom, before: Iterable[Finding], change: Delta) -> Finding | None:
