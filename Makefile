@@ -37,6 +37,7 @@ attack: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/check.py
 	$(BIN)/python bench/join.py
+	$(BIN)/python bench/place.py
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python scripts/docs.py

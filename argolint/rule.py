@@ -40,6 +40,7 @@ class Rule:
     options   a frozen dataclass with defaults: what the user may set
     causes    values of `Finding.cause`
     rank      who speaks when two findings explain one symptom: fallbacks are negative, see `Finding.explains`
+    standing  tells how things stand and not what a change does: the gate does not call it news
     """
 
     id: str
@@ -55,6 +56,7 @@ class Rule:
     causes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     rank: int = 0
+    standing: bool = False
     default_options: Any = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -199,7 +199,10 @@ def test_the_action_reports_what_a_change_brings_and_decides_last(runner: Runner
         env = _inputs(server, head="feature", base="main", args="--plaintext\n--checkout\n.\n")
         ran = runner(STEPS["Judge the change"]["run"], env)
     assert ran.code == 0, ran.err
-    assert "::error title=pruned-while-referenced in argocd/web::ConfigMap shop/settings" in ran.out
+    assert (
+        "::error file=web/pod.yaml,line=4,title=pruned-while-referenced in argocd/web::ConfigMap shop/settings"
+        in ran.out
+    )
     outputs = runner.outputs()
     assert outputs["exit-code"] == "1"
     assert json.loads(Path(outputs["sarif"]).read_text())["version"] == "2.1.0"
@@ -323,3 +326,13 @@ def test_the_gitlab_job_writes_its_reports_comments_and_fails(runner: Runner, fo
     assert issue["check_name"] == "pruned-while-referenced"
     assert 'failures="1"' in (runner.clone / reports["junit"]).read_text()
     assert [c["body"].splitlines()[0] for c in forge.comments] == [MARKER]
+
+
+def test_no_template_installs_a_package_by_a_name_that_nobody_has_published(runner: Runner) -> None:
+    (install,) = [line for line in GITLAB["argolint"]["script"] if line.startswith("pip ")]
+    ran = runner(install, {})
+    assert ran.code != 0
+    assert "ARGOLINT_PACKAGE: set it to git+https://HOST/PATH@COMMIT or to a wheel" in ran.err
+    assert STEPS["Install"]["run"].rstrip().endswith('"$GITHUB_ACTION_PATH"')
+    (used,) = [s["uses"] for s in WORKFLOW["jobs"]["gate"]["steps"] if s.get("uses", "").startswith("argolint/")]
+    assert used == "argolint/argolint@COMMIT"

@@ -478,7 +478,8 @@ def test_a_symlink_out_of_the_checkout_is_not_followed(tmp_path: Path) -> None:
     (root / "web").mkdir(parents=True)
     (root / "web/a.yaml").symlink_to(outside)
     repository(root, {})
-    assert left(placed(root, finding(REPLICAS)))[0] == "no file in web holds Deployment shop/web"
+    why = "no file in web holds Deployment shop/web (web/a.yaml is a symlink that leads out of the checkout)"
+    assert left(placed(root, finding(REPLICAS)))[0] == why
     assert outside.read_text() == DEPLOYMENT
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,20 +96,21 @@ def clones(phase: Path, folder: Path) -> list[Path]:
 
 
 def test_fixes_of_a_recording_are_written_into_clones_of_its_repositories(tmp_path: Path) -> None:
-    """All that has a place is placed, nothing is written twice, and every file is still what Argo CD can read."""
+    """What is verified or safe is placed, nothing is written twice, and every file is still what Argo CD can read."""
     phase = recording("harbourline/2-after-mutate")
     roots = clones(phase, tmp_path)
     write = [text for root in roots for text in ("--write", str(root))]
-    ran = run_argolint("fix", "--snapshot", phase, *write)
-    assert ran.code == 1
-    lines = [line for line in ran.out.splitlines() if line.startswith(("placed", "left"))]
-    placed = [line for line in lines if line.startswith("placed")]
-    assert len(placed) >= 30
-    left = [line for line in lines if line.startswith("left")]
-    assert all(" → " in line for line in left)
+    ran = run_argolint("fix", "--snapshot", phase, *write, "-o", "json")
+    made = json.loads(ran.out)
+    assert len(made["placed"]) >= 20
+    assert all(entry["fix"]["verified"] or entry["fix"]["safe"] for entry in made["placed"])
+    assert all(entry["why"] and entry["todo"] for entry in made["by_hand"])
+    assert ran.code == (1 if made["unverified"] else 0)
     changed = {str(root / file) for root in roots for file in git(root, "diff", "--name-only").split()}
-    assert changed == {line.rpartition(" → ")[2] for line in placed}
+    placed = {str(Path(f["checkout"]) / f["file"]) for entry in made["placed"] for f in entry["files"]}
+    assert changed == placed
     for root in roots:
+        assert not re.search(r"^\+.*: (\{\}|\[\])$", git(root, "diff"), re.MULTILINE)
         for file in git(root, "diff", "--name-only").split():
             before = documents(git(root, "show", f"HEAD:{file}"))
             assert len([d.data for d in documents((root / file).read_text())]) == len(before)

@@ -289,3 +289,35 @@ def test_a_fault_that_a_change_brings_is_told(case: Case, tmp_path: Path) -> Non
     assert told == list(case.new)
     assert verdict.failures + verdict.head.failures == ()
     assert {j.ref.name for j in verdict.apps} == {name.partition("/")[0] for name in case.head}
+
+
+def test_a_hook_with_a_drawn_name_is_the_same_hook_on_both_sides(tmp_path: Path) -> None:
+    """What is wrong with it is neither fixed nor new, though base and head render another name."""
+    hook = made("PodDisruptionBudget", "migrate-RANDOM", "policy/v1beta1", spec=BUDGET)
+    hook["metadata"]["annotations"] = {"argocd.argoproj.io/hook": "PreSync"}
+    other = {**hook, "spec": {**BUDGET, "maxUnavailable": 1}}
+    verdict = run(Case({"web/hook.yaml": [other]}, base={"web/hook.yaml": [hook]}), tmp_path)
+    assert [f.rule for f in verdict.new] == []
+    assert [f.rule for f in verdict.fixed] == []
+    assert "removed-api" in {f.rule for f in verdict.base.findings}
+
+
+def test_an_object_that_fails_today_and_would_fail_for_another_cause_is_news(tmp_path: Path) -> None:
+    """The status speaks of the spec as it was: what the branch breaks stands beside it. An edit that breaks nothing is silent."""
+    condition = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "SecretSyncedError",
+        "message": "could not update Secret: target is owned by another ExternalSecret",
+        "lastTransitionTime": "2026-01-01T10:00:00Z",
+    }
+    live = {"ExternalSecret/db": {"status": {"refreshTime": "2026-01-01T11:50:00Z", "conditions": [condition]}}}
+    base = {"web/es.yaml": [external_secret("db", IN_MAIN)], "admin/store.yaml": [STORE]}
+    broken = external_secret("db", {"name": "main"})
+    slower = external_secret("db", IN_MAIN, refreshInterval="2h0m0s")
+    for folder, head, causes in (("a", broken, ["store-kind-omitted"]), ("b", slower, [])):
+        (tmp_path / folder).mkdir()
+        verdict = run(Case({"web/es.yaml": [head]}, base=base, live=live), tmp_path / folder)
+        assert [f.cause for f in verdict.new if f.rule == "external-secret-sync-error"] == causes
+        assert verdict.fixed == ()
+        assert verdict.unchanged >= 1

@@ -281,3 +281,35 @@ def test_the_nearest_repository_is_found_without_git(clone: Path, tmp_path: Path
 def test_sizes_of_a_blob_that_is_none_are_told(clone: Path) -> None:
     with pytest.raises(UsageError):
         list(Git(clone).texts([Entry("100644", "1" * 40)]))
+
+
+def test_changed_lines_are_the_same_one_by_one_and_all_at_once(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    text = "".join(f"line {n}\n" for n in range(1, 11))
+    names = ("a b.yaml", "ä\n.yaml", "crlf.yaml", "gone.yaml", "cut.yaml", "last.yaml", ".gitattributes")
+    commit(
+        tmp_path, {**dict.fromkeys(names, text), "crlf.yaml": text.replace("\n", "\r\n"), ".gitattributes": "* -diff\n"}
+    )
+    git(tmp_path, "switch", "--quiet", "--create", "feature")
+    changed = {name: text.replace("line 3\n", "other\nmore\n") for name in names[:2]}
+    commit(
+        tmp_path,
+        {
+            **changed,
+            "crlf.yaml": text.replace("\n", "\r\n").replace("line 4\r", "x\r"),
+            "gone.yaml": None,
+            "cut.yaml": text.replace("line 5\nline 6\n", ""),
+            "last.yaml": text.removesuffix("\n"),
+            "new.yaml": "diff --git a b\n@@ -1 +7 @@\n",
+        },
+    )
+    clone = Git(tmp_path)
+    one_by_one = {
+        c.path: clone.changed_lines(c.before, c.after) for c in clone.changes("main", "feature") if c.after is not None
+    }
+    wanted = {"a b.yaml": (3, 5), "ä\n.yaml": (3, 5), "crlf.yaml": (4, 5), "cut.yaml": (4, 5), "last.yaml": (10, 11)}
+    assert {path: (found[0].start, found[0].stop) for path, found in one_by_one.items() if path in wanted} == wanted
+    assert 2 in one_by_one["new.yaml"][0]
+    at_once = clone.all_changed_lines("main", "feature")
+    assert {path: at_once[path] for path in wanted} == {path: one_by_one[path] for path in wanted}
+    assert at_once["new.yaml"] == (range(1, 3),)

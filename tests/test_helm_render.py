@@ -609,12 +609,6 @@ def test_the_pins_of_a_known_chart_are_verified(binary: str, clone: Path, tmp_pa
     }
 
 
-def test_a_checkout_without_helm_render_is_refused(clone: Path) -> None:
-    ran = run_argolint("check", "--snapshot", clone, "--checkout", clone)
-    assert ran.code == 2
-    assert "--checkout belongs to --helm-render" in ran.err
-
-
 def test_a_folder_that_is_no_checkout_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--checkout .* is no Git checkout"):
         open_checkouts([str(tmp_path)], "--checkout")

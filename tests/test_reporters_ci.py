@@ -15,7 +15,7 @@ import pytest
 from argolint import DOCS
 from argolint.reports import document as r
 from argolint.reports import formats as reporters
-from argolint.reports.formats import Style, github, markdown
+from argolint.reports.formats import Style, github, links, markdown
 
 SCHEMAS = Path(__file__).parent / "schemas"
 HOSTILE = (
@@ -72,7 +72,8 @@ def _report(*findings: r.Finding, failures: tuple[r.Failure, ...] = (), gate: r.
 
 FULL = _report(
     _finding(
-        "replicas differ", source=r.Source("https://git.example.com/a.git", "1f0e", "web", "", "web/my app.yaml", 7)
+        "replicas differ",
+        source=r.Source("https://git.example.com/a.git", "1f0e" * 10, "web", "", "web/my app.yaml", 7, False),
     ),
     _finding(
         HOSTILE, severity="warning", rule="second", source=r.Source("https://git.example.com/a.git", "1f0e", "web")
@@ -204,8 +205,11 @@ def test_gitlab_leaves_suppressed_findings_out() -> None:
         ("my-fault", "critical", "web/my app.yaml", 7),
         ("second", "major", "web", 1),
         ("my-fault", "info", "applications/argocd/z", 1),
+        ("incomplete", "major", "applications/argocd/web", 1),
     ]
-    assert issues[0]["description"] == "argocd/web, Deployment prod/web: replicas differ"
+    assert issues[0]["description"] == (
+        "argocd/web, Deployment prod/web: replicas differ (this line is outside of the change)"
+    )
 
 
 def _annotations(text: str) -> list[tuple[str, dict[str, str], str]]:
@@ -234,7 +238,11 @@ def test_github_annotations_cannot_be_broken_out_of() -> None:
         ("warning", "argolint could not look at everything (manifests)"),
     ]
     assert (found[0][1]["file"], found[0][1]["line"]) == ("web/my app.yaml", "7")
-    assert found[0][2].splitlines()[:2] == ["Deployment prod/web: replicas differ", "Fix: replicas differ"]
+    assert found[0][2].splitlines()[:3] == [
+        "Deployment prod/web: replicas differ",
+        "This line is outside of the change.",
+        "Fix: replicas differ",
+    ]
     assert "::error::owned" in found[1][2]
 
 
@@ -263,7 +271,10 @@ def test_markdown_keeps_untrusted_text_from_formatting_linking_and_mentioning(re
         *("<sub>", "</sub>", "<span>", "</span>", "<!-- -->", markdown.MARKER),
     }
     assert prose.count("<details") == prose.count("</details>")
-    own_links = re.sub(rf"\]\({re.escape(DOCS)}rules/[\w-]+\.md\)", "", prose)
+    ours = (
+        rf"{re.escape(DOCS.removeprefix('https://'))}rules|argocd\.example\.com/applications|git\.example\.com/a/blob"
+    )
+    own_links = re.sub(rf"\]\(https://({ours})/[\w./%#-]+\)", "", prose)
     assert not re.search(r"@\w|[#!%]\d|&amp;\d|://|(?<!\\)\]\(|(?m:^/)|(?m:^## heading)", own_links)
 
 
@@ -275,7 +286,11 @@ def test_markdown_tells_message_evidence_pointer_fix_and_caveat() -> None:
         in comment
     )
     assert "\nreplicas differ\n" in comment
-    assert "at `/spec/replicas`" in comment
+    address = f"https://git.example.com/a/blob/{'1f0e' * 10}/web/my%20app.yaml#L7"
+    assert f"at [`web/my app.yaml:7`]({address}), this line is outside of the change · `/spec/replicas`" in comment
+    assert "[in Argo CD](https://argocd.example.com/applications/argocd/web)" in comment
+    assert "<details><summary>Evidence</summary>\n\n- replicas differ\n- owner: `argocd/other`" in comment
+    assert "argolint.dev/ignore.RULE: the reason" in comment
     assert "```yaml\n- op: remove\n  path: /spec/replicas\n```" in comment
     assert "**Fix:** replicas differ in `deployment.yaml`" in comment
     assert "*But:* " in comment
@@ -284,10 +299,49 @@ def test_markdown_tells_message_evidence_pointer_fix_and_caveat() -> None:
     assert "1 suppressed" in comment
 
 
+def test_markdown_draws_who_claims_what_without_words_that_mermaid_would_read() -> None:
+    mine, odd = _resource("shared"), _app('a"]; click n0 "javascript:x')
+    shared = _finding(resource=mine, related=(r.Related(odd, "owner", mine), r.Related(_app("c"), "claimant", mine)))
+    comment = _render(_report(shared, _finding()), "markdown")
+    assert re.findall(r"(?s)```mermaid\n(.*?)```", comment) == [
+        "flowchart LR\n"
+        '  n0(["argocd/a??? click n0 ?javascript:x"])\n'
+        '  n1["Deployment prod/shared"]\n'
+        '  n2(["argocd/c"])\n'
+        '  n3(["argocd/web"])\n'
+        "  n0 -->|owns| n1\n"
+        "  n2 -->|claims| n1\n"
+        "  n3 -->|claims| n1\n"
+    ]
+    assert "mermaid" not in _render(_report(_finding()), "markdown")
+
+
+@pytest.mark.parametrize(
+    ("repo", "address"),
+    [
+        (
+            "https://me:secret@git.example.com:8443/a/b.git",
+            "https://git.example.com:8443/a/b/blob/REV/x%20%231.yaml#L7",
+        ),
+        ("git@gitlab.example.com:a/b.git", "https://gitlab.example.com/a/b/-/blob/REV/x%20%231.yaml#L7"),
+        ("ssh://git@git.example.com:22/a/b", "https://git.example.com/a/b/blob/REV/x%20%231.yaml#L7"),
+        ("https://bitbucket.org/a/b", "https://bitbucket.org/a/b/src/REV/x%20%231.yaml#lines-7"),
+        ("/srv/git/a", ""),
+        ("file:///srv/a", ""),
+        ("https://evil.example)[x](/a/b", ""),
+        ("https://git.example.com:port/a/b", ""),
+    ],
+)
+def test_a_line_has_the_address_that_its_forge_gives_it(repo: str, address: str) -> None:
+    source = r.Source(repo, "ab12" * 10, "", "", "x #1.yaml", 7)
+    assert links.of_line(source) == address.replace("REV", "ab12" * 10)
+    assert links.of_line(r.Source(repo, "main", "", "", "x.yaml", 7)) == ""
+
+
 def test_markdown_says_what_it_leaves_out() -> None:
     big = _report(*(_finding("x" * 400, app=_app(f"a{n:04}")) for n in range(2000)))
     comment = _render(big, "markdown")
-    told = comment.count("<details")
+    told = len(re.findall("<summary>🔴", comment))
     listed = len(re.findall(r"(?m)^- 🔴", comment))
     missing = int(re.findall(r"(\d+) findings are left out", comment)[0])
     assert told + listed + missing == 2000

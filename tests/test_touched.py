@@ -148,7 +148,7 @@ def test_kustomize_reads_what_its_kustomizations_name(clone: Path, file: str, to
     commit(clone, {file: "changed\n"})
     changed = changed_paths(clone)
     assert changed == [file]
-    assert by_files(Candidate(WEB, (1,)), changed, Git(clone), "main") is touched
+    assert bool(by_files(Candidate(WEB, (1,)), changed, Git(clone), "main")) is touched
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_kustomize_reads_what_its_kustomizations_name(clone: Path, file: str, to
 def test_values_dependencies_and_the_whole_repository(
     clone: Path, one: App, positions: Sequence[int], file: str, touched: bool
 ) -> None:
-    assert by_files(Candidate(one, tuple(positions)), [file], Git(clone), "main") is touched
+    assert bool(by_files(Candidate(one, tuple(positions)), [file], Git(clone), "main")) is touched
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_values_dependencies_and_the_whole_repository(
 )
 def test_manifest_generate_paths_decides_where_it_is_set(clone: Path, paths: str, file: str, touched: bool) -> None:
     one = app("web", source("web"), **{"argocd.argoproj.io/manifest-generate-paths": paths})
-    assert by_files(Candidate(one, (1,)), [file], Git(clone), "main") is touched
+    assert bool(by_files(Candidate(one, (1,)), [file], Git(clone), "main")) is touched
 
 
 def changed_paths(clone: Path) -> list[str]:
@@ -286,7 +286,7 @@ def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
         (other, "values/prod.yaml", True),
         (other, "docs/readme.md", False),
     ):
-        assert by_files(candidate, [file], Git(clone), "feature") is touched
+        assert bool(by_files(candidate, [file], Git(clone), "feature")) is touched
 
 
 def test_a_folder_that_is_no_clone(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import codecs
 import os
 import re
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -168,6 +170,28 @@ class Git:
             before_mode, after_mode, before, after, _ = about.removeprefix(":").split()
             yield Changed(path, _entry(before_mode, before), _entry(after_mode, after))
 
+    def changed_lines(self, before: Entry | None, after: Entry) -> tuple[range, ...]:
+        """The lines (from 1) of a file that were changed or added; of what was only taken out, the line before it."""
+        if before is None:
+            return (range(1, sys.maxsize),)
+        return _hunks(self._run("diff", *_HUNKS_ALONE, before.id, after.id))
+
+    def all_changed_lines(self, base: str, head: str) -> Mapping[str, tuple[range, ...]]:
+        """`changed_lines` of every file that head changes, by one process; empty where head left base more than once.
+
+        UsageError when the change is too large to be looked at whole.
+        """
+        one, other = self.commit(base), self.commit(head)
+        left = self._run("merge-base", "--all", one, other).decode().split()
+        if len(left) != 1:
+            return {}
+        paths = [change.path for change in self._differences(left[0], other)]
+        found = self._run("diff-tree", "-r", "-p", "--no-renames", *_HUNKS_ALONE, left[0], other)
+        parts = re.split(rb"^diff --git ", found, flags=re.MULTILINE)[1:]
+        if len(parts) != len(paths):  # a file that became a link has two parts
+            return {}
+        return {path: _hunks(part) for path, part in zip(paths, parts, strict=True)}
+
     # Files of a commit
 
     def tree(self, revision: str) -> Mapping[str, Entry]:
@@ -226,6 +250,12 @@ class Git:
         for entry in wanted:
             content = held.get(entry.id) if entry.mode.startswith("100") else None
             yield None if content is None else _decoded(content)
+
+    def contents(self, entries: Iterable[Entry]) -> tuple[bytes, ...]:
+        """What the files hold, byte for byte, in their order; the caller has looked at their sizes."""
+        ids = [entry.id for entry in entries]
+        held = dict(zip(dict.fromkeys(ids), self._contents(tuple(dict.fromkeys(ids))), strict=True))
+        return tuple(held[id_] for id_ in ids)
 
     def sizes(self, ids: Iterable[str]) -> Mapping[str, int]:
         """Bytes of each object. UsageError when the clone does not hold one: nothing is fetched."""
@@ -324,6 +354,52 @@ class Git:
             )
         return found.out.decode("utf-8", "replace")
 
+    # A new branch
+
+    def setting(self, name: str, file: Path | None = None) -> str:
+        """A setting of the clone, or of another configuration file; empty when it is not set."""
+        place = ("--file", str(file)) if file else ()
+        return (self._try("config", *place, "--get", name) or b"").decode("utf-8", "replace").strip()
+
+    def require_new_branch(self, name: str) -> None:
+        """UsageError when there is a branch of this name, or can be none."""
+        if name.startswith("-") or self._try("check-ref-format", f"refs/heads/{name}") is None:
+            raise UsageError(f"{name!r} is no name for a branch", "for example argolint-fixes")
+        if self._ref(f"refs/heads/{name}") is not None:
+            raise UsageError(f"{self.path} has a branch {name!r} already", "name another one, or delete it first")
+
+    def commit_files(self, parent: str, files: Mapping[str, bytes], message: str, author: tuple[str, str]) -> str:
+        """The id of a commit on top of `parent` in which these files hold this. No work tree, index or branch is touched.
+
+        The files must be plain files of the parent; their modes stay. No hook or filter runs, and nothing is signed.
+        """
+        tree = self.tree(parent)
+        rows = []
+        for path, content in files.items():
+            blob = self._run("hash-object", "-w", "--no-filters", "--stdin", stdin=content).decode().strip()
+            rows.append(f"{tree[path].mode} {blob}\t{path}\0")
+        name, mail = author
+        with tempfile.TemporaryDirectory(prefix="argolint-") as made:
+            env = {
+                "GIT_INDEX_FILE": str(Path(made) / "index"),
+                **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), name),
+                **dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), mail),
+            }
+            self._run("read-tree", parent, env=env)
+            listed = "".join(rows).encode("utf-8", "surrogateescape")
+            self._run("update-index", "-z", "--index-info", stdin=listed, env=env)
+            written = self._run("write-tree", env=env).decode().strip()
+            said = self._run("commit-tree", written, "-p", parent, "-F", "-", stdin=message.encode(), env=env)
+        return said.decode().strip()
+
+    def make_branch(self, name: str, commit: str) -> None:
+        """UsageError when a branch of this name came about meanwhile."""
+        self._run("update-ref", f"refs/heads/{name}", commit, "0" * len(commit))
+
+    def drop_branch(self, name: str, commit: str) -> None:
+        """Takes back `make_branch`, unless the branch has moved on."""
+        self._run("update-ref", "-d", f"refs/heads/{name}", commit)
+
     # Running git
 
     def _run(
@@ -333,8 +409,9 @@ class Git:
         out: IO[bytes] | None = None,
         limits: Limits = _LIMITS,
         config: Iterable[str] = (),
+        env: Mapping[str, str] | None = None,
     ) -> bytes:
-        found = self._ended(*arguments, stdin=stdin, out=out, limits=limits, config=config)
+        found = self._ended(*arguments, stdin=stdin, out=out, limits=limits, config=config, env=env)
         if found.code != 0:
             raise UsageError(
                 f"git {arguments[0]} failed in {self.path}: {_said(found.err) or f'exit code {found.code}'}",
@@ -353,6 +430,7 @@ class Git:
         out: IO[bytes] | None = None,
         limits: Limits = _LIMITS,
         config: Iterable[str] = (),
+        env: Mapping[str, str] | None = None,
     ) -> bounded.Ended:
         settings = [word for setting in (*_OVERRULED, *config) for word in ("-c", setting)]
         ceiling = {"GIT_CEILING_DIRECTORIES": str(self.path.absolute().parent)} if "--no-index" in arguments else {}
@@ -363,7 +441,7 @@ class Git:
             return bounded.run(
                 (program, "--no-pager", *settings, *arguments),
                 name=f"git {arguments[0]}",
-                env={**bounded.inherited(), **_ENVIRONMENT, **ceiling},
+                env={**bounded.inherited(), **_ENVIRONMENT, **ceiling, **(env or {})},
                 limits=limits,
                 cwd=self.path,
                 stdin=stdin,
@@ -387,6 +465,16 @@ def safe_name(path: str) -> bool:
         and not path.startswith("/")
         and not {"..", ".git", "."} & {part.lower().rstrip(" .") or part for part in parts}
     )
+
+
+_HUNKS_ALONE = ("--no-color", "--no-ext-diff", "--no-textconv", "--text", "--unified=0")
+
+
+def _hunks(patch: bytes) -> tuple[range, ...]:
+    """The lines of the new side that a patch without context names."""
+    found = re.finditer(rb"^@@ -[\d,]+ \+(\d+)(?:,(\d+))? @@", patch, re.MULTILINE)
+    places = ((int(m[1]), int(m[2] if m[2] is not None else 1)) for m in found)
+    return tuple(range(max(1, start), max(1, start) + max(1, count)) for start, count in places)
 
 
 def _decoded(content: bytes) -> str:

@@ -42,6 +42,12 @@ class Document:
         """Plain JSON data; None when the document is empty. EditError when it is no YAML."""
         return _read(self.text)
 
+    @cached_property
+    def root(self) -> yaml.Node | None:
+        """The nodes with their places; None when the document is empty. EditError when it is no YAML."""
+        _ = self.data  # its reader has bounds
+        return _root(self.text)
+
 
 _SEPARATOR = re.compile(r"^---(?=[ \t\r\n]|$)", re.MULTILINE)
 
@@ -132,6 +138,53 @@ def _difference(path: str, old: Json, new: Json) -> Iterator[Operation]:
         yield from ({"op": "remove", "path": f"{path}/{i}"} for i in range(len(old) - 1, len(new) - 1, -1))
     else:
         yield {"op": "replace", "path": path, "value": new}
+
+
+@dataclass(frozen=True)
+class Span:
+    """Lines of a file, from 1: a field's key or a list item to the end of its value; `depth` tokens of the pointer were found."""
+
+    first: int
+    last: int
+    depth: int
+
+
+def span(document: Document, line: int, pointer: str) -> Span:
+    """The lines of a field, or of what is deepest above it, of a document that begins on this line. EditError when it is no YAML."""
+    node = document.root
+    if node is None:
+        return Span(line, line, 0)
+    start, depth = node.start_mark.index, 0
+    for token in split_pointer(pointer) if pointer else ():
+        if isinstance(node, yaml.MappingNode):
+            pair = next((p for p in node.value if p[0].value == token), None)
+            if pair is None:
+                break
+            start, node = pair[0].start_mark.index, pair[1]
+        elif isinstance(node, yaml.SequenceNode):
+            index = index_of(token)
+            if index is None or index >= len(node.value):
+                break
+            node = node.value[index]
+            start = node.start_mark.index
+        else:
+            break
+        depth += 1
+    held = document.text[start : max(start, _end_of(node, document.text))]
+    first = line + document.text.count("\n", 0, start)
+    return Span(first, first + held.rstrip().count("\n"), depth)
+
+
+def _end_of(node: Any, text: str) -> int:
+    """Where the node's own text ends; comments and blank lines after it are not its own."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and not _is_alias(node):
+        return _end_of(node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1], text)
+    end: int = node.end_mark.index
+    if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
+        body = text[node.start_mark.index : end]
+        head = body.split("\n", 1)[0]
+        return end if "+" in head.partition("#")[0] else node.start_mark.index + len(body.rstrip())
+    return end
 
 
 class _Loader(yaml.SafeLoader):
@@ -347,16 +400,7 @@ class _Part:
     # places
 
     def _end(self, node: Any) -> int:
-        """Where the node's own text ends; comments and blank lines after it are not its own."""
-        if isinstance(node, yaml.CollectionNode) and not node.flow_style and not _is_alias(node):
-            inner = node.value[-1][1] if isinstance(node, yaml.MappingNode) else node.value[-1]
-            return self._end(inner)
-        end: int = node.end_mark.index
-        if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
-            head = self.text[node.start_mark.index : end].split("\n", 1)[0]
-            body = self.text[node.start_mark.index : end]
-            return end if "+" in head.partition("#")[0] else node.start_mark.index + len(body.rstrip())
-        return end
+        return _end_of(node, self.text)
 
     def _line_start(self, at: int) -> int:
         return self.text.rfind("\n", 0, at) + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,26 +10,29 @@ from typing import Any
 import click
 import msgspec
 
-from argolint.checkouts import checkout
-from argolint.checkouts.checkout import Checkout
+from argolint.checkouts import branches, checkout
+from argolint.checkouts.checkout import Checkout, Committed
 from argolint.checkouts.yaml_text import EditError, documents
+from argolint.cli import fix_told as told
 from argolint.cli import session as common
 from argolint.decoding import json_value
 from argolint.engine import pipeline as lint
 from argolint.engine import run as engine
 from argolint.errors import ArgolintError, UsageError
+from argolint.fixes import allowed
 from argolint.fixes import placement as edit
-from argolint.fixes.placement import Arranged, Choice, Outcome, Site
+from argolint.fixes.placement import Choice, Outcome, Site
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Object, ResourceKey
+from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
 from argolint.reports import document as report
-from argolint.reports.document import App, Finding, Fix, Report, Resource
-from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.document import App, Report, Resource
+from argolint.reports.formats import Style
 from argolint.reports.formats.edits import as_text
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
-from argolint.values import plain
+from argolint.values import plain, sh
 
 
 @click.command()
@@ -52,6 +56,20 @@ from argolint.values import plain
 )
 @click.option("--dry-run", is_flag=True, help="With --write: print the diff and change nothing.")
 @click.option("--force", is_flag=True, help="With --write: also change files that have uncommitted changes.")
+@click.option(
+    "--unverified",
+    multiple=True,
+    is_flag=False,
+    flag_value="all",
+    metavar="[RULE|FINGERPRINT]",
+    help="With --write: also write fixes that are neither verified nor safe; all, or those of a rule or finding (repeatable).",
+)
+@click.option(
+    "--branch",
+    metavar="NAME",
+    help="With --write: commit to this new branch, one commit a cause, and leave work tree and current branch alone.",
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @common.source_options
 @common.selection_options
 @common.rule_options
@@ -65,18 +83,26 @@ def command(
     targets: tuple[str, ...],
     dry_run: bool,
     force: bool,
+    unverified: tuple[str, ...],
+    branch: str | None,
+    output: str,
     **given: Any,
 ) -> int:
     """Print the fix of each finding, or write it into checkouts of the repositories with --write.
 
-    APP is NAME or NAMESPACE/NAME and may hold globs. Exit codes: 0 all printed or placed, 1 some could not be placed,
-    2 cannot start.
+    What is written is verified or safe, unless --unverified says otherwise. APP is NAME or NAMESPACE/NAME and may hold globs. Exit
+    codes: 0 all that has a place was placed, 1 a file did not take its fix, lacks its place, or a fix is not verified, 2 cannot start.
     """
-    if (dry_run or force) and not targets:
-        raise UsageError("--dry-run and --force belong to --write", "name a checkout: --write DIR")
+    if (dry_run or force or unverified or branch) and not targets:
+        raise UsageError(
+            "--dry-run, --force, --unverified and --branch belong to --write", "name a checkout: --write DIR"
+        )
+    if force and branch:
+        raise UsageError("--branch commits on top of what is committed", "leave out --force")
     if given["shard"]:
         raise UsageError("fixes are made from whole reports", "leave out --shard")
-    checkouts = checkout.open_checkouts(targets)
+    opened = checkout.open_checkouts(targets)
+    checkouts: tuple[Checkout, ...] = branches.at_head(opened, branch) if branch else opened
     made, site = _read(saved, apps, given, checkouts)
     findings = [f for f in made.findings if f.suppressed is None]
     choices = [
@@ -88,19 +114,40 @@ def command(
     if not made.complete:
         click.echo(f"argolint: incomplete: {len(made.failures)} looks failed, so fixes may be missing", err=True)
     if not checkouts:
+        _print(choices, len(findings), style, output)
+        return 0
+    allowed.require_known(unverified, choices, load_rules())
+    held, wanted = allowed.split(choices, unverified)
+    if branch:
+        outcomes, texts = _committed(wanted, site, branch, dry_run=dry_run)
+    else:
+        arranged = edit.arrange(wanted, site, dirty=force)
+        outcomes, texts = arranged.outcomes, arranged.texts
+        if not dry_run:
+            checkout.write(texts)
+    all_told = [
+        *(told.Told(told.group_of(o), o, len(checkouts) > 1) for o in outcomes),
+        *(_held_back(o) for o in edit.arrange(held, site, dirty=True).outcomes),
+    ]
+    if dry_run and output == "text":
+        click.echo("".join(_diffs(texts, checkouts)), nl=False)
+    if output == "json":
+        click.echo(told.as_json(all_told, findings=len(findings), written=not dry_run, branch=branch or ""), nl=False)
+    else:
+        click.echo(told.text(all_told, style), nl=False, err=dry_run)
+    click.echo(_summary(outcomes, len(texts), len(findings), dry_run=dry_run, branch=branch), err=True)
+    return int(any(t.outcome.refused or t.group == "unverified" for t in all_told))
+
+
+def _print(choices: Sequence[Choice], findings: int, style: Style, output: str) -> None:
+    """The chosen fixes, where there is no checkout to write them into."""
+    if output == "json":
+        all_told = [told.Told("by_hand", Outcome(c, why="no checkout was named", todo="--write DIR")) for c in choices]
+        click.echo(told.as_json(all_told, findings=findings, written=False), nl=False)
+    else:
         for choice in choices:
             click.echo("\n".join(_printed(choice, style)) + "\n")
-        click.echo(_counted(len(choices), len(findings)), err=True)
-        return 0
-    arranged = edit.arrange(choices, site, dirty=force)
-    if dry_run:
-        click.echo("".join(_diffs(arranged, checkouts)), nl=False)
-    else:
-        checkout.write(arranged.texts)
-    for outcome in arranged.outcomes:
-        click.echo("\n".join(_told(outcome, style, many=len(checkouts) > 1)), err=dry_run)
-    click.echo(_summary(arranged, len(findings), dry_run=dry_run), err=True)
-    return int(any(outcome.why for outcome in arranged.outcomes))
+    click.echo(_counted(len(choices), findings), err=True)
 
 
 def _read(
@@ -154,63 +201,65 @@ def _site(checkouts: tuple[Checkout, ...], transport: Transport, fleet: Fleet) -
     return Site(checkouts, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps}, rendered, owners)
 
 
-# What is told
-
-
-def _subject(finding: Finding) -> str:
-    resource = resource_name(finding.resource) if finding.resource else ""
-    return plain(" ".join(filter(None, (app_name(finding.app), resource, finding.pointer))))
-
-
 def _printed(choice: Choice, style: Style) -> Iterator[str]:
     finding, fix = choice.finding, choice.fix
-    yield f"{click.style(finding.rule, bold=style.color or None)}  {_subject(finding)}"
+    yield f"{click.style(finding.rule, bold=style.color or None)}  {told.subject(finding)}"
     yield f"  {plain(finding.message)}"
     yield f"  fix {choice.number} of {len(finding.fixes)}: {plain(fix.title)}{f' [{plain(fix.where)}]' if fix.where else ''}"
     yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
-    yield from (f"    {line}" for line in _doubts(fix))
+    yield from (f"    {line}" for line in told.doubts(fix))
 
 
-def _doubts(fix: Fix) -> Iterator[str]:
-    if fix.verified:
-        yield "verified: replayed in memory, the finding is gone"
-    elif fix.unverified:
-        yield f"not verified: {plain(fix.unverified)}"
-    if fix.caveat:
-        yield f"caveat: {plain(fix.caveat)}"
-
-
-def _told(outcome: Outcome, style: Style, *, many: bool) -> Iterator[str]:
-    fix, finding = outcome.choice.fix, outcome.choice.finding
-    head = f"{finding.rule}  {_subject(finding)}: "
+def _held_back(outcome: Outcome) -> told.Told:
+    """An unverified fix that would have a place; another alternative of it may be proven. One without a place is done by hand anyway."""
     if outcome.why:
-        sign = click.style("left  ", fg="yellow") if style.color else "left  "
-        yield f"{sign}  {head}{plain(outcome.why)} → {plain(outcome.todo)}"
-        return
-    sign = click.style("placed", fg="green") if style.color else "placed"
-    files = ", ".join(str(where.root / file) if many else file for where, file in outcome.files)
-    yield f"{sign}  {head}{plain(fix.title)} → {plain(files)}"
-    yield from (f"          {line}" for line in (*_doubts(fix), *(f"note: {plain(n)}" for n in outcome.notes)))
+        return told.Told("by_hand", outcome)
+    fixes = outcome.choice.finding.fixes
+    proven = [str(n) for n, fix in enumerate(fixes, 1) if fix.verified or fix.safe]
+    todo = f"--alternative {' or '.join(proven)} is verified or safe" if proven else ""
+    return told.Told("unverified", Outcome(outcome.choice, why="it is not verified", todo=todo))
+
+
+def _committed(
+    choices: Sequence[Choice], site: Site, name: str, *, dry_run: bool
+) -> tuple[tuple[Outcome, ...], Mapping[tuple[Checkout, str], str]]:
+    """The fixes as commits on a new branch, one for each cause; the outcomes, and all texts together."""
+    steps: dict[Committed, list[branches.Step]] = {c: [] for c in site.checkouts if isinstance(c, Committed)}
+    outcomes: list[Outcome] = []
+    before: Mapping[tuple[Checkout, str], str] = {}
+    for arranged in edit.staged(told.by_cause(choices), site):
+        placed = [o for o in arranged.outcomes if not o.why]
+        for where, commits in steps.items():
+            texts = {f: t for (c, f), t in arranged.texts.items() if c == where and before.get((c, f)) != t}
+            if texts:
+                here = [o for o in placed if any(c == where for c, _ in o.files)]
+                commits.append(branches.Step(texts, told.message(here)))
+        outcomes += arranged.outcomes
+        before = arranged.texts
+    if not dry_run:
+        branches.write(steps, name, os.environ, Path.home())
+    return tuple(outcomes), before
 
 
 def _counted(chosen: int, findings: int) -> str:
     return f"{chosen} of {findings} findings have such a fix"
 
 
-def _summary(arranged: Arranged, findings: int, *, dry_run: bool) -> str:
-    placed = sum(not outcome.why for outcome in arranged.outcomes)
+def _summary(outcomes: Sequence[Outcome], files: int, findings: int, *, dry_run: bool, branch: str | None) -> str:
+    placed = sum(not outcome.why for outcome in outcomes)
     does = "would change" if dry_run else "changed"
+    after = f"; review with `git log -p {sh(branch)}`" if branch else "; review with `git diff`"
     return (
-        f"{placed} of {len(arranged.outcomes)} fixes placed, {len(arranged.texts)} files {does}; "
-        + _counted(len(arranged.outcomes), findings)
-        + ("" if dry_run or not arranged.texts else "; review with `git diff`")
+        f"{placed} of {len(outcomes)} fixes placed, {files} files {does}; "
+        + _counted(len(outcomes), findings)
+        + ("" if dry_run or not files else after)
     )
 
 
-def _diffs(arranged: Arranged, checkouts: Sequence[Checkout]) -> Iterator[str]:
+def _diffs(changed: Mapping[tuple[Checkout, str], str], checkouts: Sequence[Checkout]) -> Iterator[str]:
     """What `git diff` will show, checkout by checkout, without secrets. A file with a Secret is only named."""
     for where in checkouts:
-        texts = {file: text for (of, file), text in arranged.texts.items() if of == where}
+        texts = {file: text for (of, file), text in changed.items() if of == where}
         if texts and len(checkouts) > 1:
             yield f"# in {where.root}\n"
         hidden = sorted(file for file, text in texts.items() if _holds_secret(text))

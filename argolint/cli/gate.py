@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import msgspec
 
 from argolint import __version__, gate
-from argolint.checkouts.files import read_text
-from argolint.checkouts.git import MAX_TEXT_BYTES
+from argolint.checkouts.checkout import Checkout, Committed
+from argolint.checkouts.git import has_repository
 from argolint.cli import session as common
 from argolint.engine import trusted
-from argolint.errors import UsageError
+from argolint.errors import ArgolintError, UsageError
+from argolint.fixes import anchors
+from argolint.fixes.placement import Site
 from argolint.gate import Git
-from argolint.gate.candidates import UnreadableError, applications_of
-from argolint.host.folder import FileError
-from argolint.model import Object
+from argolint.gate import files as files_of
+from argolint.gate.patience import USUAL_S, Patience
+from argolint.model import SEVERITIES, Object, ResourceKey, Severity
+from argolint.redaction import without_secrets
 from argolint.reports import document as report
+from argolint.reports import formats
+from argolint.reports.formats import app_name, markdown, resource_name
+from argolint.values import same_repository
 
 
 class _Command(click.Command):
@@ -70,6 +77,14 @@ class _Command(click.Command):
         is_flag=True,
         help="Render head once more, past the cache: finds what each render draws anew (Argo CD 3.0 and later).",
     ),
+    click.option(
+        "--wait",
+        type=click.FloatRange(0, 3600),
+        metavar="SECONDS",
+        default=USUAL_S,
+        show_default=True,
+        help="How long to ask again for a head that was just pushed and that Argo CD does not know yet.",
+    ),
     click.option("-p", "--project", "projects", multiple=True, help="Only applications of this project (repeatable)."),
     click.option("-l", "--selector", metavar="LABELS", help="Only applications with these labels (a=b,c!=d,e,!f)."),
     click.option("-N", "--app-namespace", help="Only applications of this namespace."),
@@ -84,6 +99,22 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
 
     With FILEs, manifests of Applications, these are held against the live ones, and nothing is rendered.
     """
+    try:
+        return _judge(files, given)
+    except ArgolintError as error:
+        _tell_comment(given["outputs"], error)
+        raise
+
+
+def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
+    """What went wrong, where the comment is made from: else an earlier verdict would stay on the pull request."""
+    with suppress(ArgolintError):  # of the two errors the first one is told
+        for output in formats.parse_outputs(outputs):
+            if output.format == "markdown" and output.file is not None:
+                formats.put(output.file, markdown.problem(without_secrets(error.message), without_secrets(error.hint)))
+
+
+def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     if bool(files) == bool(given["repo"] and given["head"]):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
     git = Git(given["checkout"]) if given["checkout"] else None
@@ -97,21 +128,32 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
     counts = trusted.read_for_change(given, os.environ)
     twice = given.pop("render_twice")
     run = common.prepare({**given, "render_twice": False}, counts=counts)
+    held = files_of.Files()
     if files:
-        change = gate.Change("", "files", "live", applications=tuple(_applications(files)))
-        if not change.applications:
+        held = files_of.read(files, given["trusted_config"] or given["base"] or trusted.base_of(Path.cwd(), os.environ))
+        change = gate.Change(
+            *("", "files", "live"),
+            applications=held.applications,
+            before=held.before,
+            projects=held.projects,
+            unread=held.unread,
+        )
+        if not (change.applications or change.unread):
             return 0
     else:
         base, folder = given["base"] or "", given["rendered"]
         change = gate.Change(
-            given["repo"], given["head"], base, git, folder, given["everything"], twice, local=run.plan.local
+            *(given["repo"], given["head"], base, git, folder, given["everything"], twice),
+            commit=_commit(git or _own_clone(given["repo"]), given["head"]),
+            patience=Patience(given["wait"], _waiting),
+            local=run.plan.local,
         )
     clock = common.Clock()
     t = common.open_transport(given)
     verdict = gate.judge(t, change, run.plan)
     later = counts.after_merge
     once_merged = later and replace(run.wishes, loaded=later.loaded, baseline=later.baseline)
-    made = report.build(
+    built = report.build(
         verdict.outcome(run.wishes, once_merged or run.wishes),
         server=verdict.fleet.server,
         version=verdict.fleet.version,
@@ -120,15 +162,94 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
         tool_version=__version__,
         remarks=(*verdict.fleet.remarks, *counts.remarks),
     )
-    return common.publish(msgspec.structs.replace(made, gate=gate.told(verdict, change)), run)
+    fails = _fails(built, run.fail_on, allow_incomplete=run.allow_incomplete)
+    made = msgspec.structs.replace(built, gate=msgspec.structs.replace(gate.told(verdict, change), fails=fails))
+    if files:
+        return common.publish(_in_files(made, verdict, held), run)
+    return common.publish(_anchored(made, verdict, change), run)
 
 
-def _applications(files: Sequence[Path]) -> Iterator[Object]:
-    for file in files:
-        try:
-            yield from applications_of(read_text(file, MAX_TEXT_BYTES))
-        except (OSError, FileError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error.message
-            raise UsageError(f"cannot read {file}: {reason}", "pass YAML files") from None
-        except UnreadableError:
-            raise UsageError(f"{file} names Applications and is no YAML that can be read", "correct the file") from None
+def _in_files(made: report.Report, verdict: gate.Verdict, held: files_of.Files) -> report.Report:
+    """The report with the lines of the named files, also before what could not be judged."""
+    site = _site(held.places, verdict)
+
+    def placed(failure: report.Failure) -> report.Failure:
+        line = anchors.of_application(failure.app, site) if failure.app else ""
+        return msgspec.structs.replace(failure, error=f"{line}: {failure.error}") if line else failure
+
+    return msgspec.structs.replace(anchors.anchored(made, site), failures=tuple(map(placed, made.failures)))
+
+
+def _fails(made: report.Report, fail_on: str, *, allow_incomplete: bool) -> str:
+    """Why the gate does not pass, in one sentence; empty when it does."""
+    code = common.exit_code(made, fail_on, allow_incomplete=allow_incomplete)
+    if code == 0:
+        return ""
+    if code == 3:
+        first = made.failures[0]
+        about = f"{app_name(first.app)}: " if first.app else ""
+        more = f", and {len(made.failures) - 1} more" if made.failures[1:] else ""
+        return f"not everything could be judged ({about}{first.error}{more})"
+    bad = SEVERITIES[SEVERITIES.index(cast(Severity, fail_on)) :]
+    blocking = [f for f in made.findings if f.suppressed is None and f.severity in bad]
+    worst = max(blocking, key=lambda f: SEVERITIES.index(f.severity))
+    what = resource_name(worst.resource) if worst.resource else "the application"
+    others = len(blocking) - 1
+    more = f" and {others} more finding{'s' if others > 1 else ''}" if others else ""
+    return f"it brings {worst.rule} on {what} in {app_name(worst.app)}{more}"
+
+
+def _anchored(made: report.Report, verdict: gate.Verdict, change: gate.Change) -> report.Report:
+    """The report with file and line, from the clone that is named or stood in."""
+    clone = change.git or _own_clone(change.repo)
+    if clone is None:
+        return made
+    base = verdict.base_name or "HEAD"
+    try:
+        head = Committed(clone.path, frozenset((change.repo, *clone.remotes())), revision=clone.commit(change.head))
+        changed = {c.path: c for c in clone.changes(base, change.head)}
+    except UsageError:
+        if change.git is not None:
+            raise
+        return made  # the folder's own clone was not asked for: it need not hold the revisions
+    touching = {(ref.namespace, ref.name): files for ref, files in verdict.files.items()}
+    return anchors.anchored(made, _site((head,), verdict), anchors.Diff(head, changed, touching, base))
+
+
+def _commit(clone: Git | None, head: str) -> str:
+    """The commit that a clone gives to a name; empty when it cannot tell."""
+    try:
+        return clone.commit(head) if clone is not None else ""
+    except UsageError:
+        return ""
+
+
+def _waiting(revision: str) -> None:
+    click.echo(
+        f"argolint: Argo CD does not know {revision} yet; waiting for it to look at the repository again", err=True
+    )
+
+
+def _own_clone(repo: str) -> Git | None:
+    """The clone that one stands in, if it is one of this repository."""
+    folder = has_repository(Path.cwd())
+    if folder is None:
+        return None
+    clone = Git(folder)
+    return clone if any(same_repository(repo, url) for url in clone.remotes()) else None
+
+
+def _site(checkouts: tuple[Checkout, ...], verdict: gate.Verdict) -> Site:
+    """What is known of the applications after the change."""
+    ahead = {j.ref: j.after for j in verdict.apps if j.after is not None}
+    apps = {ref: ahead.get(ref, app) for ref, app in verdict.fleet.by_ref.items()} | ahead
+    raws = {(ref.namespace, ref.name): app.raw for ref, app in apps.items()}
+    known = {(ref.namespace, ref.name): app for ref, app in ahead.items()}
+
+    def rendered(app: report.App, resource: report.Resource) -> Object | None:
+        found = known.get((app.namespace, app.name))
+        key = ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
+        of = found.resource(key) if found else None
+        return of.desired if of else None
+
+    return Site(checkouts, raws, rendered)

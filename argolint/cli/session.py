@@ -19,7 +19,7 @@ import msgspec
 
 from argolint import __version__
 from argolint.app import App
-from argolint.checkouts.checkout import open_checkouts
+from argolint.checkouts.checkout import Checkout, open_checkouts
 from argolint.cli import complete
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
@@ -31,7 +31,7 @@ from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
-from argolint.model import SEVERITIES, AppRef
+from argolint.model import SEVERITIES, AppRef, Object
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
@@ -163,7 +163,8 @@ run_options = options(
         "checkouts",
         multiple=True,
         metavar="[URL=]DIR",
-        help="With --helm-render: a clone of an application's repository (repeatable); URL when its remote is another one.",
+        help="A clone of an application's repository (repeatable), to tell file and line of findings and for --helm-render; "
+        "URL when its remote is another one.",
     ),
     workers_option,
     click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
@@ -379,6 +380,7 @@ class Run:
     allow_incomplete: bool
     selection: Selection
     remarks: tuple[str, ...] = ()
+    checkouts: tuple[Checkout, ...] = ()
 
 
 def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
@@ -407,6 +409,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         whole=selection == Selection(),
         severities={c.rule.id: c.severity for c in rules if c.severity},
     )
+    checkouts = open_checkouts(given["checkouts"], "--checkout")
     plan = Plan(
         tuple(rules),
         selection.takes,
@@ -415,7 +418,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         renders=given["render_twice"],
         manifests=given["manifests"],
         shard=parse_shard(given["shard"]),
-        local=local_renders(given),
+        local=local_renders(given, checkouts),
         shown=shown,
     )
     return Run(
@@ -427,24 +430,29 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         given["allow_incomplete"],
         selection,
         counts.remarks,
+        checkouts,
     )
 
 
-def local_renders(given: Mapping[str, Any]) -> LocalRenders | None:
+def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> LocalRenders | None:
     """What --helm-render asks for. Its folder lives as long as the command."""
     if not given["helm_render"]:
-        if given["checkouts"]:
-            raise UsageError("--checkout belongs to --helm-render", "add --helm-render, or leave it out")
         return None
-    if not given["checkouts"]:
+    if not checkouts:
         raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
     binary = helm.find()
-    checkouts = open_checkouts(given["checkouts"], "--checkout")
     return LocalRenders(binary, checkouts, click.get_current_context().with_resource(temporary_folder()))
 
 
 def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
     """Read and examine, from `t` or from where the options point; the stats say what it cost."""
+    return _collected(run, given, t)[0]
+
+
+def _collected(
+    run: Run, given: Mapping[str, Any], t: Transport | None
+) -> tuple[lint.Part, Mapping[tuple[str, str], Object]]:
+    """The part, and the Applications by namespace and name where checkouts are to tell lines."""
     clock = Clock()
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
     gc.freeze()
@@ -458,12 +466,13 @@ def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> l
         fleet, failures = engine.load_fleet(t)
         _require_named(run.selection, fleet)
         part = lint.collect(t, run.plan, told.count, fleet)
-    part = msgspec.structs.replace(part, failures=(*failures, *part.failures))
-    return msgspec.structs.replace(
+    part = msgspec.structs.replace(
         part,
+        failures=(*failures, *part.failures),
         remarks=(*run.remarks, *part.remarks),
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
     )
+    return part, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} if run.checkouts else {}
 
 
 def _require_named(selection: Selection, fleet: Fleet) -> None:
@@ -480,6 +489,16 @@ def _require_named(selection: Selection, fleet: Fleet) -> None:
             + (f"; did you mean {close[0]!r}?" if close else ""),
             "`argocd app list` shows what it may see",
         )
+
+
+def _anchored(made: Report, run: Run, apps: Mapping[tuple[str, str], Object]) -> Report:
+    """The report with file and line from the checkouts."""
+    if not run.checkouts:
+        return made
+    from argolint.fixes.anchors import anchored
+    from argolint.fixes.placement import Site
+
+    return anchored(made, Site(run.checkouts, apps))
 
 
 def _warn_of_renders(t: Transport) -> None:
@@ -573,7 +592,7 @@ def _history(given: Mapping[str, Any]) -> Iterator[History | None]:
 
 
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
-    part = collect(run, given)
+    part, apps = _collected(run, given, None)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
     if not part.results and run.selection != Selection(tuple(names)):
@@ -581,7 +600,7 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
             f"no application of {part.server} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    made = conclude(part, run)
+    made = _anchored(conclude(part, run), run, apps)
     return publish(made if known is None else remember(made, part, run, known), run)
 
 

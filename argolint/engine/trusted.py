@@ -89,6 +89,12 @@ def _clone(checkout: Path | None) -> Git | None:
     return clone
 
 
+def base_of(folder: Path, environ: Mapping[str, str]) -> str | None:
+    """The revision that a change in this folder's clone goes into, where pre-commit, a CI or the remote says so."""
+    root = has_repository(folder)
+    return _usual_base(Git(root), environ) if root is not None else None
+
+
 def _usual_base(clone: Git, environ: Mapping[str, str]) -> str | None:
     for variable, form in _BASES:
         if environ.get(variable):

@@ -7,11 +7,12 @@ the base; a field that a patch, generator or transformer owns is told), Applicat
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint import glob
-from argolint.checkouts.checkout import Checkout, inside
+from argolint.checkouts.checkout import YAML_NAMES, Checkout, inside
 from argolint.checkouts.yaml_text import Document, EditError, documents
 from argolint.kubernetes import group_of
 from argolint.model import MISSING, Json, Object
@@ -20,11 +21,11 @@ from argolint.values import dig, get, index_of, items, mapping, same_repository,
 
 
 class Unplaced(Exception):
-    """Why a fix has no place in the checkouts, and what to do instead."""
+    """Why a fix has no place in the checkouts, and what to do instead. `missing`: the files should hold the place, and none does that can be read."""
 
-    def __init__(self, why: str, todo: str) -> None:
+    def __init__(self, why: str, todo: str, *, missing: bool = False) -> None:
         super().__init__(why)
-        self.why, self.todo = why, todo
+        self.why, self.todo, self.missing = why, todo, missing
 
 
 @dataclass(frozen=True)
@@ -66,19 +67,9 @@ def application(checkouts: Iterable[Checkout], namespace: str, name: str) -> tup
     found: list[tuple[Spot, Object]] = []
     templates = []
     for checkout in checkouts:
-        for file in checkout.files:
-            if not file.endswith(_YAML) or not _mentions(checkout, file, name, "Application"):
-                continue
-            try:
-                for spot, obj in _objects(checkout, file, name):
-                    if (
-                        obj.get("kind") == "Application"
-                        and group_of(obj) == "argoproj.io"
-                        and _named(obj, name, namespace)
-                    ):
-                        found.append((spot, obj))
-            except EditError:
-                templates.append(file)
+        held, unread = checkout.derived("applications", lambda c=checkout: _applications(c))  # type: ignore[misc]
+        found += [(spot, obj) for spot, obj in held.get(name, ()) if _named(obj, name, namespace)]
+        templates += [file for file in unread if _mentions(checkout, file, name)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -95,6 +86,22 @@ def application(checkouts: Iterable[Checkout], namespace: str, name: str) -> tup
         f"no checkout given holds Application {namespace}/{name}",
         "add --write DIR for the repository with its manifest; change an ApplicationSet that generates it by hand",
     )
+
+
+def _applications(checkout: Checkout) -> tuple[Mapping[str, Sequence[tuple[Spot, Object]]], Sequence[str]]:
+    """Every Application of a checkout by name, and the files that speak of some and cannot be read."""
+    found: dict[str, list[tuple[Spot, Object]]] = defaultdict(list)
+    unread = []
+    for file in checkout.files:
+        if not file.endswith(YAML_NAMES) or not _mentions(checkout, file, "Application"):
+            continue
+        try:
+            for spot, obj in _objects(checkout, file, "Application"):
+                if obj.get("kind") == "Application" and group_of(obj) == "argoproj.io":
+                    found[str(dig(obj, "metadata", "name"))].append((spot, obj))
+        except EditError:
+            unread.append(file)
+    return found, unread
 
 
 def manifest(checkouts: Sequence[Checkout], app: Object, resource: Resource) -> Found:
@@ -130,6 +137,17 @@ def require_unowned(found: Found, pointer: str) -> None:
         owner = _owner(layer, found.obj, pointer)
         if owner:
             raise Unplaced(f"{owner} in {layer.file} sets {pointer}", "change it there by hand")
+
+
+def owner(found: Found, pointer: str) -> Spot | None:
+    """What of the kustomizations above sets this field, or None: the patch in its file, else the kustomization."""
+    for layer in reversed(found.layers):
+        if _owner(layer, found.obj, pointer) and layer.file in layer.checkout.files:
+            tokens = split_pointer(pointer)
+            patches = ((file, index) for _, patch, file, index in _patches(layer, found.obj) if _touches(patch, tokens))
+            file, index = next(patches, ("", 0))
+            return Spot(layer.checkout, file or layer.file, index if file else 0)
+    return None
 
 
 def at_revision(found: Found, revision: str) -> Object | None:
@@ -249,7 +267,6 @@ def _of(checkouts: Iterable[Checkout], url: str) -> Checkout | None:
 
 
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-_YAML = (".yaml", ".yml", ".json")
 
 
 def _in_source(checkout: Checkout, app: Object, source: Object, number: int, resource: Resource) -> Found:
@@ -280,14 +297,15 @@ def _in_directory(
     for file in checkout.under(folder):
         relative = file[len(folder) + 1 :] if folder else file
         if (
-            not file.endswith(_YAML)
+            not file.endswith(YAML_NAMES)
             or ("/" in relative and not options.get("recurse"))
             or (include and not glob.matches(include, relative))
             or (exclude and glob.matches(exclude, relative))
-            or not _mentions(checkout, file, resource.name, resource.kind)
         ):
             continue
         try:
+            if not all(word in checkout.text(file) for word in (resource.name, resource.kind)):
+                continue
             if "+argocd:skip-file-rendering" in checkout.text(file):
                 continue
             found += [
@@ -296,18 +314,20 @@ def _in_directory(
                 if _is(obj, resource, dig(app, "spec", "destination", "namespace") or resource.namespace)
             ]
         except EditError as error:
-            unread = unread or f" ({file}: {error})"
+            said = str(error)
+            unread = unread or (f" ({said})" if said.startswith(file) else f" ({file}: {said})")
     return _only(found, resource, folder, unread)
 
 
-def _only(found: Sequence[Found], resource: Resource, folder: str, hint: str = "") -> Found:
+def _only(found: Sequence[Found], resource: Resource, folder: str, hint: str = "", *, remote: bool = False) -> Found:
     exact = [f for f in found if dig(f.obj, "metadata", "namespace") == (resource.namespace or None)]
     if len(found) == 1 or len(exact) == 1:
         return found[0] if len(found) == 1 else exact[0]
     if found:
         files = ", ".join(dict.fromkeys(f.spot.file for f in found))
         raise Unplaced(f"{_what(resource)} stands {len(found)} times in {files}", "keep one of them")
-    raise Unplaced(f"no file in {folder or 'the top folder'} holds {_what(resource)}{hint}", "is it the right branch?")
+    why = f"no file in {folder or 'the top folder'} holds {_what(resource)}{hint}"
+    raise Unplaced(why, "is it the right branch?", missing=not remote)
 
 
 # Objects in files
@@ -404,7 +424,8 @@ def _in_kustomize(
     remote = [
         str(e) for layer in visited for f in ("resources", "bases") for e in items(layer.data, f) if "://" in str(e)
     ]
-    return _only(found, resource, top.folder, f" (it also builds on {', '.join(remote)})" if remote else "")
+    hint = f" (it also builds on {', '.join(remote)})" if remote else ""
+    return _only(found, resource, top.folder, hint, remote=bool(remote))
 
 
 def _own_layer(checkout: Checkout, source: Object) -> tuple[Layer, ...]:
@@ -460,8 +481,12 @@ def _shared(spot: Spot, layers: Sequence[Layer], top: Layer) -> tuple[str, ...]:
     if base.file == top.file:
         return ()
     others = []
-    for file in spot.checkout.files:
-        if file.rpartition("/")[2] not in _KUSTOMIZATIONS or file in {layer.file for layer in layers}:
+    checkout = spot.checkout
+    named = checkout.derived(
+        "kustomizations", lambda: [f for f in checkout.files if f.rpartition("/")[2] in _KUSTOMIZATIONS]
+    )
+    for file in named:
+        if file in {layer.file for layer in layers}:
             continue
         try:
             data = spot.checkout.documents(file)[0].data
@@ -504,7 +529,7 @@ def _owner(layer: Layer, obj: Object, pointer: str) -> str:
             return "`commonLabels` or `labels`"
     if tokens[-2:-1] == ("annotations",) and tokens[-1] in (data.get("commonAnnotations") or {}):
         return "`commonAnnotations`"
-    for what, patch in _patches(layer, obj):
+    for what, patch, _, _ in _patches(layer, obj):
         if _touches(patch, tokens):
             return what
     dotted = [t for t in tokens if index_of(t) is None]
@@ -522,8 +547,8 @@ def _image(image: object) -> str:
     return re.sub(r"(@.*|:[^/]*)$", "", str(image or ""))
 
 
-def _patches(layer: Layer, obj: Object) -> Iterator[tuple[str, Json]]:
-    """Patches of a kustomization that reach the object, with their names."""
+def _patches(layer: Layer, obj: Object) -> Iterator[tuple[str, Json, str, int]]:
+    """Patches of a kustomization that reach the object, with their names, and file and document unless they stand in line."""
     for field in ("patches", "patchesStrategicMerge", "patchesJson6902"):
         for entry in items(layer.data, field):
             target = entry.get("target") if isinstance(entry, Mapping) else None
@@ -535,9 +560,10 @@ def _patches(layer: Layer, obj: Object) -> Iterator[tuple[str, Json]]:
                 found = [d.data for d in documents(text)]
             except EditError:
                 continue
-            for patch in found:
+            for index, patch in enumerate(found):
                 if _reaches(patch, target if isinstance(target, Mapping) else {}, obj):
-                    yield (f"the patch {file}" if path else "an inline patch"), patch
+                    what = f"the patch {file}" if path else "an inline patch"
+                    yield what, patch, file if path and file else "", index
 
 
 def _reaches(patch: Json, target: Object, obj: Object) -> bool:

@@ -46,13 +46,17 @@ class Choice:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a choice: the files that it changes, or why it was left (`why`) and what to do (`todo`)."""
+    """What became of a choice: the files that it changes, or why it was left (`why`) and what to do (`todo`).
+
+    `refused`: it has a place, and the file as it stands does not take it; or the files should hold its place, and none does.
+    """
 
     choice: Choice
     files: tuple[tuple[Checkout, str], ...] = ()
     notes: tuple[str, ...] = ()
     why: str = ""
     todo: str = ""
+    refused: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,14 @@ class Arranged:
 
 def arrange(choices: Sequence[Choice], site: Site, *, dirty: bool = False) -> Arranged:
     """Place the choices one after the other; each whole or not at all. `dirty` allows files with uncommitted changes."""
+    return next(iter(staged([choices], site, dirty=dirty)))
+
+
+def staged(groups: Iterable[Sequence[Choice]], site: Site, *, dirty: bool = False) -> Iterator[Arranged]:
+    """The same in several steps: each one's outcomes, and the texts after it and all before."""
     desk = _Desk(site, dirty)
-    return Arranged(tuple(desk.place(choice) for choice in choices), desk.texts)
+    for choices in groups:
+        yield Arranged(tuple(desk.place(choice) for choice in choices), desk.texts)
 
 
 @dataclass(frozen=True)
@@ -87,15 +97,18 @@ class _Desk:
         self._done: dict[tuple[Checkout, str, int], list[tuple[Operation, str]]] = {}
 
     def place(self, choice: Choice) -> Outcome:
+        edits: tuple[_Edit, ...] = ()
         try:
             edits = tuple(_edits(choice, self.site))
             texts, done, notes = dict(self.texts), {k: list(v) for k, v in self._done.items()}, []
             for edit in edits:
                 notes += [*edit.notes, *self._apply(edit, choice, texts, done)]
         except Unplaced as left:
-            return Outcome(choice, why=left.why, todo=left.todo + self._instead(choice))
+            todo = left.todo + self._instead(choice)
+            return Outcome(choice, why=left.why, todo=todo, refused=bool(edits) or left.missing)
         except EditError as error:
-            return Outcome(choice, why=str(error), todo="change it by hand" + self._instead(choice))
+            todo = "change it by hand" + self._instead(choice)
+            return Outcome(choice, why=str(error), todo=todo, refused=bool(edits))
         self.texts, self._done = texts, done
         files = tuple(dict.fromkeys((edit.spot.checkout, edit.spot.file) for edit in edits))
         return Outcome(choice, files, tuple(dict.fromkeys(notes)))
@@ -131,7 +144,7 @@ class _Desk:
         now = documents(text)[spot.index].data
         history = done.setdefault((*where, spot.index), [])
         operations = [_moved(o, spot.prefix) for o in fitted(edit.operations, original, edit.rendered)]
-        steps = list(composed(operations, now, history))
+        steps = list(_leaving_nothing(composed(operations, now, history), now))
         text = patch(text, spot.index, steps)
         if _identity(get(documents(text)[spot.index].data, spot.prefix)) != _identity(original):
             raise Unplaced("the edit makes another object of it", "change it by hand, with all that refers to it")
@@ -142,6 +155,16 @@ class _Desk:
             yield f"{spot.file} holds it already"
         if edit.rendered is None and any(_by_index(o["path"]) for o in operations):
             yield f"what Argo CD rendered is not known here: compare the list items of {spot.file} before you merge"
+
+
+def spots(choice: Choice, site: Site) -> Iterator[tuple[Spot, str]]:
+    """The places that a fix edits, as pointers into documents; none for a fix without a place. Blanks do not matter."""
+    try:
+        for edit in _edits(choice, site, blanks=True):
+            for operation in edit.operations[:1]:
+                yield edit.spot, edit.spot.prefix + operation["path"]
+    except (Unplaced, EditError):
+        return
 
 
 def _subject(choice: Choice) -> str:
@@ -166,7 +189,7 @@ def _moved(operation: Operation, prefix: str) -> Operation:
 # Which edit a fix is, and where
 
 
-def _edits(choice: Choice, site: Site) -> Iterator[_Edit]:
+def _edits(choice: Choice, site: Site, *, blanks: bool = False) -> Iterator[_Edit]:
     fix = choice.fix
     if fix.edit.kind == "command":
         raise Unplaced("it is a command", "run it as `argolint fix` prints it")
@@ -179,7 +202,8 @@ def _edits(choice: Choice, site: Site) -> Iterator[_Edit]:
             f"it changes {_ELSEWHERE[fix.target]}, which no manifest of the application holds", "apply it there"
         )
     _require_sound(fix)
-    _require_complete(fix)
+    if not blanks:
+        _require_complete(fix)
     yield from _EDITORS[fix.target](choice, site)
 
 
@@ -287,7 +311,7 @@ def _manifest_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
     apps = (finding.app, *site.owners(resource), *(r.app for r in finding.related if r.resource == resource))
     left = None
     for app in dict.fromkeys(apps):
-        raw = _application_of(app, finding, site)
+        raw = application_of(app, finding, site)
         try:
             found = locate.manifest(site.checkouts, raw, resource)
         except Unplaced as why:
@@ -303,7 +327,7 @@ def _manifest_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
     raise left
 
 
-def _application_of(app: App, finding: Finding, site: Site) -> Object:
+def application_of(app: App, finding: Finding, site: Site) -> Object:
     """The Application: as the server or a checkout has it, else as far as the report tells."""
     known = site.apps.get((app.namespace, app.name))
     if known is not None:
@@ -330,7 +354,7 @@ def _revision(raw: Object, found: locate.Found, finding: Finding) -> str:
 
 def _values_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
     fix, finding = choice.fix, choice.finding
-    raw = _application_of(finding.app, finding, site)
+    raw = application_of(finding.app, finding, site)
     patched = fix.edit.kind == "json-patch"
     paths = [o["path"] for o in fix.edit.content] if patched else [p for p, _ in leaves(_fragment(fix))]
     values = locate.values(site.checkouts, raw, paths, fix.where)
@@ -488,6 +512,33 @@ def composed(
         steps = list(_joined(operation, now)) if joint else [operation]
         now = applied(now, steps)
         yield from steps
+
+
+_HOLLOW = frozenset(
+    {"annotations", "labels", "ignoreDifferences", "syncOptions", "syncPolicy", "managedNamespaceMetadata"}
+)
+"""Fields that say nothing when they are empty."""
+
+
+def _leaving_nothing(operations: Iterable[Operation], now: Json) -> Iterator[Operation]:
+    """The operations; what takes the last entry out of a field that says nothing when empty takes the field out."""
+    for operation in operations:
+        path = operation["path"]
+        while operation["op"] == "remove":
+            parent = path.rpartition("/")[0]
+            held = get(now, parent, None)
+            if (
+                split_pointer(parent)[-1:]
+                and split_pointer(parent)[-1] in _HOLLOW
+                and isinstance(held, list | Mapping)
+                and len(held) == 1
+            ):
+                path = parent
+            else:
+                break
+        step = {**operation, "path": path}
+        now = applied(now, [step])
+        yield step
 
 
 def _joins(operation: Operation, before: Operation) -> bool:

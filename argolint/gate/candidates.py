@@ -7,15 +7,16 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from argolint.app import App
 from argolint.checkouts.git import Git
 from argolint.fleet import Fleet
+from argolint.gate.patience import Patience
 from argolint.manifests import ManifestError, documents, mapping_of, objects
-from argolint.model import Object
+from argolint.model import Failure, Object
 from argolint.values import annotations_of, dig, items, same_repository
 
 if TYPE_CHECKING:
@@ -30,10 +31,15 @@ DEFAULT_REVISIONS = ("", "HEAD")
 class Change:
     """What is to be judged. `base` empty: the revision that most applications of the repository follow.
 
-    repo        empty: nothing is rendered, and only `applications`, manifests of Applications as they will be, are judged
+    repo        empty: nothing is rendered, and only `applications`, manifests of Applications as they will be, are judged; those that
+                are as in `before` (the files as the base has them), or as they are live, are not edited and left out
+    projects    names of projects that the named files bring
+    unread      what of the named files could not be judged
     git         a clone, to tell from the changed files what is touched
     rendered    a folder of manifests per application, in place of the server's render of head
     local       renders the Helm applications of the clone here, base and head, in place of the server
+    commit      the commit that `head` names, where a clone tells it
+    patience    how long a head that Argo CD does not know yet is waited for
     everything  every application of the repository, whatever the changed files say
     twice       render head once more, past the cache, to see what each render draws anew; its commit is deployed nowhere yet,
                 so nothing adopts what that puts into the cache
@@ -46,8 +52,18 @@ class Change:
     rendered: Path | None = None
     everything: bool = False
     twice: bool = False
+    commit: str = ""
+    patience: Patience = field(default_factory=Patience)
     applications: tuple[Object, ...] = ()
+    before: tuple[Object, ...] = ()
+    projects: frozenset[str] = frozenset()
+    unread: tuple[Failure, ...] = ()
     local: LocalRenders | None = None
+
+    @property
+    def by_files(self) -> bool:
+        """True when files with Applications are judged, and no repository."""
+        return not self.repo
 
 
 @dataclass(frozen=True)
@@ -112,13 +128,15 @@ def _commit(revision: str) -> bool:
     return bool(re.fullmatch(r"[0-9a-f]{40}", revision))
 
 
-def by_files(candidate: Candidate, changed: Sequence[str], git: Git, revision: str) -> bool:
-    """True when a changed file can change what this application renders."""
+def by_files(candidate: Candidate, changed: Sequence[str], git: Git, revision: str) -> tuple[str, ...]:
+    """Those of the changed files that can change what this application renders."""
     paths = annotations_of(candidate.app.raw).get(GENERATE_PATHS)
     if paths:
-        return any(_below(file, root) for root in _generate_roots(candidate, paths) for file in changed)
-    roots = {root for source in candidate.sources for root in _roots(candidate.app, source, git, revision)}
-    return any(_below(file, root) for root in _with_targets(roots, git.links(revision)) for file in changed)
+        roots: Iterable[str] = tuple(_generate_roots(candidate, paths))
+    else:
+        named = {root for source in candidate.sources for root in _roots(candidate.app, source, git, revision)}
+        roots = _with_targets(named, git.links(revision))
+    return tuple(file for file in changed if any(_below(file, root) for root in roots))
 
 
 def _with_targets(roots: Iterable[str], links: Mapping[str, str]) -> set[str]:
@@ -245,6 +263,11 @@ class UnreadableError(ValueError):
     """A text that names Applications, is no template, and is no YAML for us: another reader may well read it."""
 
 
+def is_application(manifest: Object) -> bool:
+    """True for an Argo CD Application, whatever it lacks."""
+    return manifest.get("kind") == "Application" and str(manifest.get("apiVersion") or "").startswith("argoproj.io/")
+
+
 def applications_of(text: str) -> tuple[Object, ...]:
     """Application manifests in a YAML text; a template holds none: what renders it will say so. Raises UnreadableError."""
     if "Application" not in text and "\\" not in text:  # "\x41pplication" is the same word
@@ -255,12 +278,4 @@ def applications_of(text: str) -> tuple[Object, ...]:
         if "argoproj.io/" in text and "{{" not in text:
             raise UnreadableError from None
         return ()
-    return tuple(manifest for manifest in objects(found) if _is_application(manifest))
-
-
-def _is_application(manifest: Object) -> bool:
-    return (
-        manifest.get("kind") == "Application"
-        and str(manifest.get("apiVersion") or "").startswith("argoproj.io/")
-        and bool(dig(manifest, "metadata", "name"))
-    )
+    return tuple(m for m in objects(found) if is_application(m) and dig(m, "metadata", "name"))

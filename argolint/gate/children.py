@@ -10,9 +10,10 @@ from argolint.app import App, app_from_list
 from argolint.engine import run as engine
 from argolint.engine.run import Plan
 from argolint.fleet import Fleet
-from argolint.gate.candidates import Change, UnreadableError, applications_of
+from argolint.gate.candidates import Change, UnreadableError, applications_of, is_application
 from argolint.gate.delta import Delta, delta
 from argolint.gate.head import head_app, respecified
+from argolint.gate.refused import refused_app
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, AppRef, Failure, Json, Object
 from argolint.pruning import cascades, outlives
@@ -34,12 +35,17 @@ class Edits:
 def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
     """What the checkout's changed files, or the named ones, say of Applications."""
     known = {(a.ref.namespace, a.ref.name): a.ref for a in fleet.apps}
-    if change.applications:
-        named, notes = _one_each(change.applications, {}, fleet)
+    if change.by_files:
+        before = {_ref(m, fleet): m for m in change.before}
+        named, notes = _one_each(change.applications, before, fleet)
+        named = {
+            k: m for k, m in named.items() if before.get(k) != m and not (k in known and _is_live(m, known[k], fleet))
+        }
         return Edits(
-            {known[k]: (None, m) for k, m in named.items() if k in known},
+            {known[k]: (before.get(k), m) for k, m in named.items() if k in known},
             tuple(m for k, m in named.items() if k not in known),
             tuple(notes),
+            change.unread,
         )
     if change.git is None:
         return Edits()
@@ -60,6 +66,28 @@ def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
         for path, why in sorted(unread.items())
     )
     return Edits(edited, notes=tuple(sorted(notes)), failures=tuple(failures))
+
+
+def _is_live(manifest: Object, ref: AppRef, fleet: Fleet) -> bool:
+    """True when the live Application is what the manifest says; what a server adds to metadata is no edit of it."""
+    live = fleet.by_ref[ref].raw
+    one, other = mapping(manifest, "spec"), mapping(live, "spec")
+    if _without_blanks({"project": "default", **one}) != _without_blanks({"project": "default", **other}):
+        return False
+    wanted, held = mapping(manifest, "metadata"), mapping(live, "metadata")
+    return all(
+        mapping(held, part).get(name) == value
+        for part in ("annotations", "labels")
+        for name, value in mapping(wanted, part).items()
+    )
+
+
+def _without_blanks(node: Json) -> Json:
+    """The value without empty maps, lists and texts, which an API server and Argo CD may leave out."""
+    if isinstance(node, Mapping):
+        kept = {key: _without_blanks(value) for key, value in node.items()}
+        return {key: value for key, value in kept.items() if value not in (None, "", {}, [])}
+    return [_without_blanks(item) for item in node] if isinstance(node, list) else node
 
 
 def _applications(texts: Iterable[tuple[str, str | None]]) -> tuple[list[Object], list[str]]:
@@ -100,40 +128,49 @@ def with_children(
     t: Transport,
     plan: Plan,
     edits: Edits,
-    folder: Path | None,
+    change: Change,
 ) -> tuple[Touched, ...]:
     """Also the applications whose manifests a parent renders otherwise at head, or that a changed file holds."""
     edited = dict(edits.edited)
     new = list(edits.new)
+    coming = change.projects | {
+        str(dig(obj, "metadata", "name"))
+        for j in judged
+        for obj in j.delta.added.values()
+        if obj.get("kind") == "AppProject"
+    }
     known = {(a.ref.namespace, a.ref.name): a.ref for a in fleet.apps}
     by_ref = {j.ref: j for j in judged}
     for parent in judged:
-        change = parent.delta
-        for edit in change.changed.values():
-            if _is_application(edit.head) and (ref := known.get(_ref(edit.head, fleet))):
+        made = parent.delta
+        for edit in made.changed.values():
+            if is_application(edit.head) and (ref := known.get(_ref(edit.head, fleet))):
                 edited[ref] = (edit.base, edit.head)
-        for manifest in filter(_is_application, change.added.values()):
+        for manifest in filter(is_application, made.added.values()):
             if ref := known.get(_ref(manifest, fleet)):
                 edited[ref] = (None, manifest)
             else:
                 new.append(manifest)
-        for manifest in filter(_is_application, change.removed.values()):
+        for manifest in filter(is_application, made.removed.values()):
             if ref := known.get(_ref(manifest, fleet)):
                 by_ref[ref] = _removed_child(fleet.by_ref[ref], fleet, t, plan)
     for ref, (before, after) in edited.items():
-        by_ref[ref] = _child(by_ref.get(ref), fleet.by_ref[ref], before, after, fleet, t, plan)
+        by_ref[ref] = _child(by_ref.get(ref), fleet.by_ref[ref], before, after, fleet, t, plan, coming)
     for manifest in new:
-        child = _new_child(manifest, fleet, folder)
+        child = _new_child(manifest, fleet, change.rendered, coming)
         by_ref[child.ref] = child
     return tuple(by_ref[ref] for ref in sorted(by_ref))
 
 
-def _is_application(obj: Object) -> bool:
-    return obj.get("kind") == "Application" and str(obj.get("apiVersion")).startswith("argoproj.io/")
-
-
 def _child(
-    found: Touched | None, listed: App, before: Object | None, after: Object, fleet: Fleet, t: Transport, plan: Plan
+    found: Touched | None,
+    listed: App,
+    before: Object | None,
+    after: Object,
+    fleet: Fleet,
+    t: Transport,
+    plan: Plan,
+    coming: frozenset[str],
 ) -> Touched:
     """The edit laid over the live Application, to which templates and people may have added."""
     if found is None or found.dull or found.what == "removed" or found.after is None:
@@ -141,17 +178,21 @@ def _child(
         found = Touched("changed", app, app)
     assert found.after is not None
     if not isinstance(after.get("spec"), Mapping):
-        return replace(
-            found, notes=(*found.notes, "Its manifest has no spec that an API server accepts, so it is not judged.")
-        )
+        told = "Its manifest has no spec that an API server accepts, so it is not judged."
+        return replace(found, notes=(*found.notes, told), unjudged=told)
     spec, metadata = mapping(after, "spec"), mapping(after, "metadata")
     if before is not None:
         spec = _merged(listed.spec, mapping(before, "spec"), spec)
         metadata = _merged(listed.raw.get("metadata") or {}, mapping(before, "metadata"), metadata)
-    notes = found.notes
-    if any(spec.get(name) != listed.spec.get(name) for name in ("source", "sources", "destination")):
-        notes = (*notes, "Its source or destination changes: what it will render is not known before the merge.")
-    return replace(found, after=respecified(found.after, spec, metadata, fleet), notes=notes)
+    notes, unjudged = found.notes, ""
+    if any(_without_blanks(spec.get(n)) != _without_blanks(listed.spec.get(n)) for n in _RENDERED_FROM):
+        unjudged = "Its source or destination changes: what it will render is not known before the merge."
+        notes = (*notes, unjudged)
+    ahead = refused_app(respecified(found.after, spec, metadata, fleet), listed.spec, fleet, coming)
+    return replace(found, after=ahead, notes=notes, unjudged=unjudged, respecified=True)
+
+
+_RENDERED_FROM = ("source", "sources", "sourceHydrator", "destination")
 
 
 def _merged(live: Json, before: Json, after: Json) -> Json:
@@ -165,7 +206,7 @@ def _merged(live: Json, before: Json, after: Json) -> Json:
     return {name: value for name, value in made.items() if value is not MISSING}
 
 
-def _new_child(manifest: Object, fleet: Fleet, folder: Path | None) -> Touched:
+def _new_child(manifest: Object, fleet: Fleet, folder: Path | None, coming: frozenset[str]) -> Touched:
     """An Application that a parent brings. The server renders only what it has; a folder of renders may hold it."""
     raw = {
         **manifest,
@@ -180,11 +221,13 @@ def _new_child(manifest: Object, fleet: Fleet, folder: Path | None) -> Touched:
         observed_at=fleet.apps[0].observed_at,
     )
     manifests = manifests_of(folder, app.ref) if folder is not None else None
+    app = refused_app(app, None, fleet, coming)
     if manifests is None:
-        return Touched("added", None, app, notes=("It is new: what it renders is not known before the merge.",))
+        told = "It is new: what it renders is not known before the merge."
+        return Touched("added", None, app, notes=(told,), unjudged=told, respecified=True)
     head = rendered([tracked(m, app, fleet) for m in manifests], app, fleet)
     change = delta(Rendered({}), head)
-    return Touched("added", None, head_app(app, change, head, fleet), change)
+    return Touched("added", None, head_app(app, change, head, fleet), change, respecified=True)
 
 
 def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touched:

@@ -79,29 +79,39 @@ def _settled(head: Object, base: Object | None, pointers: frozenset[str]) -> Obj
 
 
 def unnamed(head: Rendered, base: Rendered) -> Rendered:
-    """Head with base's names for objects whose name alone is drawn anew: `migrate-x7k2p` and then `migrate-q9d4z`."""
+    """Head with base's names for objects whose name alone is drawn anew: `migrate-x7k2p` and then `migrate-q9d4z`.
+
+    A hook keeps what else of it changes: it is made anew by each sync, and nothing live is lost with the other name.
+    """
     coming = {key: obj for key, obj in head.objects.items() if key not in base.objects}
     objects = dict(head.objects)
     for key, before in base.objects.items():
-        if key in head.objects:
-            continue
-        twin = next((k for k, after in coming.items() if _twin(key, before, k, after)), None)
+        twin = None if key in head.objects else next((k for k, o in coming.items() if _twin(key, before, k, o)), None)
         if twin is not None:
             del coming[twin], objects[twin]
             objects[key] = before
-    return replace(head, objects=objects)
+    hooks = dict(head.hooks)
+    for key, before in base.hooks.items():
+        alike = [] if key in head.hooks else [k for k in hooks if k not in base.hooks and _alike(key, k)]
+        twin = next((k for k in alike if _twin(key, before, k, hooks[k])), alike[0] if len(alike) == 1 else None)
+        if twin is not None:
+            after = hooks.pop(twin)
+            hooks[key] = {**after, "metadata": {**after["metadata"], "name": key.name}}
+    return replace(head, objects=objects, hooks=hooks)
 
 
 _DRAWN_NAME = re.compile(r"(.*[-.])([a-z0-9]{4,})")
 
 
-def _twin(key: ResourceKey, before: Object, other: ResourceKey, after: Object) -> bool:
+def _alike(key: ResourceKey, other: ResourceKey) -> bool:
     if (key.group, key.kind, key.namespace) != (other.group, other.kind, other.namespace):
         return False
     one, two = _DRAWN_NAME.fullmatch(key.name), _DRAWN_NAME.fullmatch(other.name)
-    if not (one and two and one[1] == two[1] and len(one[2]) == len(two[2])):
-        return False
-    return _text_without(before, key.name) == _text_without(after, other.name)
+    return bool(one and two and one[1] == two[1] and len(one[2]) == len(two[2]))
+
+
+def _twin(key: ResourceKey, before: Object, other: ResourceKey, after: Object) -> bool:
+    return _alike(key, other) and _text_without(before, key.name) == _text_without(after, other.name)
 
 
 def _text_without(obj: Object, name: str) -> str:

@@ -5,14 +5,16 @@ candidates → renders of base and head → App and head App → inspect both �
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from argolint.app import App
+from msgspec import structs
+
+from argolint.app import App, Resource
 from argolint.engine import run as engine
 from argolint.engine.fingerprint import fingerprint
-from argolint.engine.run import AppResult, Chosen, Plan
+from argolint.engine.run import AppResult, Chosen, Outcome, Plan
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.gate import candidates as touched
@@ -20,13 +22,15 @@ from argolint.gate.candidates import Change
 from argolint.gate.children import edits_of, with_children
 from argolint.gate.delta import Delta, overlap
 from argolint.gate.head import without_conditions
+from argolint.gate.refused import REFUSED_RULE, unknown_repositories
 from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
-from argolint.gate.verdict import Verdict
-from argolint.model import AppRef, Failure, Finding, Object, Symptom
+from argolint.gate.verdict import Mark, Verdict, mark
+from argolint.model import AppRef, Failure, Finding, Object, ResourceKey, Symptom
 from argolint.server.transport import Transport
-from argolint.values import enumerated
+from argolint.values import enumerated, mapping
 
+_UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
 _RENDERS_IN_FLIGHT = 4
 """A render costs the repo-server a Helm or Kustomize run; several gates may run at once."""
 
@@ -39,15 +43,21 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     found = tuple(c for c in found if plan.wanted(c.app, fleet))
     edits = edits_of(change, fleet, base_name)
     failures = (*failures, *edits.failures)
-    if not (found or others or edits.edited or edits.new):
+    if not (found or others or edits.edited or edits.new or change.by_files):
         raise UsageError(
             f"no application of {fleet.server} has a source in {change.repo}",
             "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
         )
     unlisted = [f"{_listed(a.ref for a in others)}: follows another revision than {base_name}"] if others else []
-    if change.git is not None and not change.everything:
-        changed = [c.path for c in change.git.changes(base_name, change.head)]
-        found = tuple(c for c in found if touched.by_files(c, changed, change.git, change.head))
+    files: dict[AppRef, tuple[str, ...]] = {}
+    if change.git is not None:
+        try:
+            changed = [c.path for c in change.git.changes(base_name, change.head)]
+            files = {c.app.ref: touched.by_files(c, changed, change.git, change.head) for c in found}
+        except UsageError:
+            if not change.everything:
+                raise
+        found = tuple(c for c in found if change.everything or files[c.app.ref])
     with ThreadPoolExecutor(min(plan.workers, _RENDERS_IN_FLIGHT), thread_name_prefix="argolint") as pool:
         renders = tuple(pool.map(lambda c: render(t, c, change, base_name, fleet), found))
     failures = (*failures, *(f for r in renders for f in r.failures))
@@ -58,14 +68,17 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
         unlisted.append(f"{_listed(lacking)}: changed files touch it, and --rendered holds nothing of that name")
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
-    judged = with_children(judged, fleet, t, plan, edits, change.rendered)
+    judged = with_children(judged, fleet, t, plan, edits, change)
+    if change.by_files:
+        failures = (*failures, *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in judged if j.unjudged))
     dull = [j.ref for j in judged if j.dull]
     if dull:
         unlisted.append(
             f"{_listed(dull)}: differs only in values that no two renders share, or that follow a Secret's masked data"
         )
     judged = tuple(j for j in judged if not j.dull)
-    return _concluded(t, judged, fleet, plan, base_name, failures, (*unlisted, *edits.notes))
+    made = _concluded(t, judged, fleet, plan, base_name, failures, (*unlisted, *edits.notes))
+    return replace(made, files=files)
 
 
 def _listed(refs: Iterable[AppRef]) -> str:
@@ -89,23 +102,34 @@ def _concluded(
     for j in judged:
         before = engine.inspect(j.before, fleet, plan.rules) if j.before is not None else AppResult(j.ref)
         result = engine.inspect(after[j.ref], ahead, plan.rules) if j.ref in after else AppResult(j.ref)
+        if any(c.rule.id == REFUSED_RULE for c in plan.rules) and j.after is not None and j.respecified:
+            result = replace(result, findings=(*result.findings, *unknown_repositories(j.after, fleet)))
         before_results.append(before)
-        after_results.append(_kept(before, result, j, plan.rules))
+        kept = _kept(before, result, j, plan.rules)
+        if (then := after.get(j.ref)) is not None and j.before is not None:
+            kept = replace(kept, findings=(*kept.findings, *_other_causes(j, then, before, fleet, ahead, plan)))
+        after_results.append(kept)
     with ThreadPoolExecutor(plan.workers, thread_name_prefix="argolint") as pool:
         for now, later, more in pool.map(lambda peer: _peer(t, peer, fleet, ahead, plan), _peers(judged, fleet)):
             before_results.append(now)
             after_results.append(later)
             gathered += more
     families = {c.rule.id: c.rule.family for c in plan.rules}
+    standing = frozenset(c.rule.id for c in plan.rules if c.rule.standing)
     return Verdict(
         fleet,
-        plan.shown.of(engine.join(before_results, plan.rules), families),
-        plan.shown.of(engine.join(after_results, plan.rules), families),
+        plan.shown.of(_without(engine.join(before_results, plan.rules), standing), families),
+        plan.shown.of(_without(engine.join(after_results, plan.rules), standing), families),
         base_name,
         tuple(judged),
         tuple(dict.fromkeys((*failures, *gathered))),
         unlisted,
     )
+
+
+def _without(outcome: Outcome, rules: Set[str]) -> Outcome:
+    """The outcome without what these rules tell: they have spoken for their symptoms, and are no news of a change."""
+    return replace(outcome, findings=tuple(f for f in outcome.findings if f.rule not in rules))
 
 
 def _peer(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> tuple[AppResult, AppResult, list[Failure]]:
@@ -161,23 +185,60 @@ def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[
             for f in after.findings
             if any(c.kind == "condition" and "ComparisonError" in c.detail for c in f.explains)
         ]
-        told = {fingerprint(f): f for f in (*error, *before.findings)}
+        told = {mark(f): f for f in (*error, *before.findings)}
         return replace(before, findings=tuple(told.values()))
     fallback = {c.rule.id for c in rules if c.rule.rank < 0}
     pruned = {Symptom("extra", key) for key in judged.delta.removed}
-    by_mark = {fingerprint(f): f for f in before.findings}
-    kept: dict[str, Finding] = {}
+    known = {fingerprint(f) for f in before.findings}
+    kept: dict[Mark, Finding] = {}
     for finding in after.findings:
-        mark = fingerprint(finding)
-        if mark in by_mark or not finding.explains:
-            kept[mark] = finding
+        if fingerprint(finding) in known or not finding.explains:
+            kept[mark(finding)] = finding
         elif not (finding.rule in fallback and set(finding.explains) <= pruned):
             earlier = [_earlier(claim, before.findings, judged.delta) for claim in finding.explains]
             if all(earlier):
-                kept |= {fingerprint(f): f for f in earlier if f is not None}
+                kept |= {mark(f): f for f in earlier if f is not None}
             else:
-                kept[mark] = finding
+                kept[mark(finding)] = finding
     return replace(after, findings=tuple(kept.values()))
+
+
+def _other_causes(
+    judged: Touched, after: App, before: AppResult, fleet: Fleet, ahead: Fleet, plan: Plan
+) -> Iterator[Finding]:
+    """Why an edited object that fails today will fail for another reason as well.
+
+    What a controller last wrote into its status speaks of the spec as it was, and hides what the edit breaks. So both sides are looked
+    at once more without the status, and what only head shows counts.
+    """
+    assert judged.before is not None
+    failing = {f.at.resource.key for f in before.findings if f.at.resource is not None and f.cause}
+    keys = {key for key in failing & judged.delta.changed.keys() if _has_status(judged.before, key)}
+    if not keys:
+        return
+    known = {mark(f) for f in before.findings}
+    subjects = {(f.rule, f.at.resource.key) for f in before.findings if f.at.resource is not None}
+    sides = (_without_status(judged.before, keys), fleet), (_without_status(after, keys), ahead)
+    old, new = (engine.inspect(app, of, plan.rules).findings for app, of in sides)
+    known |= {mark(f) for f in old}
+    for finding in new:
+        key = finding.at.resource.key if finding.at.resource is not None else None
+        if key in keys and (finding.rule, key) in subjects and mark(finding) not in known:
+            yield replace(finding, explains=())  # the symptom of today has its explanation
+
+
+def _has_status(app: App, key: ResourceKey) -> bool:
+    resource = app.resource(key)
+    return resource is not None and bool(mapping(resource.live, "status"))
+
+
+def _without_status(app: App, keys: Set[ResourceKey]) -> App:
+    def bare(resource: Resource) -> Resource:
+        if resource.key not in keys or resource.live is None:
+            return resource
+        return structs.replace(resource, live_state={k: v for k, v in resource.live.items() if k != "status"})
+
+    return replace(app, resources=tuple(map(bare, app.resources)))
 
 
 def _earlier(claim: Symptom, before: Iterable[Finding], change: Delta) -> Finding | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from dataclasses import dataclass, replace
 
 from argolint.checkouts.export import ExportError
@@ -64,12 +66,12 @@ def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet:
         return replace(found, failures=(made,))
     if given is not None:
         return replace(found, head=rendered([tracked(m, app, fleet) for m in given], app, fleet))
-    made = _attempt(t, candidate, change.head)
+    made, revision = _head(t, candidate, change)
     if isinstance(made, Failure):
         return replace(found, failures=(made,), head=found.base)
     if isinstance(made, str):
         return replace(found, head_error=made)
-    again = _attempt(t, candidate, change.head, fresh=1) if change.twice else None
+    again = _attempt(t, candidate, revision, fresh=1) if change.twice else None
     return replace(found, head=rendered(made, app, fleet), again=again if isinstance(again, tuple) else None)
 
 
@@ -107,6 +109,46 @@ def _here(change: Change, candidate: Candidate, base: str, fleet: Fleet) -> Rend
     return replace(found, head=rendered(one, app, fleet), again=two)
 
 
+_UNKNOWN_REVISION = re.compile(
+    r"unable to resolve .{0,300} to a commit SHA|revision .{0,300}(does not exist|not found)|could ?n[o']t find remote ref"
+    r"|unknown revision|did not match any file\(s\) known|not our ref|reference is not a tree|no such remote ref",
+    re.IGNORECASE,
+)
+"""How git and Argo CD say that a name or commit is not there (util/git/client.go, LsRemote and Checkout)."""
+_POLL_S = (2, 5, 10, 15)
+
+
+def _head(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Object, ...] | str | Failure, str]:
+    """Head's manifests, and the revision that was asked for: the commit where one is known, else the name.
+
+    Argo CD remembers a repository's branches for three minutes (reposerver cache, timeout.reconciliation): a name that was pushed since
+    is not there yet, or means an older commit. A commit is asked for as it is.
+    """
+    names = tuple(dict.fromkeys(filter(None, (None if t.offline else change.commit, change.head))))
+    polls = itertools.chain(_POLL_S, itertools.repeat(_POLL_S[-1]))
+    while True:
+        for revision in names:
+            made = _attempt(t, candidate, revision)
+            if isinstance(made, Failure) and revision != names[-1]:
+                continue  # a server that knows names alone, such as one that replays a recording
+            if not (isinstance(made, str) and _is_unknown(made, revision)):
+                return made, revision
+        pause = next(polls)
+        if t.offline or not change.patience.wait(pause, change.head):
+            break
+    assert isinstance(made, str)
+    told = f"Argo CD does not find {change.head} in the repository: {made}"
+    return Failure("revision", told, "push it first, or give Argo CD time (--wait SECONDS)", candidate.app.ref), names[
+        -1
+    ]
+
+
+def _is_unknown(error: str, revision: str) -> bool:
+    """True when the render failed for want of this revision, and not of another source's."""
+    return bool(_UNKNOWN_REVISION.search(error)) and (revision in error or not _QUOTED.search(error))
+
+
+_QUOTED = re.compile(r"unable to resolve '|remote ref \S")
 _BROKEN = (400, 404, 500)
 """How /manifests answers when the sources do not render: argument, path or revision not found, tool failed."""
 

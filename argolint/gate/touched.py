@@ -21,7 +21,10 @@ from argolint.server.transport import Transport
 
 @dataclass(frozen=True)
 class Touched:
-    """One application that the change touches, before and after, and what differs: `dull`, only values drawn anew."""
+    """One application that the change touches, before and after, and what differs: `dull`, only values drawn anew.
+
+    `respecified`: its own spec changes. `unjudged` says what of it nobody can tell before the merge, one sentence.
+    """
 
     what: Literal["added", "removed", "changed", "failed"]
     before: App | None
@@ -29,6 +32,8 @@ class Touched:
     delta: Delta = field(default_factory=Delta)
     notes: tuple[str, ...] = ()
     dull: bool = False
+    unjudged: str = ""
+    respecified: bool = False
 
     @property
     def ref(self) -> AppRef:
@@ -71,7 +76,7 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
     named = unnamed(ahead, base)
     head = settled(named, base, drawn)
     change = delta(base, head)
-    hooks = base.hooks != ahead.hooks
+    hooks = base.hooks != named.hooks
     same = base.repeated == ahead.repeated and not hooks
     if same and (not change or only_drawn_anew(change)) and not _starts_to_draw(found, app, fleet):
         return Touched("changed", app, app, dull=True) if _places(delta(base, named)) else None

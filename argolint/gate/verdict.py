@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from argolint.comparison.diff import differences
@@ -22,7 +22,10 @@ from argolint.reports import document as report
 
 @dataclass(frozen=True)
 class Verdict:
-    """`base` and `head` are whole outcomes of the same applications; `unlisted` says what was left out, and why."""
+    """`base` and `head` are whole outcomes of the same applications; `unlisted` says what was left out, and why.
+
+    `files` are the changed files that each application reads, as far as a checkout tells.
+    """
 
     fleet: Fleet
     base: Outcome
@@ -31,17 +34,18 @@ class Verdict:
     apps: tuple[Touched, ...]
     failures: tuple[Failure, ...]
     unlisted: tuple[str, ...] = ()
+    files: Mapping[AppRef, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def new(self) -> tuple[Finding, ...]:
         """Findings that base has not, in the order of every report; one that draws in another application or grows worse is new."""
-        known = {fingerprint(f): f for f in self.base.findings}
-        return tuple(f for f in self.head.findings if _adds(f, known.get(fingerprint(f))))
+        known = {mark(f): f for f in self.base.findings}
+        return tuple(f for f in self.head.findings if _adds(f, known.get(mark(f))))
 
     @property
     def fixed(self) -> tuple[Finding, ...]:
-        left = {fingerprint(f) for f in self.head.findings}
-        return tuple(f for f in self.base.findings if fingerprint(f) not in left)
+        left = {mark(f) for f in self.head.findings}
+        return tuple(f for f in self.base.findings if mark(f) not in left)
 
     def outcome(self, wishes: Wishes, once_merged: Wishes) -> Outcome:
         """What is new as an outcome of its own, suppressed where base's own annotations, configuration and baseline say so.
@@ -68,8 +72,16 @@ class Verdict:
     def unchanged(self) -> int:
         """Findings on both sides that name an application which the change touches."""
         refs = {t.ref for t in self.apps}
-        known = {fingerprint(f) for f in self.head.findings} - {fingerprint(f) for f in self.new}
-        return len({mark for f in self.base.findings if _parties(f) & refs and (mark := fingerprint(f)) in known})
+        known = {mark(f) for f in self.head.findings} - {mark(f) for f in self.new}
+        return len({own for f in self.base.findings if _parties(f) & refs and (own := mark(f)) in known})
+
+
+Mark = tuple[str, str | None]
+
+
+def mark(finding: Finding) -> Mark:
+    """What tells news: an object that fails for another reason than before is news, though it is the same object."""
+    return fingerprint(finding), finding.cause
 
 
 def _excused(finding: Finding, by: Mapping[str, str] | None) -> Finding:

@@ -68,12 +68,15 @@ class Fix(msgspec.Struct, frozen=True):
 
 
 class Source(msgspec.Struct, frozen=True):
+    """`in_change`: where a change is judged, whether it edits this line; null where none is, or no line is known."""
+
     repo: str
     revision: str
     path: str
     chart: str = ""
     file: str | None = None
     line: int | None = None
+    in_change: bool | None = None
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -183,7 +186,8 @@ class GateApp(msgspec.Struct, frozen=True):
 class Gate(msgspec.Struct, frozen=True):
     """What a change brings: `new` counts the report's findings, `fixed` those that base has and head lacks (`gone`).
 
-    `unlisted` says which applications were left out, and why, one sentence each.
+    `unlisted` says which applications were left out, and why, one sentence each. `fails` says in one sentence why the gate does not
+    pass; it is empty when it does.
     """
 
     base: str
@@ -195,6 +199,7 @@ class Gate(msgspec.Struct, frozen=True):
     repo: str = ""
     gone: tuple[Finding, ...] = ()
     unlisted: tuple[str, ...] = ()
+    fails: str = ""
 
 
 class RanRule(msgspec.Struct, frozen=True):

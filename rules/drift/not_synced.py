@@ -98,4 +98,4 @@ def _reason(app: App, to_prune: bool) -> str:
     return "no sync has reached this revision"
 
 
-RULE = Rule(id="not-synced", family="drift", severity="info", doc=__doc__, check=check, rank=-50)
+RULE = Rule(id="not-synced", family="drift", severity="info", doc=__doc__, check=check, rank=-50, standing=True)

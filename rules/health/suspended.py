@@ -111,4 +111,4 @@ def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Itera
         )
 
 
-RULE = Rule(id="suspended", family="health", severity="info", doc=__doc__, check=check, reads=reads)
+RULE = Rule(id="suspended", family="health", severity="info", doc=__doc__, check=check, reads=reads, standing=True)

@@ -118,4 +118,5 @@ RULE = Rule(
     check=check,
     collect=collect,
     join=join,
+    standing=True,
 )

@@ -75,4 +75,6 @@ def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
         )
 
 
-RULE = Rule(id="orphaned-resources", family="ownership", severity="info", doc=__doc__, check=check, rank=10)
+RULE = Rule(
+    id="orphaned-resources", family="ownership", severity="info", doc=__doc__, check=check, rank=10, standing=True
+)

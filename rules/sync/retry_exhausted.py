@@ -89,4 +89,4 @@ def _newer_commit(app: App, operation: Operation) -> bool:
     return moved_on(app, operation) and not by_paths
 
 
-RULE = Rule(id="retry-exhausted", family="sync", severity="error", doc=__doc__, check=check, rank=20)
+RULE = Rule(id="retry-exhausted", family="sync", severity="error", doc=__doc__, check=check, rank=20, standing=True)

@@ -205,4 +205,13 @@ def _fixes(app: App, at: datetime | None, *, by_hand: bool) -> Iterator[Fix]:
     )
 
 
-RULE = Rule(id="sync-window-denies", family="sync", severity="info", doc=__doc__, check=check, wants=wants, rank=10)
+RULE = Rule(
+    id="sync-window-denies",
+    family="sync",
+    severity="info",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    rank=10,
+    standing=True,
+)

@@ -241,3 +241,19 @@ def place(finding: Finding) -> tuple[str, int]:
     if source and source.path.strip("./"):
         return source.path.removeprefix("./").strip("/"), 1
     return f"applications/{app_name(finding.app)}", 1
+
+
+OUTSIDE = "this line is outside of the change"
+
+
+def is_outside(finding: Finding) -> bool:
+    """True for a line that the change under judgement leaves alone: a forge shows no mark there in its diff."""
+    return finding.source is not None and finding.source.in_change is False
+
+
+def line_of(finding: Finding) -> str:
+    """`file:line` of a finding, with a word on lines outside of the change; empty where no line is known."""
+    source = finding.source
+    if source is None or not source.file:
+        return ""
+    return plain(f"{source.file}:{source.line or 1}") + (f" ({OUTSIDE})" if is_outside(finding) else "")

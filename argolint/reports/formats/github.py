@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint.reports.document import Finding, Report
-from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name
 
 _COMMAND = {"error": "error", "warning": "warning", "info": "notice"}
 SHOWN = 10
@@ -48,7 +48,8 @@ def _title(finding: Finding) -> str:
 def _message(finding: Finding) -> str:
     subject = f"{resource_name(finding.resource)}: " if finding.resource else ""
     first = f"\nFix: {finding.fixes[0].title}" if finding.fixes else ""
-    return f"{subject}{finding.message}{first}\n{finding.docs}"
+    outside = f"\n{OUTSIDE.capitalize()}." if is_outside(finding) else ""
+    return f"{subject}{finding.message}{outside}{first}\n{finding.docs}"
 
 
 def _place(finding: Finding) -> tuple[str, int | None]:

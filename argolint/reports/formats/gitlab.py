@@ -5,18 +5,23 @@ https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 
 from __future__ import annotations
 
+import hashlib
 import json
 
-from argolint.reports.document import Finding, Report
-from argolint.reports.formats import Style, app_name, place, resource_name
+from argolint.reports.document import Failure, Finding, Report
+from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, place, resource_name
 
 _SEVERITY = {"error": "critical", "warning": "major", "info": "info"}
 
 
 def render(report: Report, style: Style) -> str:
-    """A JSON array. GitLab tells new issues from old ones by fingerprint, and wants a file and a line for each."""
+    """A JSON array. GitLab tells new issues from old ones by fingerprint, and wants a file and a line for each.
+
+    What could not be looked at is an issue as well: there is no other place for it.
+    """
     issues = [_issue(f) for f in report.findings if f.suppressed is None]
-    return json.dumps(issues, indent=1, ensure_ascii=False) + "\n"
+    failures = {issue["fingerprint"]: issue for issue in map(_unfinished, report.failures)}
+    return json.dumps([*issues, *failures.values()], indent=1, ensure_ascii=False) + "\n"
 
 
 def _issue(finding: Finding) -> dict[str, object]:
@@ -25,9 +30,24 @@ def _issue(finding: Finding) -> dict[str, object]:
     )
     file, line = place(finding)
     return {
-        "description": f"{subject}: {finding.message}",
+        "description": f"{subject}: {finding.message}{f' ({OUTSIDE})' if is_outside(finding) else ''}",
         "check_name": finding.rule,
         "fingerprint": finding.fingerprint,
         "severity": _SEVERITY[finding.severity],
         "location": {"path": file, "lines": {"begin": line}},
+    }
+
+
+def _unfinished(failure: Failure) -> dict[str, object]:
+    subject = f"{app_name(failure.app)}: " if failure.app else ""
+    told = f"{subject}{failure.stage}: {failure.error}"
+    return {
+        "description": told,
+        "check_name": "incomplete",
+        "fingerprint": hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:32],
+        "severity": "major",
+        "location": {
+            "path": f"applications/{app_name(failure.app)}" if failure.app else "argolint",
+            "lines": {"begin": 1},
+        },
     }

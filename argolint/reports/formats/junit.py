@@ -10,7 +10,7 @@ from itertools import groupby
 from xml.etree import ElementTree as ET
 
 from argolint.reports.document import Failure, Finding, Report
-from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats import Style, app_name, line_of, resource_name
 from argolint.reports.formats.edits import as_text
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -68,7 +68,8 @@ def _case(suite: ET.Element, finding: Finding) -> None:
 
 
 def _details(finding: Finding) -> str:
-    lines = [finding.message, *finding.evidence]
+    where = line_of(finding)
+    lines = [finding.message, *([f"at {where}"] if where else []), *finding.evidence]
     for fix in finding.fixes:
         lines += [f"Fix: {fix.title} ({fix.where})", as_text(fix.edit)]
     return "\n".join((*lines, finding.docs))

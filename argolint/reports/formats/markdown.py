@@ -12,14 +12,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from argolint.reports.document import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report
-from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name
 from argolint.reports.formats.edits import as_text
+from argolint.reports.formats.links import of_app, of_line
+from argolint.reports.formats.ownership import picture
 
 MARKER = "<!-- argolint -->"
 """First line of the comment, by which the next run finds it."""
 LIMIT = 65_000
 """Bytes of UTF-8, which are never fewer than the characters that the forge counts."""
-_RESERVE = 1_200
+_RESERVE = 1_800
 _BLOCK_LINES = 40
 _VALUE = 300
 _NAMED = 20
@@ -54,7 +56,40 @@ def render(report: Report, style: Style) -> str:
             f"\n✂️ This comment is limited to {LIMIT:,} characters. {' '.join(cuts)} The JSON report holds everything.\n"
         ]
     heading = ["\n### What changes\n\n"] if shown else []
-    return "".join((head, "\n", *told, *lines, *heading, *shown, *cuts, "\n", _foot(report)))
+    drawn = _drawn(findings, room - sum(map(_size, shown)))
+    accept = [_ACCEPT] if findings else []
+    return "".join((head, "\n", *told, *lines, *drawn, *heading, *shown, *cuts, *accept, "\n", _foot(report)))
+
+
+def _drawn(findings: Sequence[Finding], room: int) -> list[str]:
+    """The picture of who claims what, when it fits."""
+    lines = picture(findings)
+    text_ = "\n".join(("\n### Who claims what", "", "```mermaid", *lines, "```", "")) if lines else ""
+    return [text_] if text_ and _size(text_) <= room else []
+
+
+_ACCEPT = """
+<details><summary>How to accept a finding</summary>
+
+A change cannot excuse itself: what accepts a finding counts once it is on the base branch.
+
+- one object or application: the annotation `argolint.dev/ignore.RULE: the reason`
+- more than one: an entry under `ignore:` in `.argolint.yaml`
+- all that is there today: `argolint baseline -o FILE`, and `--baseline FILE` here
+
+</details>
+"""
+
+
+def problem(message: str, hint: str) -> str:
+    """The comment of a gate that could not start: it takes the place of what an earlier run said."""
+    told = [f"**Could not judge this change:** {text(_cut(' '.join(message.split())))}"]
+    if hint:
+        told.append(f"→ {text(_cut(' '.join(hint.split())))}")
+    return (
+        "\n\n".join((f"{MARKER}\n## argolint: no verdict ⚠️", *told, "What an earlier run said no longer counts."))
+        + "\n"
+    )
 
 
 def _longer(whole: Sequence[str], short: Sequence[str], spare: int) -> list[str]:
@@ -94,6 +129,9 @@ def _head(report: Report, findings: Sequence[Finding], gate: Gate | None) -> Ite
         else f"## argolint: nothing {new}found ✅".replace("new found", "new")
     )
     yield ""
+    if gate:
+        yield f"**Fails** because {text(_cut(gate.fails))}." if gate.fails else "**Passes.**"
+        yield ""
     if gate:
         touched = len({a.app for a in gate.apps})
         yield (
@@ -148,7 +186,37 @@ def _finding(finding: Finding) -> str:
         "",
         text(finding.message),
         "",
-        *([f"at {code(finding.pointer)}", ""] if finding.pointer else []),
+        *_where(finding),
+        *_evidence(finding),
+        *(line for fix in finding.fixes for line in _fix(fix)),
+        " · ".join((f"[{html.escape(finding.rule)}]({finding.docs})", *_in_argocd(finding.app), finding.confidence)),
+        "",
+        "</details>",
+        "",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _where(finding: Finding) -> Iterable[str]:
+    """The line in Git, linked where the forge has a page for it, and the field."""
+    source = finding.source
+    parts = []
+    if source is not None and source.file:
+        address, name = of_line(source), code(f"{source.file}:{source.line or 1}")
+        outside = f", {OUTSIDE}" if is_outside(finding) else ""
+        parts.append((f"[{name}]({address})" if address and "]" not in name else name) + outside)
+    if finding.pointer:
+        parts.append(code(finding.pointer))
+    return (f"at {' · '.join(parts)}", "") if parts else ()
+
+
+def _in_argocd(app: App) -> Iterable[str]:
+    address = of_app(app)
+    return (f"[in Argo CD]({address})",) if address else ()
+
+
+def _evidence(finding: Finding) -> Iterable[str]:
+    lines = [
         *(f"- {text(line)}" for line in finding.evidence),
         *(
             f"- {related.role}: {code(app_name(related.app))}"
@@ -156,14 +224,8 @@ def _finding(finding: Finding) -> str:
             for related in finding.related[:10]
         ),
         *([f"- and {len(finding.related) - 10} more"] if finding.related[10:] else []),
-        "",
-        *(line for fix in finding.fixes for line in _fix(fix)),
-        f"[{html.escape(finding.rule)}]({finding.docs}) · {finding.confidence}",
-        "",
-        "</details>",
-        "",
     ]
-    return "\n".join(lines) + "\n"
+    return ("<details><summary>Evidence</summary>", "", *lines, "", "</details>", "") if lines else ()
 
 
 def _short(finding: Finding) -> str:

@@ -16,7 +16,7 @@ from argolint import DOCS
 from argolint.model import Severity
 from argolint.plugins import load_rules
 from argolint.reports.document import App, Failure, Finding, Report, Resource, rule_page
-from argolint.reports.formats import Style, app_name, place, resource_name
+from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, place, resource_name
 from argolint.reports.formats.edits import as_text
 from argolint.rule import Rule
 
@@ -90,6 +90,11 @@ def _result(finding: Finding, index: int, *, in_gate: bool) -> Sarif:
             "confidence": finding.confidence,
             "cause": finding.cause,
             "evidence": list(finding.evidence),
+            **(
+                {"inChange": finding.source.in_change}
+                if finding.source and finding.source.in_change is not None
+                else {}
+            ),
         },
     }
     if finding.related:
@@ -112,7 +117,7 @@ def _result(finding: Finding, index: int, *, in_gate: bool) -> Sarif:
 
 def _message(finding: Finding) -> str:
     """Message, then the fixes: SARIF's own `fixes` need byte offsets of a file, which a live object has not."""
-    lines = [finding.message]
+    lines = [finding.message, *([f"Note: {OUTSIDE}."] if is_outside(finding) else [])]
     for fix in finding.fixes:
         lines += [f"Fix: {fix.title} ({fix.where})", as_text(fix.edit)]
     return "\n".join(lines).replace("](", "] (")  # "[text](target)" would be a link, section 3.11.6

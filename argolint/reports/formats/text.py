@@ -12,7 +12,7 @@ import msgspec
 
 from argolint.reports.causes import WORST_FIRST, causes, grouped
 from argolint.reports.document import Failure, Finding, Gate, Report, counted
-from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats import Style, app_name, line_of, resource_name
 from argolint.reports.formats.concise import blocks, cause_block, named
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
 from argolint.reports.formats.fixes import fix_lines
@@ -130,6 +130,8 @@ def _finding(f: Finding, style: Style, app: str = "") -> Iterator[str]:
     )
     unsure = "" if f.confidence == "proven" else f" ({f.confidence})"
     yield from wrapped(f.message + unsure, style, indent="           ")
+    if where := line_of(f):
+        yield from wrapped(f"at {where}", style, indent="           ", hang="             ")
     if style.verbose:
         for line in f.evidence:
             yield from wrapped("· " + line, style, indent="           ", hang="             ")
@@ -167,6 +169,8 @@ def _gate(gate: Gate, style: Style) -> Iterator[str]:
         for line in gate.unlisted:
             yield from wrapped(f"left out  {line}", style, hang="          ")
     yield _gate_line(gate)
+    if gate.fails:
+        yield from wrapped(f"fails because {gate.fails}", style, hang="  ")
 
 
 def _gate_line(gate: Gate) -> str:

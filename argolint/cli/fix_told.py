@@ -1,0 +1,141 @@
+"""What `argolint fix` says of its fixes: as text in groups, as JSON, and as messages of commits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import click
+
+from argolint import __version__
+from argolint.fixes.placement import Choice, Outcome
+from argolint.reports import document as report
+from argolint.reports.document import Finding, Fix
+from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats.edits import as_text
+from argolint.values import plain
+
+Group = Literal["placed", "by_hand", "commands", "unverified"]
+_TITLES: Mapping[Group, str] = {
+    "placed": "Placed",
+    "by_hand": "By hand",
+    "commands": "Commands to run",
+    "unverified": "Not verified, so not written (--unverified adds them: all, or by rule or fingerprint)",
+}
+SCHEMA_VERSION = "1.0"
+_SUBJECT = 72
+
+
+@dataclass(frozen=True)
+class Told:
+    """One fix and what became of it; `many`: there are several checkouts, so files are told with theirs."""
+
+    group: Group
+    outcome: Outcome
+    many: bool = False
+
+
+def group_of(outcome: Outcome) -> Group:
+    """Where an outcome of placing belongs."""
+    if not outcome.why:
+        return "placed"
+    return "commands" if outcome.choice.fix.edit.kind == "command" else "by_hand"
+
+
+def text(told: Sequence[Told], style: Style) -> str:
+    """The groups that have any, each with a heading and its count."""
+    lines: list[str] = []
+    for group, title in _TITLES.items():
+        mine = [t for t in told if t.group == group]
+        if mine:
+            lines += ["", click.style(f"{title}: {len(mine)}", bold=style.color or None)]
+            lines += [line for t in mine for line in _lines(t)]
+    return "".join(f"{line}\n" for line in lines[1:])
+
+
+def _lines(told: Told) -> Iterator[str]:
+    outcome = told.outcome
+    fix, finding = outcome.choice.fix, outcome.choice.finding
+    yield f"  {finding.rule}  {subject(finding)}: {plain(fix.title)}"
+    if told.group == "placed":
+        files = ", ".join(str(where.root / file) if told.many else file for where, file in outcome.files)
+        yield f"      → {plain(files)}"
+        yield from (f"      {line}" for line in (*doubts(fix), *(f"note: {plain(n)}" for n in outcome.notes)))
+    elif told.group == "commands":
+        yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
+    elif told.group == "by_hand":
+        yield f"      {plain(outcome.why)} → {plain(outcome.todo)}"
+    else:
+        yield from (f"      {line}" for line in (*doubts(fix), *([plain(outcome.todo)] if outcome.todo else [])))
+
+
+def subject(finding: Finding) -> str:
+    """Application, object and field on one line."""
+    resource = resource_name(finding.resource) if finding.resource else ""
+    return plain(" ".join(filter(None, (app_name(finding.app), resource, finding.pointer))))
+
+
+def doubts(fix: Fix) -> Iterator[str]:
+    """What is known of a fix before it is tried."""
+    if fix.verified:
+        yield "verified: replayed in memory, the finding is gone"
+    elif fix.unverified:
+        yield f"not verified: {plain(fix.unverified)}"
+    if fix.caveat:
+        yield f"caveat: {plain(fix.caveat)}"
+
+
+def as_json(told: Iterable[Told], *, findings: int, written: bool, branch: str = "") -> str:
+    """One document with a list for each group."""
+    groups: dict[str, list[dict[str, Any]]] = {group: [] for group in _TITLES}
+    for one in told:
+        groups[one.group].append(_entry(one))
+    made = {
+        "schema_version": SCHEMA_VERSION,
+        "tool": {"name": "argolint", "version": __version__},
+        "findings": findings,
+        "written": written,
+        "branch": branch or None,
+        **groups,
+    }
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+def _entry(told: Told) -> dict[str, Any]:
+    outcome = told.outcome
+    finding = report.plain_data(outcome.choice.finding)
+    kept = ("rule", "cause", "severity", "fingerprint", "app", "resource", "pointer", "message")
+    return {
+        **{name: finding[name] for name in kept},
+        "fix": report.plain_data(outcome.choice.fix),
+        "number": outcome.choice.number,
+        "files": [{"checkout": str(where.root), "file": file} for where, file in outcome.files],
+        "notes": list(outcome.notes),
+        "why": outcome.why,
+        "todo": outcome.todo,
+        "refused": outcome.refused,
+    }
+
+
+def message(outcomes: Sequence[Outcome]) -> str:
+    """The message of a commit that holds the fixes of one cause."""
+    first = outcomes[0].choice
+    what = first.finding.rule + (f"/{first.finding.cause}" if first.finding.cause else "")
+    title = plain(f"{what}: {first.fix.title}")
+    head = title if len(title) <= _SUBJECT else f"{title[: _SUBJECT - 1]}…"
+    lines = [head, ""]
+    for outcome in outcomes:
+        finding, fix = outcome.choice.finding, outcome.choice.fix
+        lines += [f"- {subject(finding)}: {plain(finding.message)}", f"  {plain(fix.title)}"]
+        lines += [f"  {line}" for line in doubts(fix)]
+    return "\n".join((*lines, "", plain(f"See {first.finding.docs}"), ""))
+
+
+def by_cause(choices: Iterable[Choice]) -> tuple[tuple[Choice, ...], ...]:
+    """The choices in groups of one rule and cause, in the order in which each first stands."""
+    groups: dict[tuple[str, str | None], list[Choice]] = {}
+    for choice in choices:
+        groups.setdefault((choice.finding.rule, choice.finding.cause), []).append(choice)
+    return tuple(map(tuple, groups.values()))

@@ -1,0 +1,238 @@
+"""File and line of findings: the place that a person would edit, found by the code that places fixes.
+
+    the field's own manifest, or the patch that sets it → what the fixes edit → related objects → the line of the change that
+    touches the application
+
+Where a change is judged, the first of these places that it edits counts: that is the line to talk about in a review. A place
+outside of the change is marked as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import msgspec
+
+from argolint.checkouts.checkout import Checkout, Committed
+from argolint.checkouts.git import Changed
+from argolint.checkouts.yaml_text import EditError, Span, span
+from argolint.errors import UsageError
+from argolint.fixes import locate
+from argolint.fixes.locate import Spot, Unplaced
+from argolint.fixes.placement import Choice, Site, application_of, spots
+from argolint.kubernetes import ITEM_NAMES
+from argolint.model import MISSING, Json, Object
+from argolint.redaction import without_secrets
+from argolint.reports.document import App, Finding, Report, Resource, Source
+from argolint.values import get, index_of, join_pointer, split_pointer
+
+Lines = Sequence[range]
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What a change does to files: `head` are its files, `changed` those that differ, `touching` says which an application reads.
+
+    `base` is the revision that head has left.
+    """
+
+    head: Committed
+    changed: Mapping[str, Changed]
+    touching: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    base: str = ""
+    _lines: dict[str, Lines] = field(default_factory=dict, compare=False, repr=False)
+
+    def lines(self, file: str) -> Lines:
+        """The lines of head's file that are new or other than they were; none for a file that the change leaves alone."""
+        if file not in self._lines:
+            if len(self._lines) == _MANY and self.base:
+                with suppress(UsageError):  # too large to be looked at whole
+                    self._lines.update(self.head.git.all_changed_lines(self.base, self.head.revision))
+            change = self.changed.get(file)
+            entry = change.after if change else None
+            known = self._lines.get(file) if entry else ()
+            try:
+                found = (
+                    self.head.git.changed_lines(change.before, entry) if change and entry and known is None else known
+                )
+            except UsageError:  # too large for git to compare: nothing is known of its lines
+                found = ()
+            self._lines[file] = found or ()
+        return self._lines[file]
+
+
+_MANY = 20
+"""Files that are compared one by one; whoever asks for more gets all of the change compared at once."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    spot: Spot
+    first: int
+    last: int
+    direct: bool
+    """The finding's own field, or where its first fix ends the cause; not a mitigation, nor another object."""
+
+
+def anchored(report: Report, site: Site, diff: Diff | None = None) -> Report:
+    """The report with file and line in the sources of its findings, wherever a checkout tells them."""
+    findings = tuple(_anchored(f, site, diff) for f in report.findings)
+    return msgspec.structs.replace(report, findings=findings)
+
+
+def of_application(app: App, site: Site) -> str:
+    """`file:line` of an Application's manifest; empty where no checkout holds it."""
+    for spot, pointer in _of_application(app, "", site):
+        lines = _span(spot, pointer)
+        return f"{spot.file}:{lines.first}" if lines else ""
+    return ""
+
+
+def _anchored(finding: Finding, site: Site, diff: Diff | None) -> Finding:
+    found = _chosen(finding, site, diff)
+    if found is None:
+        return finding
+    checkout, file, line, in_change = found
+    known = finding.source or Source("", "", "")
+    url = known.repo if known.repo in checkout.urls else next(iter(sorted(checkout.urls)), "")
+    revision = checkout.revision if isinstance(checkout, Committed) else ""
+    source = msgspec.structs.replace(
+        known, repo=without_secrets(url), revision=revision, file=file, line=line, in_change=in_change
+    )
+    return msgspec.structs.replace(finding, source=source)
+
+
+def _chosen(finding: Finding, site: Site, diff: Diff | None) -> tuple[Checkout, str, int, bool | None] | None:
+    places: list[_Place] = []
+    for place in _places(finding, site):
+        places.append(place)
+        if diff is None:
+            return place.spot.checkout, place.spot.file, place.first, None
+        line = _line_within(diff.lines(place.spot.file), place) if place.spot.checkout == diff.head else None
+        if line is not None:
+            return place.spot.checkout, place.spot.file, line, True
+    if diff is None:
+        return None
+    outside = next((p for p in places if p.direct), None)
+    touching = None if outside is not None else _touching(finding, diff)
+    if touching is not None:
+        return diff.head, *touching, True
+    outside = outside or next(iter(places), None)
+    return (outside.spot.checkout, outside.spot.file, outside.first, False) if outside else None
+
+
+def _line_within(lines: Lines, place: _Place) -> int | None:
+    """The first line of the place that the change edits."""
+    return next((max(r.start, place.first) for r in lines if r.start <= place.last and place.first < r.stop), None)
+
+
+def _touching(finding: Finding, diff: Diff) -> tuple[str, int] | None:
+    """The first changed line of a file that the application reads; of one that speaks of the object, if there is one."""
+    apps = dict.fromkeys((finding.app, *(r.app for r in finding.related)))
+    files = [f for a in apps for f in diff.touching.get((a.namespace, a.name), ()) if diff.lines(f)]
+    if not files:
+        return None
+    said = " ".join((finding.message, *finding.evidence))
+    name = finding.resource.name if finding.resource else ""
+    file = next((f for f in files if f in said), None) or next((f for f in files if f.rpartition("/")[2] in said), None)
+    for candidate in () if file or not name else files:
+        try:
+            if name in diff.head.text(candidate):
+                file = candidate
+                break
+        except EditError:
+            continue
+    file = file or files[0]
+    return file, diff.lines(file)[0].start
+
+
+def _places(finding: Finding, site: Site) -> Iterator[_Place]:
+    """Where a person would look and edit, best first. What cannot be read or found is passed over."""
+    seen = set[tuple[Spot, int, int]]()
+    for spot, pointer, direct in _pointers(finding, site):
+        lines = _span(spot, pointer)
+        if lines is None:
+            continue
+        key = spot, lines.first, lines.last
+        if key not in seen:
+            seen.add(key)
+            yield _Place(spot, lines.first, lines.last, direct)
+
+
+def _span(spot: Spot, pointer: str) -> Span | None:
+    try:
+        document = spot.checkout.documents(spot.file)[spot.index]
+        return span(document, spot.checkout.text(spot.file).count("\n", 0, document.start) + 1, pointer)
+    except (EditError, IndexError):
+        return None
+
+
+def _pointers(finding: Finding, site: Site) -> Iterator[tuple[Spot, str, bool]]:
+    if finding.resource is not None:
+        apps = (finding.app, *(r.app for r in finding.related if r.resource == finding.resource))
+        for app in dict.fromkeys(apps):
+            yield from ((*found, True) for found in _of_object(app, finding.resource, finding.pointer, finding, site))
+    elif finding.pointer:
+        yield from ((*found, True) for found in _of_application(finding.app, finding.pointer, site))
+    for number, fix in enumerate(finding.fixes, 1):
+        cause = number == 1 and fix.target in ("manifest", "helm-values")
+        yield from ((spot, at, cause) for spot, at in spots(Choice(finding, fix, number), site))
+    for related in finding.related:
+        if related.resource is not None:
+            found = _of_object(related.app, related.resource, related.pointer, finding, site)
+            yield from ((spot, at, False) for spot, at in found)
+    if finding.resource is None and not finding.pointer:
+        yield from ((spot, at, False) for spot, at in _of_application(finding.app, "/spec", site))
+
+
+def _of_object(app: App, resource: Resource, pointer: str, finding: Finding, site: Site) -> Iterator[tuple[Spot, str]]:
+    """The object's manifest among the files, or the patch that sets the field; what a chart renders has none."""
+    if resource.kind == "Application" and resource.group == "argoproj.io":
+        yield from _of_application(App("", resource.namespace, resource.name, ""), pointer, site)
+    try:
+        found = locate.manifest(site.checkouts, application_of(app, finding, site), resource)
+        setter = locate.owner(found, pointer) if pointer else None
+    except (Unplaced, EditError):
+        return
+    at = _in_file(pointer, found.obj, site.rendered(app, resource))
+    if setter is not None:
+        yield setter, at
+    yield found.spot, found.spot.prefix + at
+
+
+def _of_application(app: App, pointer: str, site: Site) -> Iterator[tuple[Spot, str]]:
+    try:
+        spot, _ = locate.application(site.checkouts, app.namespace, app.name)
+    except (Unplaced, EditError):
+        return
+    yield spot, spot.prefix + pointer
+
+
+def _in_file(pointer: str, obj: Object, rendered: Object | None) -> str:
+    """The pointer with the file's own indexes: what is rendered may hold more list items, or in another order."""
+    found: list[str] = []
+    for token in split_pointer(pointer) if pointer else ():
+        index = index_of(token)
+        item = (
+            get(rendered, join_pointer(*split_pointer(pointer)[: len(found)], token)) if index is not None else MISSING
+        )
+        there: Json = get(obj, join_pointer(*found)) if found else obj
+        if isinstance(item, Mapping) and isinstance(there, list):
+            token = str(_index(there, item, index or 0))  # noqa: PLW2901
+        found.append(token)
+    return join_pointer(*found)
+
+
+def _index(items: Iterable[Json], wanted: Mapping[str, Json], otherwise: int) -> int:
+    names = [name for name in ITEM_NAMES if name in wanted]
+    alike = (
+        index
+        for index, item in enumerate(items)
+        if names
+        and isinstance(item, Mapping)
+        and all(item.get(name) == wanted[name] for name in names if name in item)
+        and any(name in item for name in names)
+    )
+    return next(alike, otherwise)

@@ -1,0 +1,128 @@
+"""Files with Applications that a user or pre-commit names: what is in them, what was there before, and what cannot be judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from argolint.checkouts.checkout import Named
+from argolint.checkouts.files import own_path, read_text
+from argolint.checkouts.git import MAX_TEXT_BYTES, Git, has_repository
+from argolint.errors import UsageError
+from argolint.gate.candidates import UnreadableError, applications_of, is_application
+from argolint.host.folder import FileError
+from argolint.manifests import ManifestError, documents, objects
+from argolint.model import Failure, Object
+from argolint.values import dig, plain
+
+
+@dataclass(frozen=True)
+class Files:
+    """`applications` as they will be, `before` as the base has them; `places` are the files, to tell lines."""
+
+    applications: tuple[Object, ...] = ()
+    before: tuple[Object, ...] = ()
+    projects: frozenset[str] = frozenset()
+    unread: tuple[Failure, ...] = ()
+    places: tuple[Named, ...] = ()
+
+
+@dataclass
+class _Clone:
+    git: Git | None
+    urls: frozenset[str] = frozenset()
+    texts: dict[str, str] = field(default_factory=dict)
+
+
+def read(files: Sequence[Path], revision: str | None) -> Files:
+    """The files' Applications. UsageError names file and line of what is no YAML.
+
+    Before the change is HEAD where a file differs from it, as under pre-commit; else `revision`, since in CI HEAD is the change.
+    """
+    clones: dict[Path, _Clone] = {}
+    applications: list[Object] = []
+    before: list[Object] = []
+    projects: set[str] = set()
+    unread: list[Failure] = []
+    for file in files:
+        root, name = _place(file)
+        text = _text(file)
+        clone = clones.setdefault(root, _clone(root))
+        clone.texts[name] = text
+        found = _objects(file, name, text)
+        if found is None:
+            if "argoproj.io/" in text and "Application" in text:
+                why = f"{plain(name)} is a template of Applications, which nothing has rendered"
+                unread.append(
+                    Failure("not judged", why, "judge what it renders: `argolint gate --repo URL --head REV`")
+                )
+            continue
+        projects |= {str(dig(m, "metadata", "name")) for m in found if m.get("kind") == "AppProject"}
+        mine = [m for m in found if is_application(m)]
+        unread += (
+            Failure("not judged", f"an Application in {plain(name)} has no metadata.name", "name it")
+            for m in mine
+            if not dig(m, "metadata", "name")
+        )
+        named = [m for m in mine if dig(m, "metadata", "name")]
+        applications += named
+        before += _before(clone.git, name, text, revision) if named else ()
+    places = tuple(Named(root, clone.urls, given=clone.texts) for root, clone in clones.items())
+    return Files(tuple(applications), tuple(before), frozenset(projects), tuple(unread), places)
+
+
+def _text(file: Path) -> str:
+    try:
+        return read_text(file, MAX_TEXT_BYTES)
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        raise UsageError(f"cannot read {file}: {reason}", "pass YAML files") from None
+
+
+def _objects(file: Path, name: str, text: str) -> tuple[Object, ...] | None:
+    """The manifests of a file; None for a template, which is no YAML yet."""
+    try:
+        return tuple(objects(documents(text)))
+    except ManifestError as error:
+        if "{{" in text:
+            return None
+        said = re.fullmatch(r"(.*) \(line (\d+)\)", str(error))
+        where, why = (f"{file}:{said[2]}", said[1]) if said else (str(file), str(error))
+        raise UsageError(f"{plain(where)}: no YAML that can be read: {plain(why)}", "correct the file") from None
+
+
+def _place(file: Path) -> tuple[Path, str]:
+    """The top of the clone that a file lies in, and its name there; outside of any clone the name that it was given."""
+    tree = has_repository(file.absolute().parent)
+    if tree is not None:
+        place = own_path(file)
+        if place.is_relative_to(tree):
+            return tree, place.relative_to(tree).as_posix()
+    return Path(), str(file)
+
+
+def _clone(root: Path) -> _Clone:
+    if root == Path():
+        return _Clone(None)
+    git = Git(root)
+    git.require()
+    return _Clone(git, frozenset(git.remotes()))
+
+
+def _before(git: Git | None, name: str, text: str, revision: str | None) -> Iterator[Object]:
+    """The Applications of the file as the base has it; none where there is no base, or it cannot be read."""
+    if git is None:
+        return
+    for base in ("HEAD", revision):
+        try:
+            was = git.show(base, name) if base else None
+        except UsageError:  # no commit yet, or a base that was not fetched
+            continue
+        if base == "HEAD" and was == text:
+            continue
+        with suppress(UnreadableError):
+            yield from applications_of(was or "")
+        return

@@ -1,0 +1,34 @@
+"""Waiting for a branch that Argo CD does not know yet, all applications together no longer than once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+USUAL_S = 210.0
+"""Argo CD asks a repository for its branches every three minutes, plus as much jitter as an installation sets."""
+
+
+@dataclass
+class Patience:
+    """`seconds` in all, from the first wait on; `tell` is called once, with the revision that is waited for."""
+
+    seconds: float = 0.0
+    tell: Callable[[str], None] = lambda revision: None
+    _end: float | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def wait(self, pause: float, revision: str) -> bool:
+        """Sleep for the pause, or as much of it as is left; False when no time is left."""
+        with self._lock:
+            if self._end is None:
+                self._end = time.monotonic() + self.seconds
+                if self.seconds > 0:
+                    self.tell(revision)
+            left = self._end - time.monotonic()
+        if left <= 0:
+            return False
+        time.sleep(min(pause, left))
+        return True

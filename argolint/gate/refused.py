@@ -1,0 +1,172 @@
+"""Whether Argo CD will accept an Application that a change edits: told from projects, clusters and repositories that are read already.
+
+The words are Argo CD's own (util/argo/argo.go, ValidatePermissions and ValidateRepo; pkg/apis/application/v1alpha1, IsSourcePermitted
+and IsDestinationPermitted), so that the rules which read its conditions understand them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from argolint import glob
+from argolint.app import App
+from argolint.fleet import Fleet
+from argolint.gate.head import without_conditions
+from argolint.model import Edit, Finding, Fix, Location, Object, Source
+from argolint.redaction import excerpt, without_secrets
+from argolint.values import dig, items, mapping, maps, same_repository, text_at
+
+REFUSED_RULE = "invalid-spec"
+"""The rule that speaks of Applications which Argo CD refuses."""
+IN_CLUSTER = "https://kubernetes.default.svc"
+
+
+def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Messages of the InvalidSpecErrors that Argo CD will set. `coming` are names of projects that the change adds itself.
+
+    What the account may not see (no project, no cluster) is not judged.
+    """
+    name = text_at(spec, "project") or "default"
+    project = fleet.projects.get(name)
+    if fleet.projects and project is None and name not in coming:
+        yield f"Application referencing project {name} which does not exist"
+    destination = mapping(spec, "destination")
+    wrong = _destination(destination, fleet)
+    if wrong:
+        yield wrong
+    if project is None:
+        return
+    for url in dict.fromkeys(text_at(s, "repoURL") for s in sources(spec)):
+        if url and not _permits_source(project, url):
+            yield f"application repo {url} is not permitted in project '{name}'"
+    if not wrong and not _permits_destination(project, destination, fleet.cluster_of(spec), fleet):
+        where = text_at(destination, "server") or text_at(destination, "name")
+        yield (
+            f"application destination server '{where}' and namespace '{text_at(destination, 'namespace')}' "
+            f"do not match any of the allowed destinations in project '{name}'"
+        )
+
+
+def unknown_repositories(app: App, fleet: Fleet) -> Iterator[Finding]:
+    """Sources that the server has no repository for and that no live application uses; nothing where it shows no repository.
+
+    A public repository needs no entry, so this is no proof: a typo looks the same.
+    """
+    project = fleet.projects.get(text_at(app.spec, "project") or "default")
+    for url in _unknown(app.spec, fleet):
+        if project is not None and not _permits_source(project, url):
+            continue  # refused for that
+        shown = excerpt(without_secrets(url))
+        yield Finding(
+            message=f'Application {app.ref} names the repository "{shown}", which this Argo CD does not know: '
+            "no repository is registered by this URL, and no application has a source there.",
+            at=Location(app.ref, None, _pointer(app.spec, url)),
+            cause="repository",
+            severity="warning",
+            confidence="possible",
+            rule=REFUSED_RULE,
+            family="sync",
+            source=Source(without_secrets(url)),
+            fixes=(
+                Fix(
+                    "Correct the URL, or register the repository",
+                    "application",
+                    f"Application {app.ref}",
+                    Edit("text", "Correct repoURL; a private repository is registered with `argocd repo add`."),
+                    unverified="whether the repository exists is not known here",
+                ),
+            ),
+        )
+
+
+def _pointer(spec: Object, url: str) -> str:
+    if items(spec, "sources"):
+        return f"/spec/sources/{next(i for i, s in enumerate(items(spec, 'sources')) if text_at(s, 'repoURL') == url)}/repoURL"
+    return "/spec/sourceHydrator/drySource/repoURL" if spec.get("sourceHydrator") else "/spec/source/repoURL"
+
+
+def _unknown(spec: Object, fleet: Fleet) -> tuple[str, ...]:
+    known = [text_at(r, "repo") for r in fleet.repositories]
+    if not known:
+        return ()
+    known += [text_at(s, "repoURL") for app in fleet.apps for s in app.sources]
+    urls = dict.fromkeys(text_at(s, "repoURL") for s in sources(spec))
+    return tuple(url for url in urls if url and not any(same_repository(url, other) for other in known))
+
+
+def refused_app(app: App, before: Object | None, fleet: Fleet, coming: frozenset[str] = frozenset()) -> App:
+    """The application with the InvalidSpecErrors that its spec will bring, and without those of `before`, its spec today, that it ends."""
+    new = tuple(refusals(app.spec, fleet, coming))
+    old = tuple(refusals(before, fleet, coming)) if before is not None else ()
+    raw = app.raw
+    if old and not new:
+        raw = without_conditions(raw, lambda condition: condition.get("type") == "InvalidSpecError")
+    fresh = [message for message in new if message not in old]
+    if not fresh:
+        return app if raw is app.raw else replace(app, raw=raw)
+    stamp = app.observed_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    made = [{"type": "InvalidSpecError", "message": message, "lastTransitionTime": stamp} for message in fresh]
+    status = {**mapping(raw, "status"), "conditions": [*items(raw, "status", "conditions"), *made]}
+    status["sync"] = {**mapping(status, "sync"), "status": "Unknown"}
+    return replace(app, raw={**raw, "status": status})
+
+
+def sources(spec: Object) -> tuple[Object, ...]:
+    """The sources of a spec; of a hydrated application the dry one."""
+    dry = dig(spec, "sourceHydrator", "drySource")
+    found = (dry,) if dry else items(spec, "sources") or (spec.get("source"),)
+    return tuple(source for source in found if isinstance(source, dict))
+
+
+def _destination(destination: Object, fleet: Fleet) -> str:
+    server, name = text_at(destination, "server").rstrip("/"), text_at(destination, "name")
+    if server and name:
+        return f"application destination can't have both name and server defined: {name} {server}"
+    if not server and not name:
+        return "Destination server missing from app spec"
+    if not fleet.clusters:
+        return ""
+    if name:
+        names = {text_at(cluster, "name") for cluster in fleet.clusters.values()}
+        return "" if name in names or name == "in-cluster" else f"there are no clusters with this name: {name}"
+    if server in fleet.clusters or server == IN_CLUSTER:
+        return ""
+    return f'cluster "{server}" has not been configured'
+
+
+def _permits_source(project: Object, url: str) -> bool:
+    if dig(project, "spec", "sourceRepos") is None:
+        return True  # what the project permits is not shown
+    patterns = [p for p in items(project, "spec", "sourceRepos") if isinstance(p, str)]
+    refused = any(_is_repo(p[1:], url) for p in patterns if p.startswith("!"))
+    return not refused and any(_is_repo(p, url) for p in patterns if not p.startswith("!"))
+
+
+def _is_repo(pattern: str, url: str) -> bool:
+    return pattern == "*" or same_repository(pattern, url) or glob.matches(_bare(pattern), _bare(url))
+
+
+def _bare(url: str) -> str:
+    return re.sub(r"\.git$", "", url.strip().lower().rstrip("/"))
+
+
+def _permits_destination(project: Object, destination: Object, cluster: str, fleet: Fleet) -> bool:
+    if dig(project, "spec", "destinations") is None:
+        return True
+    name = text_at(destination, "name") or text_at(fleet.clusters.get(cluster), "name")
+    namespace = text_at(destination, "namespace")
+    permitted = False
+    for entry in maps(project, "spec", "destinations"):
+        server, named, inside = (text_at(entry, key) for key in ("server", "name", "namespace"))
+        by_cluster = (bool(server) and glob.matches(server.lstrip("!"), cluster)) or (
+            bool(named) and bool(name) and glob.matches(named.lstrip("!"), name)
+        )
+        fits = by_cluster and glob.matches(inside.lstrip("!"), namespace)
+        if any(text.startswith("!") for text in (server, named, inside)):
+            if fits:
+                return False
+        else:
+            permitted = permitted or fits
+    return permitted

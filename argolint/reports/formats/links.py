@@ -1,0 +1,57 @@
+"""Addresses for people: a line of a file at its forge, an application at its Argo CD."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, urlsplit
+
+from argolint.reports.document import App, Source
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
+_SCP = re.compile(r"(?:[^/@:]+@)?([^/:@]+):([^/].*)")
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
+
+
+def of_line(source: Source) -> str:
+    """The page of the line at the forge, as GitHub, GitLab or Bitbucket call it; empty for a repository without a web address."""
+    if not source.file or not _COMMIT.fullmatch(source.revision):
+        return ""
+    address = _web(source.repo)
+    if not address:
+        return ""
+    host = urlsplit(address).netloc
+    file = quote(source.file)
+    if "bitbucket" in host:
+        return f"{address}/src/{source.revision}/{file}" + (f"#lines-{source.line}" if source.line else "")
+    middle = "-/blob" if "gitlab" in host else "blob"
+    return f"{address}/{middle}/{source.revision}/{file}" + (f"#L{source.line}" if source.line else "")
+
+
+def of_app(app: App) -> str:
+    """The application's page in Argo CD's own interface; empty when the server has no web address (a snapshot's may not)."""
+    parts = urlsplit(app.server if "://" in app.server else f"https://{app.server}")
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(parts.netloc):
+        return ""
+    path = quote(parts.path.rstrip("/"))
+    return (
+        f"{parts.scheme}://{parts.netloc}{path}/applications/{quote(app.namespace, safe='')}/{quote(app.name, safe='')}"
+    )
+
+
+def _web(repo: str) -> str:
+    """`https://host/path` of a clone's URL, whatever its protocol."""
+    scp = _SCP.fullmatch(repo) if "://" not in repo else None
+    try:
+        parts = urlsplit(repo) if scp is None else None
+        port = parts.port if parts else None
+    except ValueError:
+        return ""
+    if parts is not None and parts.scheme not in ("http", "https", "ssh", "git"):
+        return ""
+    host, path = (parts.hostname or "", parts.path) if parts else (scp[1], scp[2]) if scp else ("", "")
+    web = parts is not None and parts.scheme in ("http", "https")
+    netloc = f"{host}:{port}" if web and port else host
+    path = path.strip("/").removesuffix(".git")
+    if not path or not _HOST.fullmatch(netloc):
+        return ""
+    return f"{parts.scheme if web and parts else 'https'}://{netloc}/{quote(path)}"

@@ -1,0 +1,237 @@
+"""File and line of what a change brings, in a clone with real Git, in every report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+
+from argolint.snapshots.replay import ReplayServer
+from tests.conftest import Ran, run_argolint
+from tests.gitops import REPO, GitServer, commit, git
+
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  MODE: fast\n"
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+spec:
+  containers:
+    - name: web
+      image: web:1
+      envFrom:
+        - configMapRef: {name: settings}
+"""
+SERVICE = """\
+apiVersion: v1
+kind: Service
+metadata:
+  name: web
+spec:
+  clusterIP: 10.0.0.1
+  ports:
+    - port: 80
+"""
+SCHEMAS = Path(__file__).parent / "schemas"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """`web` is applied from the repository whose remote is spelt otherwise; `feature` is checked out."""
+    root = tmp_path / "clone"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    commit(
+        root,
+        {
+            "web/config.yaml": CONFIG,
+            "web/pod.yaml": POD,
+            "web/service.yaml": SERVICE,
+            "api/config.yaml": CONFIG.replace("settings", "api"),
+        },
+    )
+    git(root, "remote", "add", "origin", "git@git.example.com:Shop/apps")
+    git(root, "switch", "--quiet", "--create", "feature")
+    return root
+
+
+class Gate:
+    def __init__(self, clone: Path, server: GitServer) -> None:
+        self.clone, self.server = clone, server
+        self.out = clone.parent / "out"
+        self.out.mkdir()
+
+    def __call__(self, *more: str, cwd: Path | None = None) -> Ran:
+        names = ("json", "markdown", "sarif", "gitlab", "junit")
+        outputs = [word for name in names for word in ("-o", f"{name}={self.out / name}")]
+        with ReplayServer(self.server) as server:
+            return run_argolint(
+                *(
+                    "gate",
+                    "--server",
+                    server.address,
+                    "--plaintext",
+                    "--repo",
+                    REPO,
+                    "--head",
+                    "feature",
+                    "--base",
+                    "main",
+                ),
+                *(*outputs, "-o", "github", *more),
+                cwd=cwd or self.clone.parent,
+                env={"ARGOCD_AUTH_TOKEN": server.token()},
+            )
+
+    def text(self, name: str) -> str:
+        return (self.out / name).read_text()
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self.text("json"))["findings"]
+        return found
+
+    @property
+    def places(self) -> set[tuple[str, str | None, int | None, bool | None]]:
+        found = [(f["rule"], f["source"]) for f in self.findings]
+        return {(rule, s["file"], s["line"], s["in_change"]) for rule, s in found}
+
+
+def made(clone: Path, files: Mapping[str, str | None]) -> Gate:
+    server = GitServer(clone)
+    commit(clone, files)
+    return Gate(clone, server)
+
+
+IMMUTABLE = {"web/service.yaml": SERVICE.replace("10.0.0.1", "10.0.0.2")}
+
+
+def test_every_report_names_the_line_that_the_change_edits(clone: Path) -> None:
+    gate = made(clone, IMMUTABLE)
+    ran = gate("--checkout", str(clone))
+    assert gate.places == {("immutable-field", "web/service.yaml", 6, True)}
+    assert "::error file=web/service.yaml,line=6,title=immutable-field in argocd/web::" in ran.out
+    sarif = json.loads(gate.text("sarif"))
+    jsonschema.validate(sarif, json.loads((SCHEMAS / "sarif-2.1.0.json").read_text()))
+    (result,) = sarif["runs"][0]["results"]
+    place = {"artifactLocation": {"uri": "web/service.yaml"}, "region": {"startLine": 6}}
+    assert result["locations"][0]["physicalLocation"] == place
+    assert result["properties"]["inChange"] is True
+    (issue,) = json.loads(gate.text("gitlab"))
+    assert issue["location"] == {"path": "web/service.yaml", "lines": {"begin": 6}}
+    case = next(ET.fromstring(gate.text("junit")).iter("testcase"))
+    assert (case.get("file"), case.get("line")) == ("web/service.yaml", "6")
+    head = git(clone, "rev-parse", "feature").strip()
+    assert f"(https://git.example.com/shop/apps/blob/{head}/web/service.yaml#L6)" in gate.text("markdown")
+    assert "**Fails** because it brings immutable-field on Service shop/web in argocd/web" in gate.text("markdown")
+
+
+def test_the_clone_that_one_stands_in_is_enough_and_no_other_is(clone: Path, tmp_path: Path) -> None:
+    gate = made(clone, IMMUTABLE)
+    gate(cwd=clone)
+    assert gate.places == {("immutable-field", "web/service.yaml", 6, True)}
+    git(clone, "remote", "set-url", "origin", "https://git.example.com/other/apps.git")
+    gate(cwd=clone)
+    assert gate.places == {("immutable-field", None, None, None)}
+
+
+def test_a_file_that_the_branch_deletes_is_never_named(clone: Path) -> None:
+    """What still names the object is: outside of the change, and said to be."""
+    gate = made(clone, {"web/config.yaml": None})
+    ran = gate("--checkout", str(clone))
+    assert gate.places == {("pruned-while-referenced", "web/pod.yaml", 10, False)}
+    assert "This line is outside of the change." in ran.out.replace("%0A", "\n")
+    assert "web/pod.yaml:10`](" in gate.text("markdown")
+    assert "), this line is outside of the change" in gate.text("markdown")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (SERVICE.replace("\n", "\r\n"), 6),
+        ("# one\n---\n" + CONFIG.replace("settings", "more") + "---\n# two\n" + SERVICE, 16),
+        (SERVICE.replace("  clusterIP: 10.0.0.1", "  clusterIP: &ip 10.0.0.1\n  externalName: *ip"), 6),
+        (
+            SERVICE.replace(
+                "  clusterIP: 10.0.0.1\n  ports:\n    - port: 80", "  {clusterIP: 10.0.0.1, ports: [{port: 80}]}"
+            ),
+            6,
+        ),
+        (
+            "\n".join(
+                (
+                    "{",
+                    '"apiVersion": "v1",',
+                    '"kind": "Service",',
+                    '"metadata": {"name": "web"},',
+                    '"spec": {',
+                    '"clusterIP": "10.0.0.1",',
+                    '"ports": [{"port": 80}]}}',
+                )
+            ),
+            6,
+        ),
+    ],
+)
+def test_lines_count_in_any_layout(tmp_path: Path, clone: Path, text: str, line: int) -> None:
+    git(clone, "switch", "--quiet", "main")
+    (clone / "web/service.yaml").write_bytes(text.encode())
+    git(clone, "commit", "-qam", "layout")
+    git(clone, "switch", "--quiet", "feature")
+    git(clone, "reset", "-q", "--hard", "main")
+    server = GitServer(clone)
+    (clone / "web/service.yaml").write_bytes(text.replace("10.0.0.1", "10.0.0.2").encode())
+    git(clone, "commit", "-qam", "change")
+    gate = Gate(clone, server)
+    gate("--checkout", str(clone))
+    assert {("immutable-field", "web/service.yaml", line, True)} <= gate.places
+
+
+def test_what_has_no_manifest_stands_at_the_changed_line_that_touches_the_application(clone: Path) -> None:
+    """A render that fails: the file that the message names, else the first one."""
+    gate = made(clone, {"api/config.yaml": "kind: x\n", "web/pod.yaml": POD + "\n: [\n"})
+    gate("--checkout", str(clone))
+    assert ("comparison-error", "web/pod.yaml", 11, True) in gate.places
+
+
+def test_links_of_a_change_are_not_followed(clone: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside.yaml").write_text(SERVICE)
+    server = GitServer(clone)
+    (clone / "web/service.yaml").unlink()
+    (clone / "web/service.yaml").symlink_to(tmp_path / "outside.yaml")
+    git(clone, "add", "--all")
+    git(clone, "commit", "-qm", "link")
+    gate = Gate(clone, server)
+    gate("--checkout", str(clone))
+    assert "outside.yaml" not in gate.text("json")
+
+
+def test_what_went_wrong_takes_the_place_of_the_comment(clone: Path) -> None:
+    gate = made(clone, IMMUTABLE)
+    gate("--checkout", str(clone))
+    assert gate("--checkout", str(clone), "--trusted-config", "nowhere").code == 2
+    told = gate.text("markdown")
+    assert told.startswith("<!-- argolint -->\n## argolint: no verdict ⚠️\n\n**Could not judge this change:** ")
+    assert "nowhere" in told
+    assert "immutable-field" not in told
+
+
+def test_a_check_names_lines_of_the_checkouts_that_it_is_given(clone: Path, tmp_path: Path) -> None:
+    """Of the work tree, as a person has it open; the indexes of lists are those of the file."""
+    live = {"Service/web": {"spec": {"clusterIP": "10.0.0.1", "ports": [{"port": 81}]}}}
+    saved = tmp_path / "r.json"
+    with ReplayServer(GitServer(clone, live)) as server:
+        for more, place in (((), (None, None, None)), (("--checkout", str(clone)), ("web/service.yaml", 8, None))):
+            run_argolint(
+                *("check", "--server", server.address, "--plaintext", "-o", f"json={saved}", *more),
+                env={"ARGOCD_AUTH_TOKEN": server.token()},
+            )
+            found = json.loads(saved.read_text())["findings"]
+            sources = [f["source"] for f in found if f["pointer"].startswith("/spec/ports")]
+            assert [(s["file"], s["line"], s["in_change"]) for s in sources] == [place]

@@ -1,0 +1,122 @@
+"""A branch that was just pushed: Argo CD does not know it yet, or knows an older commit by its name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint.server.transport import Answer, Query
+from argolint.snapshots.replay import ReplayServer
+from tests.conftest import Ran, run_argolint
+from tests.gitops import REPO, GitServer, commit, git
+
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  MODE: fast\n"
+
+
+class Remembering(GitServer):
+    """Knows the branches as they were when it looked last; looks again after so many questions about a branch it lacks."""
+
+    def __init__(self, clone: Path, questions: int = 10**6) -> None:
+        super().__init__(clone)
+        self.questions, self.asked = questions, list[str]()
+        self.known = {line.split()[1]: line.split()[0] for line in git(clone, "show-ref", "--heads").splitlines()}
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        asked = dict(query)
+        revision = asked.get("revision", "")
+        if not path.endswith("/manifests") or not revision:
+            return super().get(path, query, anonymous=anonymous)
+        self.asked.append(revision)
+        if len(revision) == 40:
+            return super().get(path, query, anonymous=anonymous)
+        commit_id = self.known.get(f"refs/heads/{revision}")
+        if commit_id is None and len(self.asked) <= self.questions:
+            said = f"Unable to resolve '{revision}' to a commit SHA"
+            return Answer(500, "application/json", json.dumps({"error": said, "code": 2, "message": said}).encode())
+        return super().get(path, [("revision", commit_id or revision)], anonymous=anonymous)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    root = tmp_path / "clone"
+    root.mkdir()
+    git(root, "init", "--quiet")
+    commit(root, {"web/config.yaml": CONFIG})
+    git(root, "remote", "add", "origin", REPO)
+    return root
+
+
+def judged(server: GitServer, folder: Path, *more: str) -> tuple[Ran, dict[str, Any]]:
+    with ReplayServer(server) as started:
+        ran = run_argolint(
+            *(
+                "gate",
+                "--server",
+                started.address,
+                "--plaintext",
+                "--repo",
+                REPO,
+                "--base",
+                "main",
+                "--head",
+                "feature",
+            ),
+            *("-o", "json=r.json", "-o", "text", *more),
+            cwd=folder,
+            env={"ARGOCD_AUTH_TOKEN": started.token()},
+        )
+    return ran, json.loads((folder / "r.json").read_text())
+
+
+def change(clone: Path) -> None:
+    git(clone, "switch", "--quiet", "--create", "feature")
+    commit(clone, {"web/config.yaml": CONFIG.replace("fast", "slow")})
+
+
+def test_a_clone_tells_the_commit_so_that_no_name_is_needed(clone: Path) -> None:
+    server = Remembering(clone)
+    change(clone)
+    ran, made = judged(server, clone)
+    assert (ran.code, ran.err) == (0, "")
+    assert server.asked == [git(clone, "rev-parse", "feature").strip()]
+    assert made["gate"]["apps"][0]["changes"][0]["fields"][0]["head"] == '"slow"'
+
+
+def test_a_name_never_stands_for_the_commit_that_it_meant_before(clone: Path) -> None:
+    change(clone)
+    server = Remembering(clone)
+    commit(clone, {"web/config.yaml": CONFIG.replace("fast", "newer")})
+    _, made = judged(server, clone)
+    assert made["gate"]["apps"][0]["changes"][0]["fields"][0]["head"] == '"newer"'
+
+
+def test_without_a_clone_the_gate_asks_again_until_the_branch_is_known(clone: Path, tmp_path: Path) -> None:
+    server = Remembering(clone, questions=1)
+    change(clone)
+    ran, made = judged(server, tmp_path)
+    assert ran.code == 0
+    assert ran.err == "argolint: Argo CD does not know feature yet; waiting for it to look at the repository again\n"
+    assert len(made["gate"]["apps"]) == 1
+
+
+def test_a_branch_that_stays_unknown_is_no_fault_of_the_change(clone: Path, tmp_path: Path) -> None:
+    server = Remembering(clone)
+    ran, made = judged(server, tmp_path, "--wait", "0")
+    assert ran.code == 3
+    assert made["findings"] == []
+    (failure,) = made["failures"]
+    assert (failure["stage"], failure["app"]["name"]) == ("revision", "web")
+    assert failure["error"].startswith("Argo CD does not find feature in the repository: ")
+    assert "not everything could be judged" in made["gate"]["fails"]
+
+
+def test_a_render_that_fails_for_another_reason_is_not_waited_for(clone: Path, tmp_path: Path) -> None:
+    server = Remembering(clone, questions=0)
+    git(clone, "switch", "--quiet", "--create", "feature")
+    commit(clone, {"web/config.yaml": "kind: [\n"})
+    ran, made = judged(server, tmp_path)
+    assert (ran.code, ran.err) == (1, "")
+    assert [f["rule"] for f in made["findings"]] == ["comparison-error"]
