@@ -393,7 +393,8 @@ def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> l
     """Read and examine, from `t` or from where the options point; the stats say what it cost."""
     clock = Clock()
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
-    gc.freeze()
+    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
+        gc.freeze()
     gc.set_threshold(200_000, 20, 20)
     t = t or open_transport(given)
     if run.plan.renders and not t.offline:
@@ -453,21 +454,21 @@ def conclude(part: lint.Part, run: Run) -> Report:
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
     """Run a check and write its outputs; returns the exit code."""
     run = prepare(given, names)
-    with _history(given) as known:
+    with history(given) as known:
         return _check(names, given, run, known)
 
 
 @contextmanager
-def _history(given: Mapping[str, Any]) -> Iterator[History | None]:
+def history(given: Mapping[str, Any]) -> Iterator[History | None]:
     """The file of --state, opened before anything is asked."""
     if not given.get("state"):
         yield None
         return
-    if given["shard"]:
+    if given.get("shard"):
         raise UsageError("--state belongs to a whole check, and --shard makes a part", "pass one of them")
-    from argolint.reports import history
+    from argolint.reports.history import opened
 
-    with history.opened(given["state"]) as known:
+    with opened(given["state"]) as known:
         yield known
 
 
