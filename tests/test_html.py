@@ -321,6 +321,37 @@ def test_an_incomplete_report_says_so_before_anything_else() -> None:
     assert "argocd/web manifests: no" in page
 
 
+class Cause(msgspec.Struct, frozen=True):
+    fingerprint: str
+    title: str
+    severity: str
+    findings: int
+    apps: int
+
+
+class Caused(r.Report, frozen=True):
+    """A report that knows what caused what."""
+
+    causes: tuple[Cause, ...] = ()
+
+
+def test_causes_come_first_and_lead_to_their_finding() -> None:
+    plain = _report(_finding("web"), _finding("api"))
+    causes = (
+        Cause("f-api", "alone", "error", 1, 1),
+        Cause("no-finding", "the operator <is> missing", "warning", 1, 1),
+        Cause("f-web", "two owners", "error", 2, 2),
+    )
+    report = Caused(**{name: getattr(plain, name) for name in plain.__struct_fields__}, causes=causes)
+    page = formats.render(report, "html", Style())
+    found = re.findall(r"<li><span class=\"level (\w+)\">. \w+</span> (.*?)</li>", page, re.DOTALL)
+    assert [(level, re.sub(r"\s+", " ", text)) for level, text in found] == [
+        ("error", '<a href="#/f/f-web">two owners</a> <span class="dim">2 findings, 2 applications</span>'),
+        ("warning", 'the operator &lt;is&gt; missing <span class="dim">1 finding, 1 application</span>'),
+    ]
+    assert page.index(">two owners<") < page.index("By rule")
+
+
 def test_more_findings_than_a_page_may_hold_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "MAX_FINDINGS", 3)
     page = formats.render(_report(*(_finding(f"a{n}") for n in range(5))), "html", Style())

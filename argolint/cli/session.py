@@ -158,6 +158,14 @@ run_options = options(
     click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
 )
 
+state_option = click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    envvar="ARGOLINT_STATE",
+    help="Keep in this file since when each finding is there, and tell it (SQLite; made if it is not there).",
+)
+
 fail_options = options(
     click.option(
         "--fail-on",
@@ -167,15 +175,6 @@ fail_options = options(
         help="Exit 1 when a finding is at least this severe [default: error].",
     ),
     click.option("--allow-incomplete", is_flag=True, help="Do not exit 3 when something could not be looked at."),
-)
-
-
-state_option = click.option(
-    "--state",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    envvar="ARGOLINT_STATE",
-    help="Keep in this file since when each finding is there, and tell it (SQLite; made if it is not there).",
 )
 
 
@@ -369,7 +368,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         plan,
         wishes,
         reporters.parse_outputs(given["outputs"] or wanted.output, None if given["outputs"] else loaded.file),
-        reporters.Style.from_options(given, wanted.metrics),
+        replace(reporters.Style.from_options(given), metrics=wanted.metrics),
         given["fail_on"] or wanted.fail_on or "error",
         given["allow_incomplete"],
         selection,
@@ -439,7 +438,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
         )
     wishes = replace(run.wishes, now=parse_time(part.started_at))
     outcome = lint.conclude(part, run.plan.rules, wishes)
-    return report.build(
+    made = report.build(
         outcome,
         server=part.server,
         version=part.version,
@@ -447,8 +446,9 @@ def conclude(part: lint.Part, run: Run) -> Report:
         stats=part.stats,
         tool_version=__version__,
         remarks=part.remarks,
-        rules=tuple(report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules),
     )
+    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
+    return msgspec.structs.replace(made, rules=tuple(ran))
 
 
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:

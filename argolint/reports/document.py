@@ -90,9 +90,9 @@ class Finding(msgspec.Struct, frozen=True):
     related: tuple[Related, ...] = ()
     fixes: tuple[Fix, ...] = ()
     source: Source | None = None
-    suppressed: dict[str, str] | None = None
     since: str | None = None
     flaps: int = 0
+    suppressed: dict[str, str] | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -205,9 +205,9 @@ class Report(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...] = ()
     stats: Stats = Stats()
     remarks: tuple[str, ...] = ()
-    gate: Gate | msgspec.UnsetType = msgspec.UNSET
     rules: tuple[RanRule, ...] = ()
     trend: tuple[Point, ...] = ()
+    gate: Gate | msgspec.UnsetType = msgspec.UNSET
 
 
 def build(
@@ -219,7 +219,6 @@ def build(
     stats: Stats,
     tool_version: str,
     remarks: tuple[str, ...] = (),
-    rules: tuple[RanRule, ...] = (),
 ) -> Report:
     """The report of a run. Findings of one fingerprint are one finding: the first in order."""
     findings = tuple({f.fingerprint: f for f in reversed([finding(f) for f in outcome.findings])}.values())[::-1]
@@ -234,7 +233,6 @@ def build(
         tuple(_failure(f) for f in outcome.failures),
         stats,
         tuple(map(without_secrets, remarks)),
-        rules=rules,
     )
 
 

@@ -58,12 +58,11 @@ class Style:
     """The text that is in the file now, for formats that carry something of it on."""
 
     @classmethod
-    def from_options(cls, given: Mapping[str, Any], metrics: Metrics | None = None) -> Style:
+    def from_options(cls, given: Mapping[str, Any]) -> Style:
         """Colour as --color says, else on a terminal unless NO_COLOR is set (no-color.org)."""
         wish = given["color"]
         on = wish == "always" or (wish == "auto" and sys.stdout.isatty() and not os.environ.get("NO_COLOR"))
-        width = shutil.get_terminal_size((100, 24)).columns
-        return cls(width, on, given["quiet"], given["verbose"], metrics or Metrics())
+        return cls(shutil.get_terminal_size((100, 24)).columns, on, given["quiet"], given["verbose"])
 
 
 @dataclass(frozen=True)
