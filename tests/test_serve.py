@@ -27,7 +27,7 @@ from argolint.serve.documents import Documents
 from argolint.serve.web import CONNECTIONS, Web
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import ReplayServer
-from tests.conftest import run_argolint
+from tests.here import run_here
 from tests.test_prometheus import _finding, _report, _samples
 
 TOKEN = "correct-horse-battery"
@@ -100,7 +100,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def test_it_serves_what_a_check_reports(service: Service, tmp_path: Path) -> None:
-    run_argolint("check", "--snapshot", RECORDING, "-o", "json=r.json", "-o", "html=r.html", cwd=tmp_path)
+    run_here("check", "--snapshot", RECORDING, "-o", "json=r.json", "-o", "html=r.html", cwd=tmp_path)
     answer, body = service.get("/report.json")
     served, checked = json.loads(body), json.loads((tmp_path / "r.json").read_bytes())
     assert served.pop("stats")["requests"] > 100
@@ -209,7 +209,7 @@ def test_it_ends_well_when_asked(tmp_path: Path) -> None:
 def test_what_cannot_start_says_why(tmp_path: Path, args: tuple[str, ...], said: str) -> None:
     (tmp_path / "empty").write_text("\n")
     snapshot = () if "--snapshot" in args else ("--snapshot", RECORDING)
-    ran = run_argolint("serve", *args, *snapshot, cwd=tmp_path)
+    ran = run_here("serve", *args, *snapshot, cwd=tmp_path)
     assert (ran.code, ran.out, said in ran.err) == (2, "", True), ran.err
 
 

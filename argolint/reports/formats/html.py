@@ -32,6 +32,7 @@ _CHUNK = 500  # as in report.js
 _STATIC = 200
 _ROOTS = 20
 _PICTURES = 20
+_GONE = 100
 _ORDER: dict[str, int] = {severity: -rank for rank, severity in enumerate(SEVERITIES)}
 _SHAPES = {"error": "▲", "warning": "◆", "info": "●"}
 
@@ -69,6 +70,8 @@ def render(report: Report, style: Style) -> str:
         top=[_static(f) for f in kept[:_STATIC] if f.suppressed is None],
         by_rule=_by_rule(active),
         by_project=_by_project(active),
+        gate=report.gate or None,
+        gone=[_static(f) for f in (report.gate.gone if report.gate else ())[:_GONE]],
         roots=list(_roots(report)),
         trend=report.trend,
         trend_lines=list(_lines(report.trend)),
