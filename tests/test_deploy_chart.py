@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import subprocess
@@ -16,7 +17,8 @@ import yaml
 from argolint import testing
 from argolint.plugins import load_rules
 
-CHART = Path(__file__).parents[1] / "deploy" / "helm" / "argolint"
+DEPLOY = Path(__file__).parents[1] / "deploy"
+CHART = DEPLOY / "helm" / "argolint"
 HELM = os.environ.get("ARGOLINT_TEST_HELM") or shutil.which("helm") or ""
 pytestmark = pytest.mark.skipif(not HELM, reason="no helm here: set ARGOLINT_TEST_HELM")
 
@@ -31,6 +33,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "plaintext": {"argocd": {"plaintext": True}, "mode": "cron"},
     "config": {"config": {"fail-on": "warning", "deselect": ["floating-revision"]}},
     "monitored": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
+    "alerts": {"prometheusRule": {"enabled": True}, "dashboards": {"enabled": True, "folder": "Argo CD"}},
     "token": {"serve": {"existingTokenSecret": {"name": "callers"}}, "serviceMonitor": {"enabled": True}},
     "closed": {"networkPolicy": {"ingressFrom": [{"podSelector": {}}], "egressTo": [{"podSelector": {}}]}},
     "open": {"networkPolicy": {"enabled": False}, "service": {"type": "NodePort"}},
@@ -84,6 +87,16 @@ def test_lint_is_strict() -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stdout
+
+
+def test_alerts_and_dashboards_are_those_of_the_repository(tmp_path: Path) -> None:
+    made = {o["kind"] + o["metadata"]["name"]: o for o in objects(rendered(tmp_path, VALUES["alerts"]))}
+    assert made["PrometheusRulelinter-argolint"]["spec"] == yaml.safe_load(
+        (DEPLOY / "prometheus/rules.yaml").read_text()
+    )
+    dashboards = made["ConfigMaplinter-argolint-dashboards"]["data"]
+    assert sorted(dashboards) == ["application.json", "fleet.json"]
+    assert json.loads(dashboards["fleet.json"]) == json.loads((DEPLOY / "grafana/fleet.json").read_text())
 
 
 @pytest.mark.parametrize("mode", ["serve", "cron"])

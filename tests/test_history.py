@@ -18,7 +18,7 @@ import pytest
 from argolint.cli.demo import RECORDING
 from argolint.reports import document as r
 from argolint.reports import history
-from tests.conftest import run_argolint
+from tests.here import run_here
 from tests.test_prometheus import _finding, _report
 
 
@@ -124,19 +124,19 @@ def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
         ("no/such/state", "the state file no/such/state cannot be used"),
     ):
         before = foreign.read_bytes(), newer.read_bytes()
-        ran = run_argolint("check", "--snapshot", RECORDING, "--state", name, cwd=tmp_path)
+        ran = run_here("check", "--snapshot", RECORDING, "--state", name, cwd=tmp_path)
         assert (ran.code, ran.out, said in ran.err) == (2, "", True), ran.err
         assert (foreign.read_bytes(), newer.read_bytes()) == before
 
 
 def test_a_check_tells_ages_and_metrics_name_the_oldest(tmp_path: Path) -> None:
     args = ("check", "--snapshot", RECORDING, "--state", "state", "-o", "json=r.json", "-o", "prometheus")
-    ran = run_argolint(*args, cwd=tmp_path)
+    ran = run_here(*args, cwd=tmp_path)
     made = json.loads((tmp_path / "r.json").read_bytes())
     assert {f["since"] for f in made["findings"]} == {made["started_at"]}
     oldest = [line for line in ran.out.splitlines() if line.startswith("argolint_oldest_finding_timestamp_seconds{")]
     assert len(oldest) == len({(f["rule"], f["severity"]) for f in made["findings"]})
-    part = run_argolint("check", "payments-gateway", *args[1:], cwd=tmp_path)
+    part = run_here("check", "payments-gateway", *args[1:], cwd=tmp_path)
     assert part.code in (0, 1)
     with sqlite3.connect(tmp_path / "state") as db:
         assert db.execute("SELECT count(*) FROM findings WHERE gone_at IS NOT NULL").fetchone() == (0,)

@@ -21,9 +21,10 @@ from playwright.sync_api import Browser, Page
 from argolint.cli.demo import RECORDING
 from argolint.reports import document as r
 from argolint.reports import formats
+from argolint.reports.causes import Cause
 from argolint.reports.formats import Style, html
 from tests.browser import chromium
-from tests.conftest import run_argolint
+from tests.here import run_here
 from tests.test_prometheus import _finding, _report
 
 HOSTILE = '</script><img src=x onerror="window.owned=1"><script>window.owned=1</script> \u202e {{ 7*7 }} \'"`'
@@ -33,9 +34,7 @@ HOSTILE = '</script><img src=x onerror="window.owned=1"><script>window.owned=1</
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[r.Report, Path]:
     """The demo's report, and its page."""
     folder = tmp_path_factory.mktemp("page")
-    ran = run_argolint(
-        "check", "--snapshot", RECORDING, "-o", "html=page.html", "-o", "json=report.json", "-q", cwd=folder
-    )
+    ran = run_here("check", "--snapshot", RECORDING, "-o", "html=page.html", "-o", "json=report.json", "-q", cwd=folder)
     assert (ran.code, ran.err) == (1, "")
     return r.read(folder / "report.json"), folder / "page.html"
 
@@ -321,6 +320,36 @@ def test_an_incomplete_report_says_so_before_anything_else() -> None:
     assert "argocd/web manifests: no" in page
 
 
+def test_causes_come_first_and_lead_to_their_finding() -> None:
+    plain = _report(_finding("web"), _finding("api"))
+    causes = (
+        Cause("f-api", "alone", "error", 1, 1, 1),
+        Cause("no-finding", "the operator <is> missing", "warning", 1, 1, 1),
+        Cause("f-web", "two owners", "error", 2, 1, 2),
+    )
+    report = msgspec.structs.replace(plain, causes=causes)
+    page = formats.render(report, "html", Style())
+    found = re.findall(r"<li><span class=\"level (\w+)\">. \w+</span> (.*?)</li>", page, re.DOTALL)
+    assert [(level, re.sub(r"\s+", " ", text)) for level, text in found] == [
+        ("error", '<a href="#/f/f-web">two owners</a> <span class="dim">2 findings, 2 applications</span>'),
+        ("warning", 'the operator &lt;is&gt; missing <span class="dim">1 finding, 1 application</span>'),
+    ]
+    assert page.index(">two owners<") < page.index("By rule")
+
+
+def test_what_a_change_brings_stands_above_its_findings() -> None:
+    plain = _report(_finding("web"))
+    touched = r.GateApp(_finding("web").app, "changed", (), ("its chart <cannot> be rendered",))
+    gate = r.Gate(
+        "main", "feature", 1, 1, 4, (touched,), gone=(_finding("old"),), unlisted=("argocd/far is not rendered here",)
+    )
+    page = formats.render(msgspec.structs.replace(plain, gate=gate), "html", Style())
+    assert "main → feature: 1 new, 1 fixed, 4 unchanged; 1 application touched." in page
+    assert "<b>shared-resource/two-owners</b> argocd/old ConfigMap prod/settings /data/key" in page
+    assert "argocd/web: changed, 0 objects; its chart &lt;cannot&gt; be rendered" in page
+    assert "argocd/far is not rendered here" in page
+
+
 def test_more_findings_than_a_page_may_hold_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html, "MAX_FINDINGS", 3)
     page = formats.render(_report(*(_finding(f"a{n}") for n in range(5))), "html", Style())
@@ -337,7 +366,7 @@ def test_saved_reports_make_a_trend(tmp_path: Path) -> None:
     for name, report in days.items():
         failures = apart.get(name, report.failures)
         (tmp_path / name).write_bytes(r.to_json(msgspec.structs.replace(report, failures=failures)))
-    ran = run_argolint("report", "today", "monday", "tuesday", "-o", "json", "-o", "html=page.html", cwd=tmp_path)
+    ran = run_here("report", "today", "monday", "tuesday", "-o", "json", "-o", "html=page.html", cwd=tmp_path)
     made = json.loads(ran.out)
     assert {f["app"]["name"]: f["since"][:10] for f in made["findings"]} == {
         "both": "2026-01-05",
@@ -357,14 +386,14 @@ def test_a_trend_is_of_one_server(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(r.to_json(_report()))
     other = msgspec.structs.replace(_report(started_at="2026-02-01T00:00:00Z"), servers=(r.Server("https://b", "", 1),))
     (tmp_path / "b.json").write_bytes(r.to_json(other))
-    ran = run_argolint("report", "a.json", "b.json", cwd=tmp_path)
+    ran = run_here("report", "a.json", "b.json", cwd=tmp_path)
     assert ran.code == 2
     assert "a.json is of https://argocd.example.com, b.json of https://b" in ran.err
 
 
 def test_a_saved_report_gives_what_the_check_gave_in_every_format(demo: tuple[r.Report, Path], tmp_path: Path) -> None:
     outputs = [option for name in formats.FORMATS for option in ("-o", f"{name}={tmp_path / name}")]
-    ran = run_argolint("report", demo[1].with_name("report.json"), *outputs, cwd=tmp_path)
+    ran = run_here("report", demo[1].with_name("report.json"), *outputs, cwd=tmp_path)
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     for name in formats.FORMATS:
         made = (tmp_path / name).read_text(encoding="utf-8")

@@ -16,7 +16,8 @@ from argolint.reports import document as r
 from argolint.reports import formats
 from argolint.reports.formats import Style
 from argolint.reports.ownership import diagrams, graph, svg
-from tests.conftest import Ran, run_argolint
+from tests.conftest import Ran
+from tests.here import run_here
 from tests.small import ANSWERS, Recorded, application, write_snapshot
 from tests.test_prometheus import SERVER, _finding, _report
 
@@ -61,7 +62,7 @@ def snapshot(tmp_path: Path) -> Path:
 
 
 def _run(snapshot: Path, *args: str) -> Ran:
-    return run_argolint("owners", *args, "--snapshot", snapshot, cwd=snapshot.parent)
+    return run_here("owners", *args, "--snapshot", snapshot, cwd=snapshot.parent)
 
 
 def test_conflicts_are_told_with_owner_claimants_and_what_a_deletion_deletes(snapshot: Path) -> None:

@@ -17,7 +17,7 @@ from argolint.config.file import Metrics
 from argolint.reports import document as r
 from argolint.reports import formats
 from argolint.reports.formats import Output, Style
-from tests.conftest import run_argolint
+from tests.here import run_here
 
 SERVER = "https://argocd.example.com"
 GOLDEN = Path(__file__).parent / "golden" / "metrics.prom"
@@ -157,7 +157,7 @@ def test_promtool_finds_nothing_to_say_of_the_demo(tmp_path: Path) -> None:
     if promtool is None:
         pytest.skip("promtool is not installed (Debian: prometheus)")
     file = tmp_path / "argolint.prom"
-    ran = run_argolint("check", "--snapshot", RECORDING, "-o", f"prometheus={file}", cwd=tmp_path)
+    ran = run_here("check", "--snapshot", RECORDING, "-o", f"prometheus={file}", cwd=tmp_path)
     assert (ran.code, ran.out) == (1, "")
     done = subprocess.run([promtool, "check", "metrics"], input=file.read_bytes(), capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
@@ -165,10 +165,10 @@ def test_promtool_finds_nothing_to_say_of_the_demo(tmp_path: Path) -> None:
 
 def test_the_configuration_says_what_is_exposed(tmp_path: Path) -> None:
     (tmp_path / ".argolint.yaml").write_text("metrics: {per-app: false}\n", encoding="utf-8")
-    ran = run_argolint("check", "--snapshot", RECORDING, "-o", "prometheus", cwd=tmp_path)
+    ran = run_here("check", "--snapshot", RECORDING, "-o", "prometheus", cwd=tmp_path)
     assert _samples(ran.out, "argolint_app_findings") == {}
     (tmp_path / ".argolint.yaml").write_text("metrics: {per-apps: false}\n", encoding="utf-8")
-    ran = run_argolint("check", "--snapshot", RECORDING, cwd=tmp_path)
+    ran = run_here("check", "--snapshot", RECORDING, cwd=tmp_path)
     assert (ran.code, "unknown key 'per-apps'; did you mean 'per-app'?" in ran.err) == (2, True)
 
 

@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "report": ("argolint.cli.report", "Turn saved reports into any format."),
     "rules": ("argolint.cli.rules", "List the rules."),
     "why": ("argolint.cli.why", "Explain one application, object or field."),
+    "serve": ("argolint.cli.serve", "Check again and again, and serve metrics and reports."),
     "owners": ("argolint.cli.owners", "Say who owns an object, and who else claims it."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),
     "mcp": ("argolint.cli.mcp", "Tools for agents, over the Model Context Protocol."),

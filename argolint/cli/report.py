@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def command(saved: tuple[Path, ...], config_file: Path | None, **given: Any) -> 
     Of several, the newest is written, and each finding says since when it is there. Exit code 0, whatever was found.
     """
     outputs = reporters.parse_outputs(given["outputs"])
-    style = reporters.Style.from_options(given, config.load(config_file).config.metrics)
+    style = replace(reporters.Style.from_options(given), metrics=config.load(config_file).config.metrics)
     made = trend.joined([(str(file), document.read(file)) for file in saved])
     reporters.write(made, outputs, style)
     return 0

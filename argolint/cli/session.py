@@ -170,6 +170,14 @@ run_options = options(
     click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
 )
 
+state_option = click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    envvar="ARGOLINT_STATE",
+    help="Keep in this file since when each finding is there, and tell it (SQLite; made if it is not there).",
+)
+
 fail_options = options(
     click.option(
         "--fail-on",
@@ -179,15 +187,6 @@ fail_options = options(
         help="Exit 1 when a finding is at least this severe [default: error].",
     ),
     click.option("--allow-incomplete", is_flag=True, help="Do not exit 3 when something could not be looked at."),
-)
-
-
-state_option = click.option(
-    "--state",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    envvar="ARGOLINT_STATE",
-    help="Keep in this file since when each finding is there, and tell it (SQLite; made if it is not there).",
 )
 
 
@@ -425,7 +424,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         plan,
         wishes,
         reporters.parse_outputs(given["outputs"] or wanted.output, None if given["outputs"] else loaded.file),
-        reporters.Style.from_options(given, wanted.metrics),
+        replace(reporters.Style.from_options(given), metrics=wanted.metrics),
         given["fail_on"] or wanted.fail_on or "error",
         given["allow_incomplete"],
         selection,
@@ -455,7 +454,8 @@ def _collected(
     """The part, and the Applications by namespace and name where checkouts are to tell lines."""
     clock = Clock()
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
-    gc.freeze()
+    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
+        gc.freeze()
     gc.set_threshold(200_000, 20, 20)
     t = t or open_transport(given)
     if run.plan.renders and not t.offline:
@@ -558,7 +558,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
         )
     wishes = replace(run.wishes, now=parse_time(part.started_at))
     outcome = lint.conclude(part, run.plan.rules, wishes)
-    return report.build(
+    made = report.build(
         outcome,
         server=part.server,
         version=part.version,
@@ -566,28 +566,29 @@ def conclude(part: lint.Part, run: Run) -> Report:
         stats=part.stats,
         tool_version=__version__,
         remarks=part.remarks,
-        rules=tuple(report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules),
     )
+    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
+    return msgspec.structs.replace(made, rules=tuple(ran))
 
 
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
     """Run a check and write its outputs; returns the exit code."""
     run = prepare(given, names)
-    with _history(given) as known:
+    with history(given) as known:
         return _check(names, given, run, known)
 
 
 @contextmanager
-def _history(given: Mapping[str, Any]) -> Iterator[History | None]:
+def history(given: Mapping[str, Any]) -> Iterator[History | None]:
     """The file of --state, opened before anything is asked."""
     if not given.get("state"):
         yield None
         return
-    if given["shard"]:
+    if given.get("shard"):
         raise UsageError("--state belongs to a whole check, and --shard makes a part", "pass one of them")
-    from argolint.reports import history
+    from argolint.reports.history import opened
 
-    with history.opened(given["state"]) as known:
+    with opened(given["state"]) as known:
         yield known
 
 

@@ -95,10 +95,10 @@ class Finding(msgspec.Struct, frozen=True):
     related: tuple[Related, ...] = ()
     fixes: tuple[Fix, ...] = ()
     source: Source | None = None
-    suppressed: dict[str, str] | None = None
     caused_by: str | None = None
     since: str | None = None
     flaps: int = 0
+    suppressed: dict[str, str] | None = None
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -231,11 +231,11 @@ class Report(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...] = ()
     stats: Stats = Stats()
     remarks: tuple[str, ...] = ()
-    gate: Gate | msgspec.UnsetType = msgspec.UNSET
     causes: tuple[Cause, ...] = ()
     applications: tuple[Application, ...] = ()
     rules: tuple[RanRule, ...] = ()
     trend: tuple[Point, ...] = ()
+    gate: Gate | msgspec.UnsetType = msgspec.UNSET
 
 
 def build(
@@ -247,7 +247,6 @@ def build(
     stats: Stats,
     tool_version: str,
     remarks: tuple[str, ...] = (),
-    rules: tuple[RanRule, ...] = (),
 ) -> Report:
     """The report of a run. Findings of one fingerprint are one finding: the first in order."""
     known = outcome.causes
@@ -267,7 +266,6 @@ def build(
         tuple(map(without_secrets, remarks)),
         causes=causes.causes(findings, titles),
         applications=tuple(_applications(outcome, findings)),
-        rules=rules,
     )
 
 

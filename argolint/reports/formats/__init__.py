@@ -67,7 +67,7 @@ class Style:
     """The text that is in the file now, for formats that carry something of it on."""
 
     @classmethod
-    def from_options(cls, given: Mapping[str, Any], metrics: Metrics | None = None) -> Style:
+    def from_options(cls, given: Mapping[str, Any]) -> Style:
         """As the options say, else as the terminal is."""
         size = shutil.get_terminal_size((100, 24))
         return cls(
@@ -79,7 +79,6 @@ class Style:
             given.get("group_by") or "",
             bool(given.get("statistics")),
             max(SCREEN, size.lines) if sys.stdout.isatty() else 0,
-            metrics=metrics or Metrics(),
         )
 
     def for_file(self) -> Style:

@@ -32,6 +32,7 @@ _CHUNK = 500  # as in report.js
 _STATIC = 200
 _ROOTS = 20
 _PICTURES = 20
+_GONE = 100
 _ORDER: dict[str, int] = {severity: -rank for rank, severity in enumerate(SEVERITIES)}
 _SHAPES = {"error": "▲", "warning": "◆", "info": "●"}
 
@@ -69,7 +70,9 @@ def render(report: Report, style: Style) -> str:
         top=[_static(f) for f in kept[:_STATIC] if f.suppressed is None],
         by_rule=_by_rule(active),
         by_project=_by_project(active),
-        roots=list(_roots(active)),
+        gate=report.gate or None,
+        gone=[_static(f) for f in (report.gate.gone if report.gate else ())[:_GONE]],
+        roots=list(_roots(report)),
         trend=report.trend,
         trend_lines=list(_lines(report.trend)),
         pictures=[Markup(svg([drawn(part, 40)], alone=False)) for part in parts(held(report))[:_PICTURES]],  # noqa: S704
@@ -217,11 +220,14 @@ def _by_project(active: Sequence[Finding]) -> list[tuple[str, Counter[str]]]:
     return sorted(counts.items(), key=lambda item: (-item[1]["error"], -item[1]["warning"], -item[1]["info"], item[0]))
 
 
-def _roots(active: Sequence[Finding]) -> Iterator[dict[str, Any]]:
-    """The findings that cause most others, where the report knows what caused what."""
-    follow = Counter(filter(None, map(_cause, active)))
-    for f in sorted((f for f in active if f.fingerprint in follow), key=lambda f: -follow[f.fingerprint])[:_ROOTS]:
-        yield {**_static(f), "follow": follow[f.fingerprint]}
+def _roots(report: Report) -> Iterator[dict[str, Any]]:
+    """The causes that most hangs on, where the report knows what caused what; linked where they are findings themselves."""
+    shown = {f.fingerprint for f in report.findings}
+    causes = [c for c in getattr(report, "causes", ()) if c.findings > 1 or c.fingerprint not in shown]
+    for cause in sorted(causes, key=lambda c: (_ORDER[c.severity], -c.findings))[:_ROOTS]:
+        link = cause.fingerprint if cause.fingerprint in shown else ""
+        about = {name: getattr(cause, name) for name in ("title", "severity", "findings", "apps")}
+        yield {**about, "link": link}
 
 
 def _lines(trend: Sequence[Point]) -> Iterator[dict[str, str]]:

@@ -1,0 +1,180 @@
+"""`argolint serve`: check again and again, and answer from the last report."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from argolint import __version__
+from argolint.checkouts.files import read_text
+from argolint.cli import session as common
+from argolint.errors import UsageError
+from argolint.harmless import plain
+from argolint.host.folder import FileError
+from argolint.redaction import without_secrets
+from argolint.reports import document as report
+
+if TYPE_CHECKING:
+    from argolint.reports.history import History
+    from argolint.serve.checker import Checked
+    from argolint.serve.web import Web
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3600}
+_LEAST_S = 10
+_MAX_TOKEN_BYTES = 10_000
+_GRACE_S = 5.0
+_TOKEN = "ARGOLINT_SERVE_TOKEN"  # noqa: S105  # the variable's name
+
+
+@click.command()
+@click.option("--interval", default="10m", show_default=True, metavar="TIME", help="Time between checks: 90s, 10m, 1h.")
+@click.option("--listen", default="127.0.0.1:9797", show_default=True, metavar="HOST:PORT", help="Where to answer.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"Answer only who sends this bearer token [default: ${_TOKEN}, if set].",
+)
+@common.state_option
+@common.source_options
+@common.selection_options
+@common.rule_options
+@common.workers_option
+@click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine.")
+def command(interval: str, listen: str, token_file: Path | None, **given: Any) -> int:
+    """Check every --interval, and serve the last report until SIGTERM.
+
+    \b
+    /metrics                             for Prometheus
+    /report.html /report.json            the last report
+    /api/v1/applications[/NAMESPACE/NAME]  findings of one application
+    /healthz /readyz                     the process lives; a check has succeeded
+
+    While Argo CD cannot be read the last good report stays, marked incomplete, with its time.
+    """
+    from argolint.serve.checker import Checker
+    from argolint.serve.web import Web, address
+
+    wait_s, (host, port), token = seconds(interval), address(listen), _token(token_file)
+    run = common.prepare(
+        {
+            **common.NO_SELECTION,
+            **common.NO_FAILING,
+            **given,
+            "outputs": (),
+            "quiet": True,
+            "verbose": False,
+            "color": "never",
+        }
+    )
+    with common.history(given) as known:
+        checker = Checker(
+            lambda: _checked(run, given, known), _nothing(given), wait_s, run.style, lambda line: _tell(plain(line))
+        )
+        with Web(host, port, checker, token) as web:
+            asked = _asked_to_end()
+            _tell(f"listening on http://{_shown(web)}, checking every {interval}")
+            if not token and not _is_loopback(host):
+                _tell("anybody who reaches this address reads the report: set a token, or let a proxy ask for one")
+            checker.start()
+            _serve(web, asked)
+            checker.stop()
+    _tell("ended")
+    return 0
+
+
+def seconds(text: str) -> float:
+    """`90s`, `10m`, `1h` in seconds; UsageError for anything else, and for what would wear out the server."""
+    found = re.fullmatch(r"([0-9]{1,6})([smh])", text)
+    if not found:
+        raise UsageError(f"--interval {text!r} is no time", "for example 90s, 10m or 1h")
+    value = int(found[1]) * _UNITS_S[found[2]]
+    if value < _LEAST_S:
+        raise UsageError(f"--interval {text} is too short", f"each check lists every application: {_LEAST_S}s at least")
+    return value
+
+
+def _checked(run: common.Run, given: Mapping[str, Any], known: History | None) -> Checked:
+    from argolint.serve.checker import Checked
+
+    part = common.collect(run, {**given, "quiet": True})
+    made = common.conclude(part, run)
+    if known is not None:
+        made = common.remember(made, part, run, known)
+    return Checked(made, frozenset(report.app(r.ref) for r in part.results if not r.beside))
+
+
+def _nothing(given: Mapping[str, Any]) -> report.Report:
+    """What is known before the first check. UsageError and the like when there is nothing to check at all."""
+    server = without_secrets(common.open_transport(given).server)
+    return report.Report(
+        report.SCHEMA_VERSION,
+        report.Tool("argolint", __version__),
+        "",
+        False,
+        (report.Server(server, "", 0),),
+        report.summarise((), 0, apps=0, resources=0),
+        (),
+    )
+
+
+def _token(file: Path | None) -> str:
+    """The token that clients must send. It never stands on a command line, where every process reads it."""
+    if file is None:
+        return os.environ.get(_TOKEN, "")
+    try:
+        token = read_text(file, _MAX_TOKEN_BYTES).strip()
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        raise UsageError(f"cannot read the token in {file}: {reason}", "name another with --token-file") from None
+    if not token:
+        raise UsageError(f"{file} holds no token", "write one into it, for example of `openssl rand -hex 32`")
+    return token
+
+
+def _asked_to_end() -> threading.Event:
+    """Set by SIGTERM or Ctrl-C."""
+    asked = threading.Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            os._exit(128 + number)  # who asks twice does not want to wait
+        asked.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, ask)
+    return asked
+
+
+def _serve(web: Web, asked: threading.Event) -> None:
+    """Until it is asked to end; then nothing more is accepted, and what is being answered has some seconds to end."""
+    thread = threading.Thread(target=web.serve_forever, args=(0.2,), name="argolint-web", daemon=True)
+    thread.start()
+    while not asked.wait(3600):
+        pass
+    web.shutdown()
+    until = time.monotonic() + _GRACE_S
+    while web.answering and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def _shown(web: Web) -> str:
+    host, port = str(web.server_address[0]), web.server_address[1]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _tell(line: str) -> None:
+    click.echo(f"argolint: {line}", err=True)

@@ -1,0 +1,130 @@
+"""The checks of the service, one after the other in a thread, and what is published of them.
+
+While Argo CD cannot be read, the last good report stays: it is no longer complete, names why, and its time shows its age.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+import msgspec
+
+from argolint.errors import ArgolintError
+from argolint.redaction import without_secrets
+from argolint.reports.document import App, Failure, Report
+from argolint.reports.formats import Style
+from argolint.serve.documents import Documents
+
+_FIRST_RETRY_S = 15.0
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What one check gave: the report, and every application that it looked at."""
+
+    report: Report
+    apps: Collection[App]
+
+
+Check = Callable[[], Checked]
+
+
+class Checker:
+    """Runs `check` every `interval_s` seconds, sooner after one that failed, and keeps what it gave.
+
+    `tell` gets one line about every check that failed, and about the first that succeeds after it.
+    """
+
+    def __init__(
+        self, check: Check, empty: Report, interval_s: float, style: Style, tell: Callable[[str], None]
+    ) -> None:
+        self._check = check
+        self._empty = empty
+        self._interval_s = interval_s
+        self._style = style
+        self._tell = tell
+        self._stop = threading.Event()
+        self._good: Checked | None = None
+        self._failed = 0
+        self._documents = Documents(empty, (), style)
+        self._thread = threading.Thread(target=self._run, name="argolint-checks", daemon=True)
+
+    @property
+    def documents(self) -> Documents:
+        """The answers of now. Those who hold them may go on reading while others are published."""
+        return self._documents
+
+    @property
+    def ready(self) -> bool:
+        """A check has succeeded, if ever."""
+        return self._good is not None
+
+    @property
+    def alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin no further check. One that runs is not waited for: it only reads."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.once()
+            wait = (
+                min(self._interval_s, _FIRST_RETRY_S * 2 ** min(self._failed - 1, 10))
+                if self._failed
+                else self._interval_s
+            )
+            self._stop.wait(wait)
+
+    def once(self) -> None:
+        """One check, and what it gave is published."""
+        try:
+            checked = self._check()
+        except ArgolintError as error:
+            self._fail(error.message, error.hint)
+        except Exception as error:  # a bug in one check must not end the service
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            self._fail(
+                f"crashed: {type(error).__name__} at {place.filename}:{place.lineno}", "this is a bug: report it"
+            )
+        else:
+            broken = _nothing_read(checked)
+            if broken is not None:
+                self._fail(broken.error, broken.hint)
+                return
+            if self._failed:
+                self._tell("a check succeeded again")
+            self._failed = 0
+            self._good = checked
+            self._publish(checked.report, checked.apps)
+
+    def _fail(self, message: str, hint: str) -> None:
+        self._failed += 1
+        failure = Failure("check", without_secrets(message), without_secrets(hint))
+        self._tell(f"check failed: {failure.error}" + (f" ({failure.hint})" if failure.hint else ""))
+        report = self._good.report if self._good else self._empty
+        apps = self._good.apps if self._good else ()
+        kept = msgspec.structs.replace(
+            report,
+            complete=False,
+            failures=(failure, *report.failures),
+            summary=msgspec.structs.replace(report.summary, failures=len(report.failures) + 1),
+        )
+        self._publish(kept, apps)
+
+    def _publish(self, report: Report, apps: Collection[App]) -> None:
+        self._documents = Documents(report, apps, self._style, self._documents.metrics)
+
+
+def _nothing_read(checked: Checked) -> Failure | None:
+    """The first failure, where no application at all could be looked at: such a report knows nothing."""
+    failures = checked.report.failures
+    failed = {f.app for f in failures if f.app is not None}
+    return failures[0] if failures and failed >= set(checked.apps) else None

@@ -1,0 +1,98 @@
+"""What the service answers, made from one report: bytes that many requests share."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import msgspec
+
+from argolint.reports import formats
+from argolint.reports.document import App, Counts, Finding, Report, summarise, to_json
+from argolint.reports.formats import Style
+
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+METRICS = "text/plain; version=0.0.4; charset=utf-8"
+HTML = "text/html; charset=utf-8"
+APPLICATIONS = "/api/v1/applications"
+_MANY_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Document:
+    """One answer: `packed` is the gzip of the body, empty where that is not worth it."""
+
+    content_type: str
+    body: bytes
+    packed: bytes = b""
+
+
+def document(content_type: str, body: bytes) -> Document:
+    """An answer with its compressed form."""
+    return Document(content_type, body, gzip.compress(body, 5, mtime=0) if len(body) > _MANY_BYTES else b"")
+
+
+class Documents:
+    """All answers about one report; each is made when it is first asked for, the metrics at once.
+
+    `apps` are the applications that were looked at; `metrics_before` is the text that these metrics replace.
+    """
+
+    def __init__(self, report: Report, apps: Collection[App], style: Style, metrics_before: str = "") -> None:
+        self.report = report
+        self._apps = sorted(apps, key=lambda a: (a.namespace, a.name))
+        self._lock = threading.Lock()
+        self._made: dict[str, Document] = {}
+        self.metrics = formats.render(
+            report, "prometheus", Style(metrics=style.metrics, replaces=metrics_before, verbose=True)
+        )
+        self._makers: Mapping[str, Callable[[], Document]] = {
+            "/metrics": lambda: document(METRICS, self.metrics.encode("utf-8", "replace")),
+            "/report.json": lambda: document(JSON, to_json(report)),
+            "/report.html": lambda: document(HTML, formats.render(report, "html", Style()).encode("utf-8", "replace")),
+            APPLICATIONS: self._applications,
+        }
+
+    def at(self, path: str) -> Document | None:
+        """The answer at a path; None when there is none."""
+        maker = self._makers.get(path)
+        if maker is None:
+            return self._application(path)
+        with self._lock:  # a page of many findings is made once, however many ask
+            if path not in self._made:
+                self._made[path] = maker()
+            return self._made[path]
+
+    def _applications(self) -> Document:
+        about: dict[App, list[Finding]] = {app: [] for app in self._apps}
+        for finding in self.report.findings:
+            for app in {finding.app, *(r.app for r in finding.related)} & about.keys():
+                about[app].append(finding)
+        items = [{"app": app, "findings": _counts(found)} for app, found in about.items()]
+        return document(JSON, self._encoded({"applications": items}))
+
+    def _application(self, path: str) -> Document | None:
+        """One application: its findings, and those of others in which it has a part."""
+        parts = path.removeprefix(APPLICATIONS + "/").split("/")
+        if not path.startswith(APPLICATIONS + "/") or len(parts) != 2:
+            return None
+        namespace, name = map(unquote, parts)
+        app = next((a for a in self._apps if (a.namespace, a.name) == (namespace, name)), None)
+        if app is None:
+            return None
+        found = [f for f in self.report.findings if app == f.app or any(app == r.app for r in f.related)]
+        failures = [f for f in self.report.failures if f.app in (None, app)]
+        data = {"app": app, "counts": _counts(found), "findings": found, "failures": failures}
+        return Document(JSON, self._encoded(data))
+
+    def _encoded(self, data: Mapping[str, object]) -> bytes:
+        head = {"started_at": self.report.started_at, "complete": self.report.complete}
+        return msgspec.json.format(msgspec.json.encode({**head, **data}), indent=1) + b"\n"
+
+
+def _counts(findings: Sequence[Finding]) -> Counts:
+    return summarise(findings, 0, apps=0, resources=0).findings

@@ -1,0 +1,190 @@
+"""The HTTP server: GET and HEAD only, from memory, for a bounded number of connections.
+
+Whoever connects and sends nothing keeps nobody out: when there are too many connections, the one that waits longest for its
+request is closed. TLS and further rights are a proxy's business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import socket
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+from argolint.errors import UsageError
+from argolint.serve.checker import Checker
+from argolint.serve.documents import TEXT, Document, document
+
+CONNECTIONS = 64
+_READ_S = 10.0
+_WRITE_S = 60.0
+_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 5\r\nRetry-After: 5\r\n\r\nbusy\n"
+_OPEN = ("/healthz", "/readyz")
+"""What needs no token: kubelets have none."""
+
+
+def address(text: str) -> tuple[str, int]:
+    """`HOST:PORT` or `[IPv6]:PORT`; an empty host means all addresses. UsageError for anything else."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535 or (":" in host and host[:1] != "["):
+        raise UsageError(f"--listen {text!r} is no HOST:PORT", "for example --listen 127.0.0.1:9797")
+    return host.strip("[]"), int(port)
+
+
+class Web(ThreadingHTTPServer):
+    """Serves what a checker publishes, on `host` and `port`. `token`: what a client must send; empty for none."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, host: str, port: int, checker: Checker, token: str = "") -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.checker = checker
+        self.token = token
+        self._lock = threading.Lock()
+        self._open: dict[Any, bool] = {}
+        """Connections by age; True while a request is being answered."""
+        try:
+            super().__init__((host, port), _Handler)
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {host or 'all addresses'}, port {port}: {error.strerror}",
+                "name another with --listen",
+            ) from None
+
+    def server_bind(self) -> None:
+        """Without looking up a name for the address, which may take long."""
+        if self.allow_reuse_address:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = "argolint", self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """A thread for the connection, if there is room for one or the longest waiting one makes it."""
+        with self._lock:
+            if len(self._open) >= CONNECTIONS:
+                waiting = next((sock for sock, answered in self._open.items() if not answered), None)
+                if waiting is None:
+                    self._refuse(request)
+                    return
+                del self._open[waiting]
+                _end(waiting)
+            self._open[request] = False
+        super().process_request(request, client_address)
+
+    def _refuse(self, request: Any) -> None:
+        with contextlib.suppress(OSError):  # whoever asked may be gone
+            request.settimeout(0.0)
+            request.send(_BUSY)
+        super().shutdown_request(request)
+
+    def begins(self, request: Any) -> None:
+        """The request was read: the connection is no longer one that waits."""
+        with self._lock:
+            if request in self._open:
+                self._open[request] = True
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
+
+    @property
+    def answering(self) -> int:
+        """How many requests are being answered."""
+        with self._lock:
+            return sum(self._open.values())
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away is no news."""
+
+
+def _end(sock: Any) -> None:
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)  # its thread reads the end and is done
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Web
+    protocol_version = "HTTP/1.1"
+    default_request_version = "HTTP/1.0"  # else what is no request is answered without a status
+    timeout = _READ_S
+    server_version = "argolint"
+    sys_version = ""
+
+    def parse_request(self) -> bool:
+        self.close_connection = True
+        parsed = super().parse_request()
+        self.close_connection = True  # one request a connection: nobody holds one for later
+        if parsed:
+            self.server.begins(self.request)
+            self.connection.settimeout(_WRITE_S)
+        return parsed
+
+    def do_GET(self) -> None:
+        path = urlsplit(self.path).path
+        if not self._may(path):
+            self._send(
+                401, document(TEXT, b"a bearer token is needed\n"), {"WWW-Authenticate": 'Bearer realm="argolint"'}
+            )
+            return
+        checker = self.server.checker
+        states: dict[str, Callable[[], tuple[bool, str]]] = {
+            "/healthz": lambda: (checker.alive, "ok" if checker.alive else "checks have ended"),
+            "/readyz": lambda: (checker.ready, "ok" if checker.ready else "no check has succeeded yet"),
+        }
+        if path == "/":
+            self._send(302, document(TEXT, b"see /report.html\n"), {"Location": "report.html"})
+        elif path in states:
+            good, said = states[path]()
+            self._send(200 if good else 503, document(TEXT, f"{said}\n".encode()))
+        elif (found := checker.documents.at(path)) is not None:
+            self._send(200, found)
+        else:
+            self._send(404, document(TEXT, b"not found\n"))
+
+    do_HEAD = do_GET  # noqa: N815  # the base class looks for this name
+
+    def _may(self, path: str) -> bool:
+        if not self.server.token or path in _OPEN:
+            return True
+        scheme, _, given = (self.headers.get("Authorization") or "").partition(" ")
+        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.server.token.encode())
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Every fault that the base class finds, without an echo of what was asked."""
+        refused = code == 501  # a method that is none of ours
+        self.command = self.command or "GET"
+        body = b"GET only\n" if refused else b"no request that is understood\n"
+        self._send(405 if refused else code, document(TEXT, body), {"Allow": "GET, HEAD"} if refused else {})
+
+    def _send(self, status: int, found: Document, headers: dict[str, str] | None = None) -> None:
+        requested = getattr(self, "headers", None)
+        packed = found.packed and "gzip" in ((requested and requested.get("Accept-Encoding")) or "")
+        body = found.packed if packed else found.body
+        self.send_response(status)
+        given = {
+            "Content-Type": found.content_type,
+            "Content-Length": str(len(body)),
+            "Cache-Control": "no-store",
+            "Vary": "Accept-Encoding",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Connection": "close",
+            **({"Content-Encoding": "gzip"} if packed else {}),
+            **(headers or {}),
+        }
+        for name, value in given.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the parameter's name is inherited
+        """Says nothing: an address or a token in a log is one too many."""

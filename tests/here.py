@@ -1,0 +1,28 @@
+"""The command line in this process: quicker than a new one where nothing of the process itself is asked."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from pathlib import Path
+from unittest import mock
+
+from argolint.cli.process import exit_code
+from tests.conftest import Ran
+
+
+def run_here(*args: str | Path, cwd: Path) -> Ran:
+    """Run `argolint ARGS` far from any configuration and login."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_", "XDG_CONFIG"))}
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.dict(os.environ, {**clean, "HOME": str(cwd)}, clear=True),
+        mock.patch.object(sys, "argv", ["argolint", *map(str, args)]),
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        code = exit_code()
+    return Ran(code, out.getvalue(), err.getvalue())

@@ -1,0 +1,167 @@
+"""Alerts and dashboards: run by Prometheus' own tools, and against a real Prometheus that scraped the demo."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from argolint.cli.demo import RECORDING
+from tests.conftest import ROOT
+from tests.test_prometheus import GOLDEN, _render, _report
+from tests.test_serve import serving
+
+RULES = ROOT / "deploy" / "prometheus" / "rules.yaml"
+QUIET = {
+    "fleet.json: Could not be looked at": "nothing failed",
+    "fleet.json: Suppressed": "nothing is suppressed",
+}
+"""Panels that are empty when all is well."""
+
+
+def _tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed (Debian: prometheus)")
+    return found
+
+
+def _rules() -> list[dict[str, Any]]:
+    (group,) = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
+    return list(group["rules"])
+
+
+def _expressions() -> dict[str, str]:
+    """Of every panel and alert, with the dashboards' variables as they stand at first."""
+    code = "import json, sys; sys.path.insert(0, 'scripts'); import dashboards; print(json.dumps(dict(dashboards.expressions())))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    panels = {title: re.sub(r"\$\w+", ".*", text) for title, text in json.loads(done.stdout).items()}
+    return panels | {rule.get("alert") or rule["record"]: rule["expr"] for rule in _rules()}
+
+
+def test_alerts_fire_when_they_should_and_do_not_when_they_should_not() -> None:
+    promtool = _tool("promtool")
+    for args in (("check", "rules", "--lint-fatal", RULES), ("test", "rules", RULES.with_name("tests.yaml"))):
+        done = subprocess.run([promtool, *args], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_is_tested_and_told() -> None:
+    told = re.findall(r"^## (\w+)$", (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8"), re.MULTILINE)
+    tests = RULES.with_name("tests.yaml").read_text(encoding="utf-8")
+    alerts = [rule for rule in _rules() if "alert" in rule]
+    assert sorted(told) == sorted(rule["alert"] for rule in alerts)
+    for rule in alerts:
+        name = rule["alert"]
+        assert rule["annotations"]["runbook_url"] == f"https://argolint.dev/alerts/#{name.lower()}"
+        assert re.search(rf"\{{eval_time: \w+, alertname: {name}\}}", tests), (
+            f"{name} has a case in which it does not fire"
+        )
+        assert re.search(rf"alertname: {name}\n +exp_alerts:", tests), f"{name} has a case in which it fires"
+
+
+def test_dashboards_are_those_of_the_script() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/dashboards.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_expressions_name_metrics_and_labels_of_the_contract() -> None:
+    known: dict[str, set[str]] = {}
+    for text in (GOLDEN.read_text(encoding="utf-8"), _render(_report())):
+        for family in text_string_to_metric_families(text):
+            known.setdefault(family.name, set()).update(*(sample.labels for sample in family.samples))
+    for title, expression in _expressions().items():
+        for metric, matchers in re.findall(r"\b(argolint_\w+)(?:\{([^}]*)\})?", expression):
+            labels = set(re.findall(r"(\w+)=", matchers))
+            assert labels <= known[metric], (title, metric)
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Prometheus that scrapes the service over the demo, and loads the rules."""
+    binary = _tool("prometheus")
+    folder = tmp_path_factory.mktemp("prometheus")
+    with serving(folder, "--snapshot", RECORDING, "--state", "state") as service, socket.socket() as free:
+        service.wait_until_ready()
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        target = ":".join(map(str, service.address))
+        config = {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(RULES)],
+            "scrape_configs": [{"job_name": "argolint", "static_configs": [{"targets": [target]}]}],
+        }
+        (folder / "prometheus.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
+        command = [
+            binary,
+            f"--config.file={folder / 'prometheus.yml'}",
+            f"--storage.tsdb.path={folder / 'data'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+            "--log.level=error",
+        ]
+        with subprocess.Popen(command, cwd=folder) as process:
+            try:
+                address = f"http://127.0.0.1:{port}"
+                _wait_for(address, "count(argolint_app_findings) and on() (argolint:errors:sum > 0)")
+                yield address
+            finally:
+                process.terminate()
+
+
+def _query(address: str, expression: str) -> list[dict[str, Any]]:
+    with urlopen(f"{address}/api/v1/query?{urlencode({'query': expression})}", timeout=30) as answer:
+        result = json.load(answer)
+    assert result["status"] == "success"
+    return list(result["data"]["result"])
+
+
+def _wait_for(address: str, expression: str) -> None:
+    for _ in range(600):
+        try:
+            if _query(address, expression):
+                return
+        except URLError:  # it has not started yet
+            pass
+        time.sleep(0.1)
+    raise AssertionError(f"Prometheus never had {expression}")
+
+
+def test_a_real_prometheus_holds_what_the_report_counts(prometheus: str) -> None:
+    (up,) = _query(prometheus, 'up{job="argolint"}')
+    assert up["value"][1] == "1"
+    sums = {
+        s["metric"]["severity"]: int(s["value"][1]) for s in _query(prometheus, "sum by (severity) (argolint_findings)")
+    }
+    per_app = {
+        s["metric"]["severity"]: int(s["value"][1])
+        for s in _query(prometheus, "sum by (severity) (argolint_app_findings)")
+    }
+    assert sums == per_app
+    assert sums["error"] > 10
+    (applications,) = _query(prometheus, "sum(argolint_applications)")
+    assert applications["value"][1] == "63"
+
+
+def test_every_panel_and_alert_runs_and_has_data(prometheus: str) -> None:
+    empty = {title for title, expression in _expressions().items() if not _query(prometheus, expression)}
+    alerts = {rule["alert"] for rule in _rules() if "alert" in rule}
+    assert empty - alerts - QUIET.keys() == set()
+    firing = alerts - empty
+    assert {"ArgolintSecretStuck", "ArgolintOwnershipConflict", "ArgolintSelfHealLoop", "ArgolintCheckStale"} <= firing
+    assert {"ArgolintDown", "ArgolintIncomplete", "ArgolintMoreErrors"} <= empty
