@@ -30,6 +30,7 @@ RULES = Path(__file__).resolve().parents[1] / "rules"
 
 REGEX = {"type": "string", "minLength": 1}
 WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 2}]}
+STAGE = {"enum": ["", "server-side-diff", "structured-merge", "three-way", "target-state", "live-state"]}
 ADVICE = {
     "type": "object",
     "additionalProperties": {
@@ -97,7 +98,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "properties": {
                 "name": {"type": "string"},
                 "cause": {"enum": list(comparison_error.RULE.causes)},
-                "stage": {"enum": ["server-side-diff", "structured-merge", "three-way", "target-state", "live-state"]},
+                "stage": {"anyOf": [STAGE, {"type": "array", "items": STAGE}]},
                 "match": {"type": "array", "items": REGEX},
                 "fact": {"type": "string"},
             },
@@ -506,6 +507,11 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
             + 'Secret/a: secrets "a" is forbidden: User "system:serviceaccount:argocd:x" cannot patch resource "secrets" in API group "" in the namespace "a"',
             "refused",
         ),
+        (
+            DRY_RUN
+            + 'Ingress/a: Internal error occurred: failed calling webhook "w": failed to call webhook: Post "https://w.w.svc:443/": dial tcp 10.0.0.1:8443: connect: connection refused',
+            "refused",
+        ),
         (DRY_RUN + 'Pod/a: admission webhook "validate.kyverno.svc-fail" denied the request', "refused"),
         (
             DRY_RUN
@@ -555,6 +561,11 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
             "credentials",
         ),
         (TARGET + "failed to list refs: ssh: no key found", "ssh-key"),
+        (
+            TARGET
+            + 'Get "https://git.example.com/a.git/info/refs": context deadline exceeded (Client.Timeout exceeded while awaiting headers)',
+            "network",
+        ),
         (
             TARGET
             + "`git checkout --force main` failed exit status 128: Error downloading object: Smudge error: external filter 'git-lfs filter-process' failed",
@@ -660,6 +671,16 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         (
             TARGET
             + 'Failed to unmarshal "web.yaml": failed to unmarshal manifest: error converting YAML to JSON: yaml: line 12: did not find expected key',
+            "manifest",
+        ),
+        (
+            BUILD
+            + "invalid Kustomization: json: cannot unmarshal string into Go struct field Kustomization.patches of type types.Patch",
+            "kustomize-field",
+        ),
+        (
+            TARGET
+            + 'Failed to unmarshal "web.yaml": json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string',
             "manifest",
         ),
         (TARGET + "Object 'Kind' is missing in '{\"replicas\":1}'", "not-a-manifest"),
