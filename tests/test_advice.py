@@ -153,7 +153,12 @@ def test_refused_applications_have_advice_by_every_cause() -> None:
 
 def test_failed_syncs_have_advice_by_every_cause() -> None:
     needed = _needed("argolint_rules.sync", "sync-failed/")
-    said = {"sync-failed/no-namespace": {"missing_namespace"}, "sync-failed/host-taken": {"host", "path", "other"}}
+    said = {
+        "sync-failed/no-namespace": {"missing_namespace"},
+        "sync-failed/host-taken": {"host", "path", "other"},
+        "sync-failed/stored-versions": {"version"},
+        "sync-failed/other-namespace": {"missing_namespace"},
+    }
     for name, pattern in _refusals._FORBIDDEN:
         groups = set(pattern.groupindex)
         said[f"sync-failed/forbidden/{name}"] = groups | ({"quoted_group"} if "group" in groups else set())

@@ -14,7 +14,7 @@ from argolint_rules.health import pdb_blocks
 from argolint_rules.shared import messages
 from argolint_rules.shared import pods as _pods
 from argolint_rules.shared.fields import field_fixes
-from argolint_rules.sync import _cron, _failures, _removed, comparison_error
+from argolint_rules.sync import _cron, _failures, _removed, comparison_error, schema_field_unknown
 from argolint_rules.sync.invalid_spec import classify as classify_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +30,7 @@ RULES = Path(__file__).resolve().parents[1] / "rules"
 
 REGEX = {"type": "string", "minLength": 1}
 WORDS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 2}]}
+STAGE = {"enum": ["", "server-side-diff", "structured-merge", "three-way", "target-state", "live-state"]}
 ADVICE = {
     "type": "object",
     "additionalProperties": {
@@ -97,7 +98,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "properties": {
                 "name": {"type": "string"},
                 "cause": {"enum": list(comparison_error.RULE.causes)},
-                "stage": {"enum": ["server-side-diff", "structured-merge", "three-way", "target-state", "live-state"]},
+                "stage": {"anyOf": [STAGE, {"type": "array", "items": STAGE}]},
                 "match": {"type": "array", "items": REGEX},
                 "fact": {"type": "string"},
             },
@@ -510,6 +511,11 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
             + 'Secret/a: secrets "a" is forbidden: User "system:serviceaccount:argocd:x" cannot patch resource "secrets" in API group "" in the namespace "a"',
             "refused",
         ),
+        (
+            DRY_RUN
+            + 'Ingress/a: Internal error occurred: failed calling webhook "w": failed to call webhook: Post "https://w.w.svc:443/": dial tcp 10.0.0.1:8443: connect: connection refused',
+            "refused",
+        ),
         (DRY_RUN + 'Pod/a: admission webhook "validate.kyverno.svc-fail" denied the request', "refused"),
         (
             DRY_RUN
@@ -559,6 +565,11 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
             "credentials",
         ),
         (TARGET + "failed to list refs: ssh: no key found", "ssh-key"),
+        (
+            TARGET
+            + 'Get "https://git.example.com/a.git/info/refs": context deadline exceeded (Client.Timeout exceeded while awaiting headers)',
+            "network",
+        ),
         (
             TARGET
             + "`git checkout --force main` failed exit status 128: Error downloading object: Smudge error: external filter 'git-lfs filter-process' failed",
@@ -666,6 +677,16 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
             + 'Failed to unmarshal "web.yaml": failed to unmarshal manifest: error converting YAML to JSON: yaml: line 12: did not find expected key',
             "manifest",
         ),
+        (
+            BUILD
+            + "invalid Kustomization: json: cannot unmarshal string into Go struct field Kustomization.patches of type types.Patch",
+            "kustomize-field",
+        ),
+        (
+            TARGET
+            + 'Failed to unmarshal "web.yaml": json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string',
+            "manifest",
+        ),
         (TARGET + "Object 'Kind' is missing in '{\"replicas\":1}'", "not-a-manifest"),
     ],
 )
@@ -680,6 +701,58 @@ def test_the_innermost_message_is_what_a_person_must_read() -> None:
         "failed exit status 1: Error: image.tag must be set"
     )
     assert messages.innermost(message) == "image.tag must be set"
+
+
+@pytest.mark.parametrize(
+    ("message", "topic"),
+    [
+        ('object is being deleted: persistentvolumeclaims "a" already exists', "being-deleted"),
+        ("etcdserver: request is too large", "too-large"),
+        (
+            'Operation cannot be fulfilled on deployments.apps "a": the object has been modified; please apply your changes to the latest version and try again',
+            "conflict",
+        ),
+        (
+            'Service "a" is invalid: spec.ports[0].nodePort: Invalid value: 30080: provided port is already allocated',
+            "port-taken",
+        ),
+        (
+            'admission webhook "v" denied the request: host "a.example.com" and path "/" is already defined in ingress b/c',
+            "host-taken",
+        ),
+        (
+            "failed to create typed patch object (a/b; apps/v1, Kind=Deployment): .spec.ports: duplicate entries for key [port=53]",
+            "list-duplicate",
+        ),
+        (
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal bool into Go struct field ConfigMap.data of type string',
+            "quote",
+        ),
+        (
+            'CustomResourceDefinition.apiextensions.k8s.io "a" is invalid: status.storedVersions[0]: Invalid value: "v1alpha1": must appear in spec.versions',
+            "stored-versions",
+        ),
+        (
+            'persistentvolumeclaims "a" is forbidden: only dynamically provisioned pvc can be resized and the storageclass must support resize',
+            "resize",
+        ),
+        ('namespaces "b" not found', "other-namespace"),
+        ('Apply failed with 2 conflicts: conflict with "helm" using v1: .data.a', "ssa-conflict"),
+        (
+            'Internal error occurred: failed calling webhook "w": failed to call webhook: Post "https://w.w.svc:443/": x509: certificate signed by unknown authority',
+            "webhook-ca",
+        ),
+    ],
+)
+def test_refusals_have_advice_of_their_own(message: str, topic: str) -> None:
+    assert _failures.refusal(message)["topic"] == topic
+
+
+def test_fields_of_client_side_validation_have_their_whole_path() -> None:
+    message = (
+        'error validating data: [ValidationError(Ingress.spec.rules[0].http): unknown field "servce" in io.k8s.api]'
+    )
+    assert schema_field_unknown._paths(message) == (".spec.rules[0].http.servce",)
 
 
 def test_more_attempts_are_advised_only_where_they_can_help() -> None:

@@ -32,7 +32,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object."""
     for resource in app.resources:
         found = _switch(resource)
-        if found is not None or resource.health.status == "Suspended":
+        stale = _left_over(resource) if found is None else None
+        if stale is not None:
+            yield _of_status(app, resource, stale)
+        elif found is not None or resource.health.status == "Suspended":
             yield _finding(app, resource, found or _NO_SWITCH)
 
 
@@ -59,6 +62,39 @@ def _switch(resource: Resource) -> Object | None:
         if get(resource.live or resource.desired, entry["pointer"], None) not in _OFF:
             return entry
     return None
+
+
+def _left_over(resource: Resource) -> Object | None:
+    """A condition that still tells of a pause, where all that could pause the kind is known and none of it is there."""
+    if resource.health.status != "Suspended" or resource.live is None:
+        return None
+    if not _switches().get((resource.group, resource.kind)):
+        return None
+    said = (c for c in maps(resource.live, "status", "conditions") if str(c.get("type")) in ("Paused", "Suspended"))
+    return next((c for c in said if str(c.get("status")) == "True"), None)
+
+
+def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
+    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
+    where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
+    told = f"{stale.get('type')}=True" + (f" {excerpt(str(stale['message']))}" if stale.get("message") else "")
+    return Finding(
+        message=f"{resource.id} is told Suspended by the condition {stale.get('type')} of its status alone: neither its spec nor an annotation pauses it, so its controller has not taken the condition back.",
+        at=Location(app.ref, resource.id),
+        evidence=(f"condition {told}",),
+        fixes=(
+            Fix(
+                "Let the controller judge the object anew: touch it, then restart or upgrade the operator if the condition stays",
+                "live",
+                str(resource.id),
+                Edit(
+                    "command",
+                    f"kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile=now && kubectl {where}label {sh(kind)} {sh(resource.name)} reconcile-",
+                ),
+            ),
+        ),
+        explains=(Symptom.health(resource.id),),
+    )
 
 
 def _finding(app: App, resource: Resource, switch: Object) -> Finding:

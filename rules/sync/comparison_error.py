@@ -69,11 +69,23 @@ def classify(message: str) -> Object:
     """The entry of comparison_causes.yaml for this message (name, cause, fact), with `said`: what its pattern has read in it."""
     where = stage(message)
     for entry, match in _classes():
-        if entry.get("stage", where) == where and (found := match.search(message)):
+        if _at(entry, where) and (found := match.search(message)):
             return {**entry, "said": {name: excerpt(value or "", 200) for name, value in found.groupdict().items()}}
     if where == "server-side-diff":
         return _of_dry_run(message)
     return _UNKNOWN
+
+
+def _at(entry: Object, where: str) -> bool:
+    """Whether an entry can speak of this stage: where Argo CD compares by itself, nothing of repositories can have failed."""
+    if (
+        where in _OWN_COMPARISON
+        and entry["cause"] not in ("diff", "cluster", "ignore-rule")
+        and entry["name"] != "not-declared"
+    ):
+        return False
+    stages = entry.get("stage", where)
+    return where == stages or (isinstance(stages, list) and where in stages)
 
 
 def _of_dry_run(message: str) -> Object:

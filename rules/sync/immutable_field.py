@@ -100,7 +100,8 @@ def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -
     id_ = resource.id if resource else failed.id
     what = f"{pointer} of {id_}" if pointer else str(id_ or f"an object of application {app.ref}")
     own = (Symptom.change(resource.id), Symptom.health(resource.id)) if resource else ()
-    why = _WHY_HIDDEN if hidden else _WHY_REPLACED if _replaced(app, resource) else ""
+    replaced = _replaced(app, resource) or _SENT_WHOLE.search(failed.message) is not None
+    why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else ""
     return Finding(
         message=f"{what} cannot be changed in place{why}, so the sync of application {app.ref} fails each time.",
         at=Location(app.ref, id_, pointer),
@@ -108,7 +109,7 @@ def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -
             quoted(failed.message, 400),
             *([f"ignored, and different in Git: {', '.join(hidden)}"] if hidden else []),
         ),
-        fixes=(*_first(app, hidden, resource), *_fixes(app, id_, resource, pointer)),
+        fixes=(*_first(app, hidden, resource if replaced else None), *_fixes(app, id_, resource, pointer)),
         explains=(*consequences(app), *own),
     )
 
@@ -140,7 +141,10 @@ def _replaced(app: App, resource: Resource | None) -> bool:
     return whole and "Force=true" not in own
 
 
-def _first(app: App, hidden: tuple[str, ...], resource: Resource | None) -> Iterator[Fix]:
+_SENT_WHOLE = re.compile(r"error when replacing|metadata\.resourceVersion.{0,100}must be specified for an update")
+
+
+def _first(app: App, hidden: tuple[str, ...], replaced: Resource | None) -> Iterator[Fix]:
     """What ends the fault at its root, before the object itself is touched."""
     if hidden:
         yield Fix(
@@ -149,8 +153,8 @@ def _first(app: App, hidden: tuple[str, ...], resource: Resource | None) -> Iter
             application_place(app),
             Edit("json-patch", sync_option(app, RESPECT)),
         )
-    elif resource is not None and _replaced(app, resource):
-        yield from advice(__package__, "sync-failed/replaced", {"object": str(resource.id)})
+    elif replaced is not None:
+        yield from advice(__package__, "sync-failed/replaced", {"object": str(replaced.id)})
 
 
 def _refuses_dry_run(condition: Condition) -> bool:

@@ -52,6 +52,7 @@ from ._options import compare_options
 
 _TYPED = re.compile(r"((?<![^\s(])\.[^\s:\[]*+(?:\[[^\]]*+\][^\s:\[]*+)*+): field not declared in schema")
 _TYPED_VERSION = re.compile(r"; (?:[^,()/;]{1,253}/)?([^,()/;]{1,100}), Kind=")
+_VALIDATED = re.compile(r'ValidationError\(\w{1,100}((?:\.[\w\[\]-]{1,100}){0,30})\): unknown field "([^"]{1,200})"')
 _STRICT = re.compile(r'unknown field "([^"]+)"')
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 
@@ -110,7 +111,9 @@ def _told(app: App) -> Iterator[tuple[str, ResourceId | None]]:
 
 def _paths(message: str) -> tuple[str, ...]:
     """The fields that the message names, each once."""
-    return tuple(dict.fromkeys((*_TYPED.findall(message), *_STRICT.findall(message))))
+    validated = [f"{above}.{field}" for above, field in _VALIDATED.findall(message)]
+    strict = [] if validated else _STRICT.findall(message)
+    return tuple(dict.fromkeys((*_TYPED.findall(message), *validated, *strict)))
 
 
 def _read(app: App, message: str, resource: Resource | None) -> _Undeclared:
