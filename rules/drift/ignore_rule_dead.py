@@ -22,6 +22,7 @@ from typing import Literal
 
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
+from argolint.edits import RESPECT, sync_option
 from argolint.values import below, get, index_of, items, join_pointer, owner_references, split_pointer
 
 from ._ignored import entries, has_entries, paths, selected, taken_out
@@ -84,7 +85,7 @@ def _selects_nothing(app: App, entry: IgnoreRule, *, copied: bool) -> Finding:
         cause=fault.cause,
         severity="info" if copied and not meant else None,
         evidence=(f"{entry.origin} of the Application", *(f"meant, most likely: {r.id}" for r in meant[:5])),
-        fixes=(*_repaired(app, entry, fault), _deleted(app, entry)),
+        fixes=(*_repaired(app, entry, fault, stated=_stated(target, places)), _deleted(app, entry)),
     )
 
 
@@ -127,14 +128,21 @@ def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
     return (), Fault("kind", f"it manages no {entry.kind or 'object'} of group {entry.group!r}")
 
 
-def _repaired(app: App, entry: IgnoreRule, fault: Fault) -> Iterator[Fix]:
+def _stated(target: Resource | None, places: Sequence[str]) -> bool:
+    """Whether Git states one of these fields: a sync then overwrites it, whatever the comparison leaves out."""
+    return target is not None and any(get(target.desired, place) is not MISSING for place in places)
+
+
+def _repaired(app: App, entry: IgnoreRule, fault: Fault, *, stated: bool) -> Iterator[Fix]:
     if fault.field:
         operation = {"op": "add", "path": f"{entry.origin}/{fault.field}", "value": fault.value}
+        kept = sync_option(app, RESPECT) if stated and not entry.managers else []
         yield Fix(
             f"Repair {fault.field} of the entry",
             "application",
             f"Application {app.ref}",
-            Edit("json-patch", [operation]),
+            Edit("json-patch", [operation, *kept]),
+            f"with {RESPECT}, without which every sync writes Git's value all the same" if kept else "",
         )
 
 
