@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from argolint.reports.document import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report
+from argolint.reports.document import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report, page
 from argolint.reports.formats import Style, app_name, resource_name
 from argolint.reports.formats.edits import as_text
 
@@ -141,6 +141,7 @@ def _subject(app: App, finding: Finding) -> str:
 
 def _finding(finding: Finding) -> str:
     opened = " open" if finding.severity == "error" else ""
+    url = page(finding.app)
     cause = f" ({html.escape(finding.cause)})" if finding.cause else ""
     lines = [
         f"<details{opened}><summary>{_MARK[finding.severity]} <b>{html.escape(finding.rule)}</b>{cause} · "
@@ -158,7 +159,7 @@ def _finding(finding: Finding) -> str:
         *([f"- and {len(finding.related) - 10} more"] if finding.related[10:] else []),
         "",
         *(line for fix in finding.fixes for line in _fix(fix)),
-        f"[{html.escape(finding.rule)}]({finding.docs}) · {finding.confidence}",
+        f"[{html.escape(finding.rule)}]({finding.docs}){f' · [in Argo CD]({url})' if url else ''} · {finding.confidence}",
         "",
         "</details>",
         "",
