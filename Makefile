@@ -28,6 +28,7 @@ race: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/check.py
 	$(BIN)/python bench/join.py
+	$(BIN)/python bench/causes.py
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python scripts/docs.py

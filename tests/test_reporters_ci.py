@@ -262,7 +262,9 @@ def test_markdown_keeps_untrusted_text_from_formatting_linking_and_mentioning(re
         *("<sub>", "</sub>", "<span>", "</span>", "<!-- -->", markdown.MARKER),
     }
     assert prose.count("<details") == prose.count("</details>")
-    own_links = re.sub(r"\]\((https://argolint\.dev/rules/[\w-]+|https://argocd\.example\.com/applications/[\w./%-]+)\)", "", prose)
+    own_links = re.sub(
+        r"\]\((https://argolint\.dev/rules/[\w-]+|https://argocd\.example\.com/applications/[\w./%-]+)\)", "", prose
+    )
     assert not re.search(r"@\w|#\d|://|(?<!\\)\]\(|(?m:^/)|(?m:^## heading)", own_links)
 
 
