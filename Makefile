@@ -38,6 +38,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/check.py
 	$(BIN)/python bench/join.py
 	$(BIN)/python bench/place.py
+	$(BIN)/python bench/causes.py
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python scripts/docs.py

@@ -8,6 +8,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
@@ -184,3 +185,31 @@ def test_a_report_of_an_older_argolint_is_shown_by_cause_as_well() -> None:
     out = formats.render(read, "text", Style(width=100))
     assert "start here  " in out
     assert len(out.split("\n\n")) == len(made["findings"]) + 1, "each finding is a cause of its own"
+
+
+def test_what_fails_alike_is_one_line_with_the_applications() -> None:
+    made = reported("seeds/1-stuck")
+    path = "/api/v1/applications/{}/managed-resources: 500 context deadline exceeded"
+    names = [f"team web {n}" for n in range(12)]
+    failures = [
+        report.Failure(
+            "managed-resources", path.format(name.replace(" ", "%20")), "run again", report.App("", "argocd", name, "p")
+        )
+        for name in names
+    ]
+    alone = report.Failure("clusters", "403 permission denied")
+    lines = formats.render(
+        msgspec.structs.replace(made, failures=(*failures, alone)), "text", Style(width=400)
+    ).splitlines()
+    told = [line for line in lines if line.startswith("not looked at")]
+    shown = ", ".join(f"argocd/{name}" for name in names[:5])
+    assert told == [
+        "not looked at  /api/v1/applications/*/managed-resources: 500 context deadline exceeded from managed-resources: "
+        f"12 applications ({shown}, …)",
+        "not looked at  clusters: 403 permission denied",
+    ]
+
+
+def test_an_application_has_a_link_to_argo_cd_in_markdown() -> None:
+    out = formats.render(reported("seeds/1-stuck"), "markdown", Style())
+    assert "[in Argo CD](https://argocd.example.com/applications/argocd/legacy-missing-key)" in out

@@ -6,6 +6,7 @@ The JSON Schema is made from these types (`argolint schema report`).
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -286,15 +287,18 @@ def _applications(outcome: Outcome, findings: Iterable[Finding]) -> Iterator[App
                 looked.resources,
                 counted(active),
                 len(about) - len(active),
-                link(looked.ref),
+                page(app(looked.ref)),
             )
 
 
-def link(ref: model.AppRef) -> str:
-    """The application's page in Argo CD's UI; empty where the server's address is not known as a URL."""
-    if not ref.server.startswith(("https://", "http://")):
+_ADDRESS = re.compile(r"https?://[\w.:/~-]+")
+
+
+def page(of: App) -> str:
+    """The application's page in Argo CD's UI; empty where the server's address is no plain URL."""
+    if not _ADDRESS.fullmatch(of.server):
         return ""
-    return without_secrets(f"{ref.server}/applications/{quote(ref.namespace)}/{quote(ref.name)}")
+    return without_secrets(f"{of.server}/applications/{quote(of.namespace, safe='')}/{quote(of.name, safe='')}")
 
 
 def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int) -> Summary:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, urlsplit
 
-from argolint.reports.document import App, Source
+from argolint.reports.document import Source
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?")
 _SCP = re.compile(r"(?:[^/@:]+@)?([^/:@]+):([^/].*)")
@@ -25,17 +25,6 @@ def of_line(source: Source) -> str:
         return f"{address}/src/{source.revision}/{file}" + (f"#lines-{source.line}" if source.line else "")
     middle = "-/blob" if "gitlab" in host else "blob"
     return f"{address}/{middle}/{source.revision}/{file}" + (f"#L{source.line}" if source.line else "")
-
-
-def of_app(app: App) -> str:
-    """The application's page in Argo CD's own interface; empty when the server has no web address (a snapshot's may not)."""
-    parts = urlsplit(app.server if "://" in app.server else f"https://{app.server}")
-    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(parts.netloc):
-        return ""
-    path = quote(parts.path.rstrip("/"))
-    return (
-        f"{parts.scheme}://{parts.netloc}{path}/applications/{quote(app.namespace, safe='')}/{quote(app.name, safe='')}"
-    )
 
 
 def _web(repo: str) -> str:

@@ -11,10 +11,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from argolint.reports.document import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report
+from argolint.reports.document import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report, page
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name
 from argolint.reports.formats.edits import as_text
-from argolint.reports.formats.links import of_app, of_line
+from argolint.reports.formats.links import of_line
 from argolint.reports.formats.ownership import picture
 
 MARKER = "<!-- argolint -->"
@@ -211,7 +211,7 @@ def _where(finding: Finding) -> Iterable[str]:
 
 
 def _in_argocd(app: App) -> Iterable[str]:
-    address = of_app(app)
+    address = page(app)
     return (f"[in Argo CD]({address})",) if address else ()
 
 

@@ -7,11 +7,12 @@ A report of up to some thirty findings is shown whole, by application. A longer 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from urllib.parse import quote
 
 import msgspec
 
 from argolint.reports.causes import WORST_FIRST, causes, grouped
-from argolint.reports.document import Failure, Finding, Gate, Report, counted
+from argolint.reports.document import Failure, Finding, Gate, Report, counted, page
 from argolint.reports.formats import Style, app_name, line_of, resource_name
 from argolint.reports.formats.concise import blocks, cause_block, named
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
@@ -50,7 +51,7 @@ def _tail(report: Report, style: Style) -> Iterator[str]:
     """What could not be looked at, remarks, and what the gate says beside its findings."""
     alike: dict[tuple[str, str, str | None], list[Failure]] = {}
     for failure in report.failures:
-        alike.setdefault((failure.stage, failure.error, failure.rule), []).append(failure)
+        alike.setdefault((failure.stage, _nameless(failure), failure.rule), []).append(failure)
     for failures in alike.values():
         yield from _failure(failures, style)
     if report.failures:
@@ -59,6 +60,12 @@ def _tail(report: Report, style: Style) -> Iterator[str]:
         yield from wrapped(remark, style)
     if report.gate:
         yield from _gate(report.gate, style)
+
+
+def _nameless(failure: Failure) -> str:
+    """The error without the application's own name, so that what fails alike in many is one line."""
+    name = failure.app.name if failure.app else ""
+    return failure.error.replace(f"/{quote(name)}", "/*").replace(f"/{name}", "/*") if name else failure.error
 
 
 def _sections(report: Report, findings: Sequence[Finding], style: Style) -> Iterator[Iterable[str]]:
@@ -104,6 +111,8 @@ def _heading(name: str, findings: Sequence[Finding], style: Style) -> Iterator[s
 
 def _application(name: str, findings: Sequence[Finding], style: Style) -> Iterator[str]:
     yield from _heading(name, findings, style)
+    if style.verbose and (url := page(findings[0].app)):
+        yield paint(f"  {url}", style, dim=True)
     for finding in findings:
         yield from _finding(finding, style)
 
@@ -152,7 +161,9 @@ def _failure(alike: Sequence[Failure], style: Style) -> Iterator[str]:
     names = [app_name(f.app) for f in alike if f.app]
     if len(alike) > 1:
         more = ", …" if len(names) > 5 else ""
-        told = f"{first.error} from {first.stage}: {number(len(alike), 'application')} ({', '.join(names[:5])}{more})"
+        told = (
+            f"{_nameless(first)} from {first.stage}: {number(len(alike), 'application')} ({', '.join(names[:5])}{more})"
+        )
     else:
         told = f"{names[0]}: {first.stage}: {first.error}" if names else f"{first.stage}: {first.error}"
     yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {told}", style, hang="  ")

@@ -1,0 +1,49 @@
+"""What causes cost, as a share of a check of the demo's recording: `python bench/causes.py`.
+
+    link    `follows` of all findings resolved, over all applications
+    group   the report's causes and counts made of them
+
+The goal is under 5 % of the check; nothing fails when it is missed.
+"""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+
+from argolint.cli.demo import RECORDING
+from argolint.engine import pipeline
+from argolint.engine import run as engine
+from argolint.engine.causes import with_causes
+from argolint.plugins import load_rules
+from argolint.reports import causes
+from argolint.reports import document as report
+from argolint.snapshots.reader import SnapshotTransport
+
+RUNS = 5
+
+
+def main() -> None:
+    rules = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values())
+    took: dict[str, list[float]] = {"check": [], "link": [], "group": []}
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        part = pipeline.collect(SnapshotTransport([RECORDING]), engine.Plan(rules, workers=1))
+        outcome = engine.join(part.results, rules)
+        took["check"].append(time.perf_counter() - start)
+        start = time.perf_counter()
+        with_causes(outcome.findings)
+        took["link"].append(time.perf_counter() - start)
+        found = [report.finding(finding) for finding in outcome.findings]
+        start = time.perf_counter()
+        linked = causes.linked(found, outcome.causes.parent, outcome.causes.title)
+        causes.causes(linked, outcome.causes.title)
+        took["group"].append(time.perf_counter() - start)
+    check, link, group = (median(took[name]) for name in ("check", "link", "group"))
+    print(f"check    {check:.2f} s  {len(outcome.findings)} findings")
+    print(f"link     {link * 1e3:.1f} ms  {link / check:.1%} of the check")
+    print(f"group    {group * 1e3:.1f} ms  {group / check:.1%} of the check  (goal 5 % for both)")
+
+
+if __name__ == "__main__":
+    main()
