@@ -336,3 +336,13 @@ def test_no_template_installs_a_package_by_a_name_that_nobody_has_published(runn
     assert STEPS["Install"]["run"].rstrip().endswith('"$GITHUB_ACTION_PATH"')
     (used,) = [s["uses"] for s in WORKFLOW["jobs"]["gate"]["steps"] if s.get("uses", "").startswith("argolint/")]
     assert used == "argolint/argolint@COMMIT"
+
+
+def test_a_gate_that_cannot_read_its_options_replaces_the_comment_all_the_same(runner: Runner, forge: Comments) -> None:
+    with ReplayServer(GitServer(runner.clone)) as server:
+        runner(STEPS["Judge the change"]["run"], _inputs(server, head="feature", base="main", args="--no-such-option"))
+    assert runner.outputs()["exit-code"] == "2"
+    assert runner(STEPS["Comment"]["run"], on_github(forge)).code == 0
+    (comment,) = forge.comments
+    assert comment["body"].startswith(f"{MARKER}\n## argolint: no verdict")
+    assert "exit code 2" in comment["body"]

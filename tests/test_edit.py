@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from argolint.checkouts import checkout
 from argolint.checkouts.checkout import ChangedError, open_checkouts
@@ -598,3 +599,32 @@ def test_a_checkout_of_another_repository_is_told(tmp_path: Path) -> None:
     why, todo = left(placed(root, finding(REPLICAS)))
     assert why == f"Deployment shop/web comes from {REPO}"
     assert todo.startswith("add --write DIR for a clone of it")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "owns"),
+    [("web", True), ("we.*", True), ("^w.b$", True), ("api|web", True), ("api", False), ("w", False), ("(w+)+x", True)],
+)
+def test_a_patch_is_told_by_its_selector_in_bounded_time(tmp_path: Path, pattern: str, owns: bool) -> None:
+    """A selector that is not plain enough to tell counts as one that takes the object."""
+    target = {"kind": "Deployment", "name": pattern}
+    text = yaml.safe_dump({"resources": ["a.yaml"], "patches": [{"path": "p.yaml", "target": target}]})
+    name = "w" * 40 if "+" in pattern else "web"
+    patch_ = "- op: replace\n  path: /spec/replicas\n  value: 4\n"
+    files = {
+        "web/kustomization.yaml": text,
+        "web/a.yaml": DEPLOYMENT.replace("name: web  ", f"name: {name}  "),
+        "web/p.yaml": patch_,
+    }
+    made = placed(repository(tmp_path, files), finding(REPLICAS, resource=resource(name=name)))
+    assert ("the patch web/p.yaml" in made.outcomes[0].why) is owns
+
+
+def test_kustomizations_that_multiply_end_in_time(tmp_path: Path) -> None:
+    """Thirty that name the next one twice would be a thousand million."""
+    files = {f"{n}/kustomization.yaml": f"resources: [../{n + 1}, ../{n + 1}/.]\n" for n in range(30)}
+    files["web/kustomization.yaml"] = "resources: [../0]\n"
+    files["30/kustomization.yaml"] = "resources: [a.yaml]\n"
+    files["30/a.yaml"] = DEPLOYMENT
+    made = placed(repository(tmp_path, files), finding(REPLICAS))
+    assert left(made)[0] == "web/kustomization.yaml builds on too many kustomizations"

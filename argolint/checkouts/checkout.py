@@ -193,6 +193,8 @@ class Named(Checkout):
         return tuple(self.given)
 
     def _load(self, file: str) -> str:
+        if file not in self.given:
+            raise EditError(f"{file} is none of the files named")
         return self.given[file]
 
     def text_at(self, revision: str, file: str) -> str | None:

@@ -467,7 +467,10 @@ def safe_name(path: str) -> bool:
     )
 
 
-_HUNKS_ALONE = ("--no-color", "--no-ext-diff", "--no-textconv", "--text", "--unified=0")
+_HUNKS_ALONE = (
+    *("--no-color", "--no-ext-diff", "--no-textconv", "--text", "--unified=0", "--inter-hunk-context=0"),
+    "--submodule=short",
+)
 
 
 def _hunks(patch: bytes) -> tuple[range, ...]:

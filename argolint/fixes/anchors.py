@@ -63,6 +63,8 @@ class Diff:
         return self._lines[file]
 
 
+_SEARCHED = 200
+"""Changed files in which the name of an object is looked for."""
 _MANY = 20
 """Files that are compared one by one; whoever asks for more gets all of the change compared at once."""
 
@@ -137,7 +139,7 @@ def _touching(finding: Finding, diff: Diff) -> tuple[str, int] | None:
     said = " ".join((finding.message, *finding.evidence))
     name = finding.resource.name if finding.resource else ""
     file = next((f for f in files if f in said), None) or next((f for f in files if f.rpartition("/")[2] in said), None)
-    for candidate in () if file or not name else files:
+    for candidate in () if file or not name else files[:_SEARCHED]:
         try:
             if name in diff.head.text(candidate):
                 file = candidate

@@ -394,6 +394,11 @@ def _join(folder: str, name: str) -> str:
 # Kustomize
 
 
+MAX_LAYERS = 2_000
+"""Kustomizations of one application, each counted as often as it is built on: a few that name each other twice would be millions."""
+MAX_DEPTH = 50
+
+
 def _kustomization(checkout: Checkout, folder: str) -> Layer | None:
     file = next((f for name in _KUSTOMIZATIONS if (f := _join(folder, name)) in checkout.files), None)
     if file is None:
@@ -441,6 +446,8 @@ def _built(
     """Every object of a kustomization's files, and the layers that it passes, inner ones first."""
     if any(layer.file == other.file for other in above):
         return
+    if len(visited) >= MAX_LAYERS or len(above) >= MAX_DEPTH:
+        raise Unplaced(f"{visited[0].file} builds on too many kustomizations", "change the object's file by hand")
     visited.append(layer)
     parts = [
         _kustomization(layer.checkout, inside(layer.folder, str(e)) or "") for e in items(layer.data, "components")
@@ -579,16 +586,24 @@ def _reaches(patch: Json, target: Object, obj: Object) -> bool:
     )
 
 
-_COSTLY = re.compile(r"\)[*+{]|(?:[*+{].*){4}", re.DOTALL)
-"""A group that is repeated, or many repetitions: Go takes no longer for such an expression, Python may never end."""
+_TOKEN = re.compile(r"\\[.-]|\.[*+]?|[A-Za-z0-9_-]|\|")
+_AS_GLOB = {".*": "*", ".+": "?*", ".": "?"}
+_LONGEST_PATTERN = 500
 
 
 def _matches(pattern: str, value: str) -> bool:
-    """Whether Kustomize's expression may match; better to tell than to edit where it is refused, or costly to decide."""
-    try:
-        return bool(_COSTLY.search(pattern)) or re.fullmatch(pattern, value) is not None
-    except re.error:
-        return True
+    """Whether a selector's regular expression (Go's, anchored) takes the value; True for one that is not plain enough to tell.
+
+    A change may have written it, and Python's own engine can be kept busy for ever: names, `.`, `.*`, `.+` and `|` are globs.
+    """
+    text, at, parts = pattern.removeprefix("^").removesuffix("$"), 0, list[str]()
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None or len(text) > _LONGEST_PATTERN:
+            return True  # better to tell of a patch than to edit below it
+        parts.append(_AS_GLOB.get(token[0], token[0][-1]))
+        at = token.end()
+    return any(glob.matches(part, value) for part in "".join(parts).split("|"))
 
 
 def _touches(patch: Json, tokens: Sequence[str]) -> bool:

@@ -136,7 +136,19 @@ def by_files(candidate: Candidate, changed: Sequence[str], git: Git, revision: s
     else:
         named = {root for source in candidate.sources for root in _roots(candidate.app, source, git, revision)}
         roots = _with_targets(named, git.links(revision))
-    return tuple(file for file in changed if any(_below(file, root) for root in roots))
+    ordered = sorted(changed)
+    return tuple(sorted({file for root in roots for file in _among(ordered, root)}))
+
+
+def _among(ordered: Sequence[str], root: str) -> Iterable[str]:
+    """The files that a root covers, of sorted ones: a change may touch thousands, and as many applications read some."""
+    if not root:
+        return ordered
+    if any(c in root for c in "*?["):
+        return (file for file in ordered if _below(file, root))
+    exact = bisect_left(ordered, root)
+    below = ordered[bisect_left(ordered, f"{root}/") : bisect_left(ordered, f"{root}0")]
+    return (*(ordered[exact : exact + 1] if ordered[exact : exact + 1] == [root] else ()), *below)
 
 
 def _with_targets(roots: Iterable[str], links: Mapping[str, str]) -> set[str]:
@@ -251,12 +263,10 @@ def _normal(path: str) -> str:
 
 
 def _below(file: str, root: str) -> bool:
-    """A glob (`manifest-generate-paths` allows them) or a folder or the file itself."""
-    if any(c in root for c in "*?["):
-        from fnmatch import fnmatchcase
+    """A glob, as `manifest-generate-paths` allows: the file itself, or a folder that it lies in."""
+    from fnmatch import fnmatchcase
 
-        return fnmatchcase(file, root) or fnmatchcase(file, f"{root}/*")
-    return not root or file == root or file.startswith(root + "/")
+    return fnmatchcase(file, root) or fnmatchcase(file, f"{root}/*")
 
 
 class UnreadableError(ValueError):
