@@ -13,7 +13,7 @@ from . import _external_secret as es
 from . import _provider
 from . import _stores as stores
 
-_FROM_TEXT = ("subject", "vault", "project", "principal", "action", "resource", "path")
+_FROM_TEXT = ("subject", "vault", "project", "principal", "action", "resource", "path", "absent")
 _EXPIRED = re.compile(r"(?i)expired|invalid_grant|token is not yet valid")
 _ROLE = re.compile(r"^arn:([\w-]+):sts::(\w+):assumed-role/([^/]+)/.*$")
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")

@@ -19,6 +19,7 @@ from ._operator_version import OperatorVersion
 from ._store_hints import Hint
 from ._sync_error_pointers import key_of, remote_of
 from ._sync_error_texts import Diagnosis
+from ._template import of_target, template_fixes, unfetched
 
 _NO_GENERATOR = re.compile(r'"[^"]+" not found|no matches for kind|generatorRef', re.IGNORECASE)
 
@@ -136,6 +137,22 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
             )
         case "conflict":
             yield from _unstick(resource, version)
+        case "template":
+            yield from _readable(resource, found)
+
+
+def _readable(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """Names in the template that Go does not read, or that spec.data does not fetch."""
+    manifest = resource.live or resource.any
+    if misread := of_target(manifest):
+        yield from template_fixes(resource, misread)
+    missing = found.detail.get("absent", "")
+    for each in unfetched(manifest):
+        if each.name.partition(".")[0] == missing and each.near:
+            text = f'{each.pointer}: nothing fetches "{missing}"; spec.data has "{each.near}".'
+            where = f"ExternalSecret {resource.namespace}/{resource.name}"
+            yield Fix(f'Write "{each.near}" for "{missing}" in the template', "manifest", where, Edit("text", text))
+            return
 
 
 def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, pointer: str) -> Iterator[Fix]:

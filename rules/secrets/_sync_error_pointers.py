@@ -7,6 +7,7 @@ from argolint.values import dig, get, items, join_pointer, mapping
 
 from . import _external_secret as es
 from ._sync_error_texts import Diagnosis
+from ._template import of_target
 
 
 def pointer_of(resource: Resource, found: Diagnosis) -> str:
@@ -50,6 +51,9 @@ def pointer_of(resource: Resource, found: Diagnosis) -> str:
 
 
 def _template_pointer(resource: Resource, text: str) -> str:
+    misread = of_target(resource.live) if "bad character" in text or "bad number" in text else ()
+    if misread:
+        return misread[0].pointer
     data = mapping(resource.live, "spec", "target", "template", "data")
     key = next((k for k in sorted(data, key=len, reverse=True) if f"at key {k}" in text), "")
     if key:

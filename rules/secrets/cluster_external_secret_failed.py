@@ -17,16 +17,18 @@ Sources: external-secrets pkg/controllers/clusterexternalsecret; issue 3029; Arg
 resource_customizations/external-secrets.io/ClusterExternalSecret/health.lua.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Related, Resource, ResourceId, Rule
 from argolint.edits import set_field
-from argolint.values import dig, items, sh
+from argolint.values import dig, enumerated, items, sh
 
 from . import _external_secret as es
 from ._sync_error_texts import clean
 
 TAKEN = "already exists in namespace"
+UNSAID = ("could not create or update ExternalSecret", "controller reference", "controller owner reference")
+"""The operator says no more (before v0.9) or what the API server answered: an object of that name is the first suspect (issue 1337)."""
 ENDING = "because it is being terminated"
 SHOWN = 3
 
@@ -36,7 +38,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.of_kind("ClusterExternalSecret", es.GROUP):
         failed = [f for f in items(resource.live, "status", "failedNamespaces") if isinstance(f, dict)]
         if (failed or _bad(resource)) and not es.deleting(resource):
-            yield _finding(app, resource, failed)
+            yield _finding(app, fleet, resource, failed)
 
 
 def _bad(resource: Resource) -> bool:
@@ -46,30 +48,49 @@ def _bad(resource: Resource) -> bool:
     return (kind == "Ready" and status == "False") or (kind in ("NotReady", "PartiallyReady") and status == "True")
 
 
-def _finding(app: App, resource: Resource, failed: list[Json]) -> Finding:
+def _finding(app: App, fleet: Fleet, resource: Resource, failed: list[Json]) -> Finding:
     name = str(
         dig(resource.live, "status", "externalSecretName")
         or es.spec_of(resource.live).get("externalSecretName")
         or resource.name
     )
     secret = str(dig(resource.live, "spec", "externalSecretSpec", "target", "name") or name)
-    done = len(items(resource.live, "status", "provisionedNamespaces"))
+    spaces = tuple(dict.fromkeys(str(f.get("namespace")) for f in failed))
+    every = {*spaces, *(str(each) for each in items(resource.live, "status", "provisionedNamespaces"))}
     told = "; ".join(f"{f.get('namespace')}: {clean(str(f.get('reason') or 'no reason'))}" for f in failed[:SHOWN])
     more = f" and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
-    where = (
-        f"in {len(failed)} of {len(failed) + done} namespaces ({told}{more})" if failed else f"({_message(resource)})"
-    )
+    count = f"{len(spaces)} of {len(every)} namespaces" if len(every) > 1 else "its only namespace"
+    where = f"in {count} ({told}{more})" if failed else f"({_message(resource)})"
+    foreign = _foreign(app, fleet, name, spaces)
     who = "they" if failed else "its namespaces"
     ending = bool(failed) and all(ENDING in str(f.get("reason")) for f in failed)
     progressing = ", and Argo CD shows Progressing for ever" if resource.health.status == "Progressing" else ""
     return Finding(
-        message=f'{resource.id} fails {where}: {who} get no Secret "{secret}"{progressing}.',
+        message=f'{resource.id} fails {where}: {who} get no Secret "{secret}"{progressing}.{_taken(name, foreign)}',
         at=Location(app.ref, resource.id),
         severity="info" if ending else None,
         evidence=tuple(f"failedNamespaces: {f.get('namespace')}: {clean(str(f.get('reason') or ''))}" for f in failed),
-        fixes=() if ending else tuple(_fixes(resource, name, failed)),
+        related=tuple(Related(owner, key, "", "owner") for owner, key in foreign.values()),
+        fixes=() if ending else tuple(_fixes(resource, name, failed, tuple(foreign))),
         explains=es.consequences(app, resource.id),
     )
+
+
+def _foreign(app: App, fleet: Fleet, name: str, spaces: tuple[str, ...]) -> dict[str, tuple[AppRef, ResourceId]]:
+    """By failed namespace: the ExternalSecret of that name that an application holds there, so that it is not the operator's."""
+    found = {}
+    for namespace in spaces:
+        there = ResourceId(es.GROUP, "ExternalSecret", namespace, name, cluster=app.cluster)
+        for owner in fleet.owners(there.key)[:1]:
+            found[namespace] = (owner, there)
+    return found
+
+
+def _taken(name: str, foreign: Mapping[str, tuple[AppRef, ResourceId]]) -> str:
+    if not foreign:
+        return ""
+    where = enumerated([f"application {owner} in namespace {namespace}" for namespace, (owner, _) in foreign.items()])
+    return f' An ExternalSecret "{name}" that it does not own is there already, of {where}.'
 
 
 def _message(resource: Resource) -> str:
@@ -77,9 +98,17 @@ def _message(resource: Resource) -> str:
     return clean(str(dig(last, "message") or "no namespace is named"))
 
 
-def _fixes(resource: Resource, name: str, failed: list[Json]) -> Iterator[Fix]:
-    retry = f'kubectl annotate clusterexternalsecrets.external-secrets.io {sh(resource.name)} external-secrets.io/force-sync="$(date +%s)" --overwrite'
-    taken = [str(f.get("namespace")) for f in failed if TAKEN in str(f.get("reason"))]
+def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str, ...]) -> Iterator[Fix]:
+    retry = f'kubectl annotate clusterexternalsecrets.external-secrets.io {sh(resource.name)} external-secrets.io/force-sync="$(date +%s)" --overwrite   # v0.20 and later'
+    told = [str(f.get("namespace")) for f in failed if TAKEN in str(f.get("reason"))]
+    taken = tuple(dict.fromkeys((*told, *foreign)))
+    open_ = tuple(
+        dict.fromkeys(
+            str(f.get("namespace"))
+            for f in failed
+            if str(f.get("namespace")) not in taken and any(words in str(f.get("reason")) for words in UNSAID)
+        )
+    )
     if taken:
         lines = [f"kubectl -n {sh(ns)} delete {es.FULL_NAME} {sh(name)}   # or rename it in Git" for ns in taken]
         yield Fix(
@@ -89,6 +118,22 @@ def _fixes(resource: Resource, name: str, failed: list[Json]) -> Iterator[Fix]:
             Edit("command", "\n".join([*lines, retry])),
             "deleting an ExternalSecret deletes the Secret that it owns; the new one makes it again",
         )
+    if open_:
+        read = "-o jsonpath='{.metadata.ownerReferences}{\"\\n\"}'"
+        lines = [f"kubectl -n {sh(ns)} get {es.FULL_NAME} {sh(name)} {read}" for ns in open_]
+        yield Fix(
+            f'See whether an ExternalSecret "{name}" exists there that it does not own, and rename or delete that one',
+            "live",
+            ", ".join(f"namespace {ns}" for ns in open_),
+            Edit(
+                "command",
+                "\n".join(
+                    [*lines, f"# one without an owner {resource.name} is in the way: it is not overwritten", retry]
+                ),
+            ),
+            "none there: a webhook, a quota or a missing right refuses it, which the operator's log tells",
+        )
+    if taken or open_:
         edit = Edit("json-patch", set_field(resource.any, "/spec/externalSecretName", f"{name}-shared"))
         yield Fix(
             "Give the generated ExternalSecrets another name",
@@ -97,9 +142,9 @@ def _fixes(resource: Resource, name: str, failed: list[Json]) -> Iterator[Fix]:
             edit,
             "the old ones are removed, with their Secrets",
         )
-    if not taken or len(taken) < len(failed):
+    if len({*taken, *open_}) < len({str(f.get("namespace")) for f in failed}) or not failed:
         yield Fix(
-            "Remove the cause that status.failedNamespaces names, then retry",
+            "Remove the cause that the reasons name, then retry",
             "live",
             str(resource.id),
             Edit(

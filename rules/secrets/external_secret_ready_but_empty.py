@@ -9,7 +9,7 @@ next restart, and nothing points here.
 
 How to fix: by reason. `creationPolicy: Merge` never creates a Secret: use Owner (or CreateOrMerge from v2.8.0 on) or create it.
 `deletionPolicy: Delete` and `Merge` remove data when a key is gone or mistyped: restore the key and use Retain. A `find` that
-matches nothing needs another expression.
+matches nothing needs another expression. A template reads a key with "-" or "." as `{{ index . "a-key" }}`.
 
 Example:
 
@@ -21,13 +21,15 @@ docs/guides/ownership-deletion-policy.md; issues 2583 and 2693 (v0.9.3 and v0.9.
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Object, Resource, ResourceKey, Rule, Want
 from argolint.edits import set_field
 from argolint.values import dig, items, mapping, parse_time, sh
 
 from . import _external_secret as es
+from ._sync_error_passing import just_edited
+from ._template import Misread, of_target, template_fixes
 
 LOST = re.compile(r"secret does not exist at provider using .{0,300}?key=(?P<key>[^)]+)\)?$")
 SETTLED = timedelta(minutes=2)
@@ -155,9 +157,20 @@ def _absent(app: App, fleet: Fleet, resource: Resource) -> bool:
         and _secret(app, resource) is None
         and not fleet.owners(ResourceKey(app.cluster, "", "Secret", resource.namespace, es.target_name(live)))
         and last is not None
-        and es.seen_at(app) - last >= SETTLED
-        and _secrets_show(app)
+        and _settled(app, resource, last)
+        and (_secrets_show(app) or bool(of_target(live)))
     )
+
+
+def _settled(app: App, resource: Resource, last: datetime) -> bool:
+    """The tree has had the time to show what the last sync wrote, and nobody edited the object meanwhile.
+
+    With an interval below that time the last refresh is always a moment ago: what counts there is how long it has been Ready.
+    """
+    turned = parse_time(es.ready(resource.live).get("lastTransitionTime"))
+    since = min(last, turned) if turned and es.interval(resource.live) <= SETTLED else last
+    seen = es.seen_at(app)
+    return seen - since >= SETTLED and not just_edited(app, resource, max(since, seen - SETTLED))
 
 
 def _secrets_show(app: App) -> bool:
@@ -177,6 +190,8 @@ def _lost(app: App, resource: Resource) -> Finding:
     if _finds_nothing(resource):
         what = f'there is no Secret "{secret}": its expression finds no key, which operators before v0.11 report as success'
         return _found(app, resource, what, _first_source(resource), (_right_key(resource),), confidence=False)
+    if misread := of_target(resource.live):
+        return _unreadable(app, resource, misread)
     fixes = (
         Fix(
             "See who took or deleted the Secret, then force a sync",
@@ -192,6 +207,16 @@ def _lost(app: App, resource: Resource) -> Finding:
     )
     what = f'no Secret "{secret}" of its own is in the resource tree: it was deleted, or belongs to another owner'
     return _found(app, resource, what, "/spec/target/name", fixes, confidence=False)
+
+
+def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> Finding:
+    """A template that Go cannot read: operators such as v0.9.3 to v0.9.13 report success all the same (issues 3028, 3150, 3210)."""
+    first = misread[0]
+    what = (
+        f'there is no Secret "{es.target_name(resource.live)}": its template cannot be read, since {first.because}'
+        f" ({first.written}), and this operator reports success all the same"
+    )
+    return _found(app, resource, what, first.pointer, template_fixes(resource, misread), confidence=False)
 
 
 def _empty(app: App, resource: Resource) -> Finding:

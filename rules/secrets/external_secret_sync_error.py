@@ -51,6 +51,7 @@ from ._sync_error_passing import raced
 from ._sync_error_pointers import key_of, pointer_of
 from ._sync_error_surroundings import predict
 from ._sync_error_texts import Diagnosis
+from ._template import Misread, of_target, template_fixes
 
 CAUSES = (
     "store-not-found",
@@ -119,6 +120,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         found = predict(app, fleet, resource)
         if found is not None and resource not in failing:
             yield _predicted(app, fleet, resource, found)
+    for resource in es.external_secrets(app):
+        if resource not in failing and (misread := _new_misread(resource)):
+            yield _unreadable(app, resource, misread)
     if not failing:
         return
     version = version_of(app, fleet)
@@ -163,6 +167,25 @@ def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> 
         confidence="likely" if found.certain else "possible",
         evidence=("the manifest in Git, held against the stores that Argo CD shows; it is not live yet",),
         fixes=(*edits(app, fleet, resource, found, OperatorVersion()), *general(app, fleet, resource, found)),
+    )
+
+
+def _new_misread(resource: Resource) -> tuple[Misread, ...]:
+    """Names in a template that is new in Git and that Go cannot read; a live one tells by itself how it fares."""
+    known = of_target(resource.live)
+    return tuple(each for each in of_target(resource.desired) if each not in known) if resource.desired_known else ()
+
+
+def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> Finding:
+    first = misread[0]
+    return Finding(
+        message=f"{resource.id} cannot become Ready because its template cannot be read: {first.because} ({first.written}),"
+        f" so that the {es.target_text(resource.desired)} will not be made.",
+        at=Location(app.ref, resource.id, first.pointer),
+        cause="template",
+        confidence="likely",
+        evidence=("the manifest in Git; it is not live yet",),
+        fixes=template_fixes(resource, misread),
     )
 
 

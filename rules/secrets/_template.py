@@ -1,0 +1,136 @@
+"""Names in the templates of an ExternalSecret or PushSecret that Go cannot read or that nobody fetches.
+
+Go's templates read `.a-b` as a bad character and `.a.b` as field b of a. The operator's engine is Go's text/template with sprig
+(external-secrets runtime/template/v2; issues 1053, 3028, 3210).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from argolint import Edit, Fix, Json, Object, Resource
+from argolint.values import dig, items, join_pointer, mapping
+
+from . import _external_secret as es
+
+_ACTION = re.compile(r"\{\{-?(?P<body>.{0,2000}?)-?\}\}", re.DOTALL)
+_QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|/\*.*?\*/', re.DOTALL)
+_FIELD = re.compile(r"(?<![\w)\].$])\.(?P<name>[A-Za-z_0-9][\w-]*(?:\.[\w-]+)*)")
+_PLAIN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_SCOPED = re.compile(r"\{\{-?\s*(?:range|with|define|template|block)\b")
+
+
+@dataclass(frozen=True)
+class Misread:
+    """A name that a template writes in a way that Go does not read as the key. `text` is the template, `pointer` its place."""
+
+    name: str
+    text: str
+    pointer: str
+    because: str
+
+    @property
+    def written(self) -> str:
+        return f"{{{{ .{self.name} }}}}"
+
+    @property
+    def right(self) -> str:
+        return f'{{{{ index . "{self.name}" }}}}'
+
+
+def misread(manifest: Object | None, template: str = "/spec/target/template") -> tuple[Misread, ...]:
+    """The names that no template engine of the operator reads: with "-", with a digit in front, or with a dot in the key itself."""
+    keys = _fetched(manifest)
+    found = []
+    for pointer, text in _texts(manifest, template):
+        for name in dict.fromkeys(_fields(text)):
+            if not _PLAIN.fullmatch(name):
+                sign = "-" if "-" in name else name[0]
+                found.append(Misread(name, text, pointer, f'Go\'s templates read no "{sign}" in a name'))
+            elif "." in name and name in keys and name.partition(".")[0] not in keys:
+                found.append(
+                    Misread(
+                        name, text, pointer, f'Go\'s templates take the "." for a field of "{name.partition(".")[0]}"'
+                    )
+                )
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Unfetched:
+    """A name that nothing fetches; `near` is a key that is fetched and spelled much the same."""
+
+    name: str
+    text: str
+    pointer: str
+    near: str
+
+
+def unfetched(manifest: Object | None, template: str = "/spec/target/template") -> tuple[Unfetched, ...]:
+    """Names that spec.data does not fetch, where it alone fetches (no dataFrom) and the template keeps its dot."""
+    keys = _fetched(manifest)
+    if items(manifest, "spec", "dataFrom") or not keys:
+        return ()
+    return tuple(
+        Unfetched(name, text, pointer, next(iter(get_close_matches(first, keys, n=1, cutoff=0.75)), ""))
+        for pointer, text in _texts(manifest, template)
+        if not _SCOPED.search(text)
+        for name in dict.fromkeys(_fields(text))
+        if (first := name.partition(".")[0]) not in keys and name not in keys and _PLAIN.fullmatch(name)
+    )
+
+
+def _fields(text: str) -> Iterator[str]:
+    for found in _ACTION.finditer(text):
+        for part in _FIELD.finditer(_QUOTED.sub('""', found["body"])):
+            yield part["name"].rstrip("-")
+
+
+def _fetched(manifest: Object | None) -> frozenset[str]:
+    return frozenset(
+        str(dig(entry, "secretKey")) for entry in items(manifest, "spec", "data") if dig(entry, "secretKey")
+    )
+
+
+def _texts(manifest: Object | None, base: str) -> Iterator[tuple[str, str]]:
+    """Pointer and text of every template that the manifest itself holds."""
+    template = mapping(manifest, *base.split("/")[1:])
+    places: list[tuple[str, Mapping[str, Json]]] = [("/data", mapping(template, "data"))]
+    places += [(f"/metadata/{field}", mapping(template, "metadata", field)) for field in ("labels", "annotations")]
+    for at, texts in places:
+        yield from ((base + at + join_pointer(key), text) for key, text in texts.items() if isinstance(text, str))
+    for index, source in enumerate(items(template, "templateFrom")):
+        if isinstance(literal := dig(source, "literal"), str):
+            yield f"{base}/templateFrom/{index}/literal", literal
+
+
+def of_target(manifest: Object | None) -> tuple[Misread, ...]:
+    """`misread` of the template that makes the Secret; nothing where none is made."""
+    return misread(manifest) if es.creation_policy(manifest) != "None" else ()
+
+
+def template_fixes(resource: Resource, found: tuple[Misread, ...]) -> tuple[Fix, ...]:
+    """How to write what Go does not read. The texts of templates are not repeated: they stand among passwords, which are masked."""
+    lines = [f"{each.pointer}: {each.right} for {each.written}" for each in found]
+    first = found[0]
+    plain = re.sub(r"\W", "_", first.name).lstrip("0123456789") or "value"
+    return (
+        Fix(
+            f"Write {first.right} for {first.written}",
+            "manifest",
+            f"{resource.kind} {resource.namespace}/{resource.name}",
+            Edit(
+                "text",
+                "\n".join(
+                    [
+                        *lines,
+                        "As an argument of a function it stands in parentheses; in a Helm chart the whole action stands in {{ `...` }}.",
+                        f"Or rename the key: {plain} as its name in spec.data, and {{{{ .{plain} }}}} in the template.",
+                    ]
+                ),
+            ),
+        ),
+    )
