@@ -419,7 +419,7 @@ def test_aws_keeps_stages_ids_and_binaries_that_the_official_converter_drops() -
     ]
     assert spec_of("aws")["dataFrom"] == [
         {"extract": {"key": "shop/all"}},
-        {"extract": {"key": "shop/more", "version": "AWSPREVIOUS", "decodingStrategy": "Base64"}},
+        {"extract": {"key": "shop/more", "version": "AWSPREVIOUS"}},
     ]
     assert store_of("aws") == {
         "aws": {"service": "SecretsManager", "region": "eu-west-1", "role": "arn:aws:iam::111122223333:role/shop"}
@@ -463,9 +463,70 @@ def test_a_template_is_merged_decoded_and_rewritten_to_go() -> None:
     }
 
 
+def _converted(backend: str, **spec: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
+    made = convert(old(backend, **spec), "x")
+    assert made is not None
+    return made.external_secret["spec"], made.notes
+
+
+def test_what_lodash_left_alone_stays_text_for_go() -> None:
+    text = "{{ $value }} of ${data.host} <%= data['api-key'] %>"
+    spec, notes = _converted("secretsManager", template={"stringData": {"alert": text}})
+    assert spec["target"]["template"]["data"] == {
+        "alert": '{{ "{{" }} $value }} of {{ .host }} {{ index . "api-key" }}'
+    }
+    assert [note for note in notes if "lodash" in note] == []
+
+
+def test_fields_that_the_old_controller_did_not_heed_are_not_carried_over() -> None:
+    spec, _ = _converted(
+        "secretsManager",
+        data=[{"key": "k", "name": "n"}],
+        properties=[{"key": "unread", "name": "o"}],
+        dataFromWithOptions=[{"key": "all", "isBinary": True}],
+    )
+    assert spec["data"] == [{"secretKey": "n", "remoteRef": {"key": "k"}}]
+    assert spec["dataFrom"] == [{"extract": {"key": "all"}}]
+
+
+def test_the_oldest_manifests_have_no_spec() -> None:
+    manifest = old("secretsManager", properties=[{"key": "k", "name": "n"}])
+    manifest["secretDescriptor"] = manifest.pop("spec")
+    made = convert(manifest, "x")
+    assert made is not None
+    assert made.external_secret["spec"]["data"] == [{"secretKey": "n", "remoteRef": {"key": "k"}}]
+
+
+def test_ibm_secrets_are_read_as_external_secrets_reads_them() -> None:
+    entries = [
+        {"key": "a", "name": "a", "secretType": "kv", "property": "payload.user"},
+        {"key": "b", "name": "b", "secretType": "username_password"},
+    ]
+    spec, notes = _converted("ibmcloudSecretsManager", data=entries, keyByName=True)
+    assert [e["remoteRef"] for e in spec["data"]] == [
+        {"key": "kv/a", "property": "user"},
+        {"key": "username_password/b"},
+    ]
+    assert (
+        '"username_password/b": a secret of type username_password is read by a property (username or password): name it'
+        in notes
+    )
+    assert "keyByName: write the keys as `<secret group>/<type>/<name>`, with the group that holds them" in notes
+
+
+def test_a_key_of_vault_without_data_is_noted_for_version_2_only() -> None:
+    def noted(version: int) -> bool:
+        return any(
+            '"kv/app" has no "/data/"' in n
+            for n in _converted("vault", kvVersion=version, data=[{"key": "kv/app", "name": "a"}])[1]
+        )
+
+    assert (noted(1), noted(2)) == (False, True)
+
+
 def test_what_cannot_be_carried_over_is_noted() -> None:
     notes = {name: made.notes for name, obj in OLD.items() if (made := convert(obj, "db-eso"))}
-    assert notes["ibm"][0].startswith("keyByName has no counterpart")
+    assert any(note.startswith("keyByName: ") for note in notes["ibm"])
     assert "immutable: set spec.target.immutable" in notes["template"]
     assert any("CHANGE-ME" in note for note in notes["azure"])
 

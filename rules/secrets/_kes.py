@@ -21,7 +21,17 @@ API_VERSION = "external-secrets.io/v1"
 UNKNOWN = "CHANGE-ME"
 """Stands where only the environment of the old controller holds the value."""
 
-_LODASH = re.compile(r"<%[=-]\s*data(?:\.([A-Za-z_]\w*)|\[\s*['\"]([^'\"]+)['\"]\s*\])\s*%>")
+_DATA = r"\s*data(?:\.(?P<name{0}>[A-Za-z_]\w*)|\[\s*['\"](?P<quoted{0}>[^'\"]+)['\"]\s*\])\s*"
+_LODASH = re.compile(
+    f"<%[=-]{_DATA.format('')}%>|\\${{{_DATA.format('2')}}}"
+)  # <%= data.a %>, and ${data.a} is the same there
+_IBM_PROPERTIES = {
+    "username_password": "username or password",
+    "imported_cert": "certificate, private_key or intermediate",
+    "public_cert": "certificate, private_key or intermediate",
+    "private_cert": "certificate, private_key or ca_chain",
+}
+"""Types of IBM's secrets that External Secrets reads by property only (providers/v1/ibm/provider.go)."""
 _TRACKING = re.compile(r"^(argocd\.argoproj\.io/|kubectl\.kubernetes\.io/last-applied)")
 
 
@@ -39,7 +49,7 @@ class Migration:
 
 def convert(old: Object, secret: str) -> Migration | None:
     """What replaces one `kubernetes-client.io/v1` ExternalSecret and writes the Secret `secret`; None for a backend that is gone."""
-    spec = mapping(old, "spec")
+    spec = mapping(old, "spec") or mapping(old, "secretDescriptor")  # the name of spec before version 2
     backend = str(spec.get("backendType") or "")
     if backend not in _PROVIDERS:
         return None
@@ -53,9 +63,12 @@ def convert(old: Object, secret: str) -> Migration | None:
         mount, key = _split(backend, spec, str(entry))
         data_from.append({"extract": {"key": key}} | _other_store(stores, main, mount))
     for entry in _maps(spec, "dataFromWithOptions"):
-        mount, remote = _remote(backend, spec, entry, notes)
+        whole = {
+            k: v for k, v in entry.items() if k != "isBinary"
+        }  # read and never heeded there (lib/backends/kv-backend.js)
+        mount, remote = _remote(backend, spec, whole, notes)
         data_from.append({"extract": remote} | _other_store(stores, main, mount))
-    for entry in (*_maps(spec, "data"), *_maps(spec, "properties")):
+    for entry in _entries(spec):
         if entry.get("path"):
             data_from.append(_by_path(entry, notes))
             continue
@@ -67,7 +80,7 @@ def convert(old: Object, secret: str) -> Migration | None:
     if template := _template(spec, notes):
         target["template"] = template
     if spec.get("keyByName"):
-        notes.append("keyByName has no counterpart: write the keys as `<type>/<id>`")
+        notes.append("keyByName: write the keys as `<secret group>/<type>/<name>`, with the group that holds them")
     external_secret = {
         "apiVersion": API_VERSION,
         "kind": "ExternalSecret",
@@ -109,6 +122,11 @@ def _maps(spec: Object, field: str) -> Iterator[Object]:
     return (entry for entry in items(spec, field) if isinstance(entry, Mapping))
 
 
+def _entries(spec: Object) -> tuple[Object, ...]:
+    """`data`, or `properties`, its older name, which is read only where `data` is absent."""
+    return tuple(_maps(spec, "data" if spec.get("data") is not None else "properties"))
+
+
 def _slug(text: str) -> str:
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", text)
     return re.sub(r"[^a-z0-9]+", "-", spaced.lower()).strip("-")
@@ -117,7 +135,7 @@ def _slug(text: str) -> str:
 def _mounts(spec: Object) -> tuple[str, ...]:
     """The secret engines that the keys begin with, the most used one first."""
     keys = [str(e) for e in items(spec, "dataFrom")]
-    keys += [str(e.get("key") or "") for f in ("data", "properties", "dataFromWithOptions") for e in _maps(spec, f)]
+    keys += [str(e.get("key") or "") for e in (*_entries(spec), *_maps(spec, "dataFromWithOptions"))]
     mounts = [_split("vault", spec, key)[0] for key in keys if key]
     return tuple(sorted(dict.fromkeys(mounts), key=lambda m: (-mounts.count(m), m))) or ("secret",)
 
@@ -141,12 +159,20 @@ def _other_store(stores: Mapping[str, str], main: str, mount: str) -> dict[str, 
 
 def _remote(backend: str, spec: Object, entry: Object, notes: list[str]) -> tuple[str, dict[str, Any]]:
     mount, key = _split(backend, spec, str(entry.get("key") or ""))
-    if entry.get("secretType"):
-        key = f"{entry['secretType']}/{key}"
+    kind = str(entry.get("secretType") or "")
+    if kind:
+        key = f"{kind}/{key}"
+    if backend == "vault" and spec.get("kvVersion") != 1 and "/data/" not in str(entry.get("key") or ""):
+        notes.append(
+            f'"{entry.get("key")}" has no "/data/": is "{mount}" a mount of KV version 2 (else version: v1 in the store)?'
+        )
     remote: dict[str, Any] = {"key": key}
-    if entry.get("property") is not None:
+    wanted = _property(kind, entry.get("property"))
+    if wanted is not None:
         # lodash writes a[0].b, gjson a.0.b
-        remote["property"] = re.sub(r"\[(\d+)\]", r".\1", str(entry["property"]))
+        remote["property"] = re.sub(r"\[(\d+)\]", r".\1", wanted)
+    elif kind in _IBM_PROPERTIES:
+        notes.append(f'"{key}": a secret of type {kind} is read by a property ({_IBM_PROPERTIES[kind]}): name it')
     if entry.get("versionId"):
         remote["version"] = f"uuid/{entry['versionId']}"
     elif entry.get("versionStage") or entry.get("version") is not None:
@@ -155,6 +181,13 @@ def _remote(backend: str, spec: Object, entry: Object, notes: list[str]) -> tupl
         remote["decodingStrategy"] = "Base64"
         notes.append(f'"{key}": drop decodingStrategy if it is a SecretBinary of AWS, which arrives decoded')
     return mount, remote
+
+
+def _property(kind: str, given: Any) -> str | None:
+    """The property of one entry. KES saw a kv secret of IBM as {payload: {...}}, External Secrets sees the payload itself."""
+    if given is None:
+        return None
+    return (str(given).removeprefix("payload").removeprefix(".") or None) if kind == "kv" else str(given)
 
 
 def _by_path(entry: Object, notes: list[str]) -> dict[str, Any]:
@@ -197,15 +230,26 @@ def _decoded(text: str, key: str, notes: list[str]) -> str:
 
 
 def _go(value: Any, notes: list[str]) -> Any:
-    """lodash templates as Go templates."""
+    """lodash templates as Go templates; what only Go reads as an action (`{{`) stays the text that it was."""
     if isinstance(value, Mapping):
         return {k: _go(v, notes) for k, v in value.items()}
     if not isinstance(value, str):
         return value
-    made = _LODASH.sub(lambda m: "{{ ." + m[1] + " }}" if m[1] else '{{ index . "' + m[2] + '" }}', value)
-    if "<%" in made:
+    made, at = "", 0
+    for found in _LODASH.finditer(value):
+        name, quoted = found["name"] or found["name2"], found["quoted"] or found["quoted2"]
+        made += _literal(value[at : found.start()]) + (
+            "{{ ." + name + " }}" if name else '{{ index . "' + quoted + '" }}'
+        )
+        at = found.end()
+    made += _literal(value[at:])
+    if "<%" in made or "${" in made:
         notes.append("a lodash expression is left: write it as a Go template (sprig)")
     return made
+
+
+def _literal(text: str) -> str:
+    return text.replace("{{", '{{ "{{" }}')
 
 
 def _aws(service: str) -> Any:
