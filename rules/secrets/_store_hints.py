@@ -13,12 +13,14 @@ from urllib.parse import urlsplit
 from argolint import MISSING, Change, Edit, Fix, Object, Symptom
 from argolint.edits import set_field
 from argolint.knowledge import load
-from argolint.values import below, dig, get, split_pointer
+from argolint.values import below, dig, get, mapping, split_pointer
 
 from . import _external_secret as es
 from . import _stores as stores
 from ._operator_version import OperatorVersion
 
+_VAULTS = re.compile(r"key not found in 1Password Vaults: .{1,300}? in: map\[(?P<vaults>[^\[\]]+)\]")
+_VAULT = re.compile(r"(?<!\S)(\S[^:]{0,200}):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]
 _ARN = re.compile(r"arn:[\w-]{1,20}:(?:secretsmanager|ssm):(?P<region>[\w-]{1,40}):(?P<account>\d{12})?:")
 
 
@@ -203,6 +205,17 @@ def _region(store: stores.Store, key: str) -> Iterator[Hint]:
                 Edit("text", f"spec.provider.aws.region: {found['region']}"),
             ),
         )
+
+
+def foreign_vault(store: stores.Store, text: str) -> tuple[str, str] | None:
+    """The vault of 1Password that was searched and the store's own, where they differ: the operator mixed its stores up."""
+    told = _VAULTS.search(text)
+    settings = dig(store.manifest, "spec", "provider", store.provider)
+    own = {*mapping(settings, "vaults"), str(dig(settings, "vault") or "")} - {""}
+    searched = set(_VAULT.findall(told["vaults"])) if told else set()
+    if not searched or not own or searched & own:
+        return None
+    return ", ".join(sorted(searched)), ", ".join(sorted(own))
 
 
 def _of(store: stores.Store) -> str:

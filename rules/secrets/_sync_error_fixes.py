@@ -16,7 +16,7 @@ from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
 from ._operator_version import OperatorVersion
-from ._store_hints import Hint
+from ._store_hints import Hint, foreign_vault
 from ._sync_error_pointers import key_of, remote_of
 from ._sync_error_texts import Diagnosis
 from ._template import of_target, template_fixes, unfetched
@@ -42,6 +42,8 @@ def fixes(
         edit = Edit("command", f"argocd app sync {sh(app.ref)}")
         yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
     yield from (hint.fix for hint in told)
+    if foreign_vault(store_of(app, fleet, resource, found), found.text) is not None:
+        yield _sync_now(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
     for fix in (*edits(app, fleet, resource, found, version), *_failing_generator(app, resource, found)):
         if not changed or fix.edit.kind != "json-patch":
             yield fix
@@ -180,10 +182,15 @@ def _failing_generator(app: App, resource: Resource, found: Diagnosis) -> Iterat
             sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
             edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
             yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
-    if found.text and not _NO_GENERATOR.search(found.text):
+    if _ran(found):
         edit = Edit("command", f"kubectl -n {sh(resource.namespace)} describe {es.FULL_NAME} {sh(resource.name)}")
         title = "Let the generator's own identity do what the error names, or correct the generator's settings"
         yield Fix(title, "manifest", "the generator", edit)
+
+
+def _ran(found: Diagnosis) -> bool:
+    """A generator that exists and fails."""
+    return found.cause == "generator" and bool(found.text) and not _NO_GENERATOR.search(found.text)
 
 
 def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
@@ -264,13 +271,12 @@ def _sync_now(resource: Resource, title: str) -> Fix:
 
 def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
     """What advice.yaml says of the cause."""
-    if found.cause == "store-kind-omitted":
-        return ()
+    store = store_of(app, fleet, resource, found)
+    if found.cause == "store-kind-omitted" or _ran(found) or foreign_vault(store, found.text) is not None:
+        return ()  # the generator is there; the key is right, and eso-known-bug tells what mends it
     force = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
     sync = force if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
-    known = facts(
-        store_of(app, fleet, resource, found), resource.namespace, resource.name, found.text, found.detail, sync
-    )
+    known = facts(store, resource.namespace, resource.name, found.text, found.detail, sync)
     own = {
         "secret": es.target_name(resource.any),
         "key": key_of(resource, found) or "its keys",

@@ -2,7 +2,8 @@
 
 What it finds: what Argo CD shows, held against bugs of External Secrets by version: a `refreshInterval` that the operator or
 its conversion rewrites (`15m` to `15m0s`), a 1Password error that names another store's vault, success without a Secret, refreshes
-that stop, and an admission webhook of External Secrets that cannot be called.
+that stop, errors that one version gives wrongly (a lost region, a generator without an identity, ...), and an admission webhook of
+External Secrets that cannot be called.
 
 Why it hurts: the manifest is right and no change to it helps for long.
 
@@ -12,7 +13,8 @@ Example:
 
     ExternalSecret shop/db shows drift in refreshInterval (15m in Git, 15m0s live): the operator writes its own spelling of refreshInterval back (v0.20.0 to v1.1.0).
 
-Sources: external-secrets issues 1031, 1312, 5390 (mended by 5670), 4663 (6334), 5920 (5921), 2583, 2693, 6053; 956, 3410 and 4814
+Sources: external-secrets issues 1031, 1312, 5390 (mended by 5670), 4663 (6334), 5920 (5921), 2583, 2693, 6053, 4934,
+4935 (5082), 5471 (5472), 3379 (4928), 4724, 4833 (4878); 956, 3410 and 4814
 (webhook). The race of v0.10.7 and older is told by external-secret-sync-error, injected defaults by eso-default.
 """
 
@@ -24,21 +26,20 @@ from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, R
 from argolint import consequences as operations
 from argolint.edits import set_field
 from argolint.knowledge import load
-from argolint.values import dig, mapping, parse_duration, parse_time
+from argolint.values import dig, items, parse_duration, parse_time
 
 from . import _external_secret as es
 from . import _stores as stores
 from ._operator_version import OperatorVersion, version_of
+from ._store_hints import foreign_vault
 from ._sync_error_texts import clean, warnings
 
-VAULTS = re.compile(r"key not found in 1Password Vaults: .{1,300}? in: map\[(?P<vaults>[^\[\]]+)\]")
-VAULT = re.compile(r"(?<!\S)(\S[^:]{0,200}):\d+(?:\s|$)")  # Go's map[My Vault:1 Other:2]
 WEBHOOK = re.compile(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-secrets\.io)"(?P<why>[^;]*)')
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
-    """Events and stores of failing ExternalSecrets, which `external-secret-sync-error` asks for as well."""
-    for resource in es.external_secrets(app):
+    """Events and stores of what fails, which the rules about failures ask for as well."""
+    for resource in _objects(app):
         if es.ready(resource.live).get("status") == "False":
             yield Want("events", resource.id, resource.uid)
             yield from stores.wants_of(app, fleet, resource.live, resource.namespace)
@@ -47,14 +48,19 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """Findings for the bugs whose version and sign both fit."""
     yield from _webhook(app)
-    found = tuple(es.external_secrets(app))
+    found = tuple(_objects(app))
     if not found:
         return
     version = version_of(app, fleet)
     for resource in found:
         for bug in load(__package__, "version_bugs.yaml"):
-            if _possible(version, bug):
+            if resource.kind in bug.get("kinds", ("ExternalSecret",)) and _possible(version, bug):
                 yield from _SIGNS[bug["sign"]](app, fleet, resource, bug, version)
+
+
+def _objects(app: App) -> Iterator[Resource]:
+    for kind in es.WRITTEN_BY_OPERATOR:
+        yield from app.of_kind(kind, es.GROUP)
 
 
 def _possible(version: OperatorVersion, bug: Object) -> bool:
@@ -69,7 +75,9 @@ def _upgrade(bug: Object, version: OperatorVersion) -> Fix:
         f"Upgrade External Secrets to {bug['fix']} or later",
         "operator",
         "values of the External Secrets chart",
-        Edit("text", f"external-secrets issue {bug['issue']}; {have}"),
+        Edit(
+            "text", " ".join(filter(None, (f"external-secrets issue {bug['issue']}; {have}.", bug.get("until_then"))))
+        ),
     )
 
 
@@ -122,17 +130,13 @@ def _foreign_vault(
     text = next(
         (clean(e.message) for e in warnings(app, resource)), clean(str(es.ready(resource.live).get("message") or ""))
     )
-    told = VAULTS.search(text)
     for ref in es.store_refs(resource.live):
         store = stores.find(app, fleet, ref, resource.namespace)
-        settings = dig(store.live, "spec", "provider", bug["provider"])
-        if told is None or not settings:
-            continue
-        searched = set(VAULT.findall(told["vaults"]))
-        own = {*mapping(settings, "vaults"), str(dig(settings, "vault") or "")} - {""}
-        if not searched & own:
-            vault, mine = ", ".join(sorted(searched)), ", ".join(sorted(own))
-            yield _comment(app, resource, bug, version, f'searched the vault "{vault}" and not its store\'s "{mine}"')
+        found = foreign_vault(store, text) if store.provider == bug["provider"] else None
+        if found is not None:
+            yield _comment(
+                app, resource, bug, version, f'searched the vault "{found[0]}" and not its store\'s "{found[1]}"'
+            )
 
 
 def _no_secret(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
@@ -158,6 +162,15 @@ def _overdue(app: App, fleet: Fleet, resource: Resource, bug: Object, version: O
         return
     if es.ready(resource.live).get("status") == "True" and es.seen_at(app) - last > 2 * every + timedelta(minutes=10):
         yield _comment(app, resource, bug, version, f"was last refreshed {last:%Y-%m-%d %H:%M}Z")
+
+
+def _error_text(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
+    failed = (str(dig(f, "reason") or "") for f in items(resource.live, "status", "failedNamespaces"))
+    ready = es.ready(resource.live)
+    told = [e.message for e in warnings(app, resource)] if ready.get("status") == "False" else []
+    texts = (*told[:1], *([str(ready.get("message") or "")] if ready.get("status") == "False" else ()), *failed)
+    if any(re.search(bug["match"], clean(text)) for text in texts):
+        yield _comment(app, resource, bug, version, "fails as it does by a bug of the operator")
 
 
 def _comment(app: App, resource: Resource, bug: Object, version: OperatorVersion, what: str) -> Finding:
@@ -220,6 +233,7 @@ _SIGNS = {
     "foreign-vault": _foreign_vault,
     "no-secret": _no_secret,
     "refresh-overdue": _overdue,
+    "error-text": _error_text,
 }
 
 RULE = Rule(

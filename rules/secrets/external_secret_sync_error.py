@@ -44,7 +44,7 @@ from . import _external_secret as es
 from . import _stores as stores
 from ._operator_version import OperatorVersion, version_of, wants_crd
 from ._refresh_cost import load_of_store
-from ._store_hints import Hint, hints
+from ._store_hints import Hint, foreign_vault, hints
 from ._sync_error import diagnose
 from ._sync_error_fixes import edits, fixes, general, in_template, store_of
 from ._sync_error_passing import raced
@@ -138,7 +138,7 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
     told = () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found)))
     more = "".join(f" Here {hint.says}." for hint in told)
     return Finding(
-        message=f"{resource.id} is Ready=False because {_because(resource, found)}: {_so(resource, found)}{_again(found)}.{more}",
+        message=f"{resource.id} is Ready=False because {_because(resource, found, store)}: {_so(resource, found)}{_again(found)}.{more}",
         at=Location(app.ref, resource.id, pointer),
         cause=found.cause,
         severity="info" if found.passing else None,
@@ -189,8 +189,10 @@ def _unreadable(app: App, resource: Resource, misread: tuple[Misread, ...]) -> F
     )
 
 
-def _because(resource: Resource, found: Diagnosis) -> str:
+def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
     key = key_of(resource, found)
+    if (foreign := foreign_vault(store, found.text)) is not None:
+        return f'"{key}" was searched in the vault "{foreign[0]}", which is not that of its store ("{foreign[1]}")'
     if found.cause == "conflict" and raced(resource):
         return "a second write of the Secret crossed the first one after the sync had succeeded"
     if found.topic and found.cause in ("access-denied", "not-found", "property-missing"):
