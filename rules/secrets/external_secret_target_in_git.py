@@ -2,7 +2,8 @@
 
 What it finds: a Secret that an application renders and that an ExternalSecret on the same cluster, of this or another
 application, replaces (creationPolicy Owner or Orphan), or a key of it that differs because an ExternalSecret writes that key
-(creationPolicy Merge or CreateOrMerge). Also a Secret that an object of another kind owns too. Data that Argo CD ignores or
+(creationPolicy Merge or CreateOrMerge), or labels and annotations that the operator copies onto it for want of a template (Argo CD's
+tracking id among them). Also a Secret that an object of another kind owns too. Data that Argo CD ignores or
 Git leaves out is no finding.
 
 Why it hurts: the operator takes the Secret over: it sets its owner reference and replaces the data. Argo CD wants its own data
@@ -19,7 +20,7 @@ Example:
 Sources: external-secrets docs/guides/ownership-deletion-policy.md; issue 2416 (argocd-secret emptied), 4548.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import (
     MISSING,
@@ -29,6 +30,7 @@ from argolint import (
     Finding,
     Fix,
     Fleet,
+    Json,
     Location,
     Related,
     Resource,
@@ -38,7 +40,15 @@ from argolint import (
     Want,
 )
 from argolint.edits import set_field
-from argolint.values import join_pointer, mapping, owner_references
+from argolint.values import (
+    annotations_of,
+    enumerated,
+    join_pointer,
+    labels_of,
+    mapping,
+    owner_references,
+    split_pointer,
+)
 
 from . import _external_secret as es
 
@@ -68,6 +78,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 shown = app.evidence.get(Want("peer", secret, app=owner)) or listed
                 if keys := _contested(resource, shown):
                     yield _shared_keys(app, owner, resource, shown, keys)
+                if copied := _copied(resource, shown):
+                    yield _shared_metadata(app, owner, resource, shown, copied)
             elif not _shell(resource, listed):
                 yield _finding(app, owner, resource, listed)
         if es.creation_policy(resource.any) not in ADDING and es.ready(resource.live).get("status") == "True":
@@ -168,6 +180,55 @@ def _shared_keys(app: App, owner: AppRef, resource: Resource, secret: Resource, 
 
 def _field(secret: Resource, key: str) -> str:
     return "stringData" if key in mapping(secret.desired, "stringData") else "data"
+
+
+def _copied(resource: Resource, secret: Resource) -> tuple[str, ...]:
+    """Labels and annotations that differ since the operator copies the ExternalSecret's own: it does so without a template."""
+    if isinstance(es.target_of(resource.any).get("template"), Mapping):
+        return ()
+    own = {
+        k: v
+        for side in (resource.desired, resource.live)
+        for k, v in (*labels_of(side).items(), *annotations_of(side).items())
+    }
+    return tuple(
+        change.pointer
+        for change in secret.changes
+        if change.pointer.startswith(("/metadata/labels/", "/metadata/annotations/"))
+        and (own.get(split_pointer(change.pointer)[-1]) == change.live or _names(resource, change.live))
+    )
+
+
+def _names(resource: Resource, value: Json) -> bool:
+    """The value is Argo CD's tracking id of the ExternalSecret (`app:group/kind:namespace/name`)."""
+    return str(value).endswith(f":{es.GROUP}/ExternalSecret:{resource.namespace}/{resource.name}")
+
+
+def _shared_metadata(
+    app: App, owner: AppRef, resource: Resource, secret: Resource, pointers: tuple[str, ...]
+) -> Finding:
+    mine = "" if owner == app.ref else f" of application {app.ref}"
+    names = enumerated([split_pointer(pointer)[-1] for pointer in pointers])
+    empty = {"engineVersion": "v2", "metadata": {"labels": {}, "annotations": {}}}
+    edit = Edit("json-patch", set_field(resource.any, "/spec/target/template", empty))
+    return Finding(
+        message=f"{secret.id} is in Git, and {resource.id}{mine} copies its own labels and annotations onto it ({names}): "
+        "Argo CD and the operator overwrite each other.",
+        at=Location(owner, secret.id, pointers[0] if len(pointers) == 1 else "/metadata"),
+        evidence=(f"creationPolicy {es.creation_policy(resource.any)} without target.template",),
+        related=(Related(app.ref, resource.id, "/spec/target", "cause"),),
+        fixes=(
+            Fix(
+                "Copy no metadata to the Secret",
+                "manifest",
+                f"ExternalSecret {resource.namespace}/{resource.name}",
+                edit,
+                "then sync once: the operator leaves the Secret's own labels and annotations alone",
+                resource=resource.id,
+            ),
+        ),
+        explains=tuple(Symptom.change(secret.id, pointer) for pointer in pointers),
+    )
 
 
 def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource) -> Finding:
