@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from argolint import App, Fleet
 from argolint.values import dig, enumerated
 
 from ..shared.advice import Shell
@@ -16,12 +17,20 @@ from . import _stores as stores
 _FROM_TEXT = ("subject", "vault", "project", "principal", "action", "resource", "path", "absent")
 _EXPIRED = re.compile(r"(?i)expired|invalid_grant|token is not yet valid")
 _ROLE = re.compile(r"^arn:([\w-]+):sts::(\w+):assumed-role/([^/]+)/.*$")
+_NO_KEY = re.compile(r'cannot find secret data for key:? "([^"]{1,253})"')
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _BY_ITSELF = "by itself the operator looks again within 7 min, before v0.14 within 17 min"
 
 
 def facts(
-    store: stores.Store, namespace: str, name: str, text: str, detail: Mapping[str, str], sync: str
+    app: App,
+    fleet: Fleet,
+    store: stores.Store,
+    namespace: str,
+    name: str,
+    text: str,
+    detail: Mapping[str, str],
+    sync: str,
 ) -> dict[str, Any]:
     """What every topic may say; `sync` is the command that retries the object itself, or a comment."""
     ref = store.ref
@@ -52,7 +61,7 @@ def facts(
         "member": f"serviceAccount:{_cluster_project(store)}.svc.id.goog[{account_ns}/{account}]",
         "credential": secret,
         "credential_ns": secret_ns,
-        "about": _about(detail),
+        "about": _about(app, fleet, text, detail),
         "unplaced": enumerated([c.pointer for c in _provider.unplaced(store)], limit=6)
         or "every secretRef and serviceAccountRef",
         "remote": _valid(
@@ -99,11 +108,15 @@ def _valid(name: str, otherwise: str) -> str:
     return name if _NAME.fullmatch(name) else f"<{otherwise}>"
 
 
-def _about(detail: Mapping[str, str]) -> str:
-    """What of the credential is missing, as the text names it."""
-    if detail.get("secret"):
-        where = f" in namespace {detail['namespace']}" if detail.get("namespace") else ""
-        return f'Secret "{detail["secret"]}"{where} is missing.'
-    if detail.get("account"):
-        return f'ServiceAccount "{detail["account"]}" is missing.'
+def _about(app: App, fleet: Fleet, text: str, detail: Mapping[str, str]) -> str:
+    """What of the credential is missing, as the text names it, and where else one of that name is."""
+    if key := _NO_KEY.search(text):
+        return f'The Secret has no key "{key[1]}".'
+    for kind, field in (("Secret", "secret"), ("ServiceAccount", "account")):
+        if name := detail.get(field):
+            said = detail.get("namespace", "")
+            others = [each for each in _provider.spaces_of(app, fleet, kind, name) if each != said]
+            where = f" in namespace {said}" if said else ""
+            there = f"; one of that name is in namespace {enumerated(others)}" if others else ""
+            return f'{kind} "{name}"{where} is missing{there}.'
     return "The error names it."

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from argolint import Object
+from argolint import App, Edit, Fix, Fleet, Json, Object
+from argolint.edits import set_field
 from argolint.knowledge import load
 from argolint.values import dig, enumerated, get, join_pointer, mapping
 
@@ -46,7 +47,7 @@ def name_of(store: stores.Store | None, text: str = "") -> str:
 
 
 def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
-    """What advice.yaml may say of the provider: provider, identity, grant, write, compare, property_is, reach."""
+    """What advice.yaml may say of the provider: provider, identity, grant, write, throttle, compare, property_is, reach."""
     entry: Object = load(__package__, "provider_advice.yaml")[name_of(store, text)]
     known = store is not None and bool(store.provider)
     title = entry["title"]
@@ -59,6 +60,7 @@ def facts(store: stores.Store | None, text: str = "") -> dict[str, Any]:
         "identity": " ".join(part for part in (_held(held), _renewal(entry["renew"], settings, known)) if part),
         "grant": entry["grant"],
         "write": entry.get("write") or _WRITE,
+        "throttle": entry.get("throttle", ""),
         "compare": entry["compare"],
         "property_is": entry["property"],
         "reach": entry["reach"],
@@ -127,6 +129,33 @@ def named_secret(store: stores.Store, name: str) -> Credential | None:
     return next((each for each in credentials(store) if each.name == name), None)
 
 
-def same_kind(ref: es.StoreRef, other: es.StoreRef) -> bool:
-    """Both references name the same store."""
-    return (ref.kind, ref.name) == (other.kind, other.name)
+def spaces_of(app: App, fleet: Fleet, kind: str, name: str) -> tuple[str, ...]:
+    """Namespaces of this cluster where applications hold an object of this kind and name, or what makes a Secret of the name."""
+    makers = ((es.GROUP, "ExternalSecret"), (es.SEALED_GROUP, "SealedSecret")) if kind == "Secret" else ()
+    found = {
+        key.namespace
+        for group, each in (("", kind), *makers)
+        for key in fleet.of_kind(app.cluster, group, each)
+        if key.name == name
+    }
+    return tuple(sorted(found))
+
+
+def placed(app: App, fleet: Fleet, store: stores.Store) -> Fix | None:
+    """The namespaces of a ClusterSecretStore's credentials, where applications hold each name in one namespace alone."""
+    operations: list[dict[str, Json]] = []
+    for each in unplaced(store):
+        found = spaces_of(app, fleet, each.kind, each.name)
+        if len(found) != 1:
+            return None
+        operations += set_field(store.manifest, f"{each.pointer}/namespace", found[0])
+    if not operations:
+        return None
+    return Fix(
+        f'Say the namespace of each Secret and ServiceAccount that {store.ref.kind} "{store.ref.name}" names',
+        "manifest",
+        f"{store.ref.kind} {store.ref.name}",
+        Edit("json-patch", operations),
+        "force a sync of its ExternalSecrets afterwards",
+        resource=store.resource.id if store.resource else None,
+    )

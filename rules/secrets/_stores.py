@@ -147,6 +147,14 @@ def names(app: App, fleet: Fleet, kind: str, namespace: str) -> tuple[str, ...]:
     return tuple(key.name for key in fleet.of_kind(app.cluster, es.GROUP, kind) if key.namespace == own)
 
 
+def elsewhere(app: App, fleet: Fleet, kind: str, name: str, namespace: str) -> tuple[str, ...]:
+    """Other namespaces of this cluster where applications manage a SecretStore of this name."""
+    if kind != "SecretStore":
+        return ()
+    keys = fleet.of_kind(app.cluster, es.GROUP, kind)
+    return tuple(key.namespace for key in keys if key.name == name and key.namespace != namespace)
+
+
 def _other_kind(ref: es.StoreRef) -> es.StoreRef:
     kind = "ClusterSecretStore" if ref.kind == "SecretStore" else "SecretStore"
     return es.StoreRef(kind, ref.name, ref.pointer)

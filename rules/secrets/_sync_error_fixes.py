@@ -9,13 +9,14 @@ from difflib import get_close_matches
 
 from argolint import MISSING, App, Edit, Fix, Fleet, Resource
 from argolint.edits import set_field
-from argolint.values import below, dig, sh
+from argolint.values import below, dig, enumerated, sh
 
 from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
 from ._operator_version import OperatorVersion
+from ._provider import placed, unplaced
 from ._store_hints import Hint, foreign_vault
 from ._sync_error_pointers import key_of, remote_of
 from ._sync_error_texts import Diagnosis
@@ -95,16 +96,7 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
         case "namespace-denied" if found.detail.get("present"):
             yield _sync_now(resource, "Force a sync: the namespace is admitted by now")
         case "namespace-denied":
-            store_name = found.detail.get("store", "")
-            edit = Edit("yaml", f"spec:\n  conditions:\n  - namespaces: [..., {resource.namespace}]")
-            caveat = "opens every key of the store to this namespace"
-            yield Fix(
-                f'Admit {resource.namespace} in ClusterSecretStore "{store_name}"',
-                "manifest",
-                f"ClusterSecretStore {store_name}",
-                edit,
-                caveat,
-            )
+            yield _admitted(resource, found.detail.get("store", ""))
         case "decode" if remote_of(resource, found):
             path = f"{remote_of(resource, found)}/decodingStrategy"
             yield _patch(resource, "Take the value as it is", path, "None")
@@ -139,8 +131,24 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
             )
         case "conflict":
             yield from _unstick(resource, version)
+        case "store-credential":
+            yield from _placed(app, fleet, resource, found)
         case "template":
             yield from _readable(resource, found)
+
+
+def _admitted(resource: Resource, store: str) -> Fix:
+    edit = Edit("yaml", f"spec:\n  conditions:\n  - namespaces: [..., {resource.namespace}]")
+    title = f'Admit {resource.namespace} in ClusterSecretStore "{store}"'
+    return Fix(title, "manifest", f"ClusterSecretStore {store}", edit, "opens every key of the store to this namespace")
+
+
+def _placed(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """The missing Secret is elsewhere, and its ClusterSecretStore does not say where."""
+    store = store_of(app, fleet, resource, found)
+    if any(each.name == found.detail.get("secret") for each in unplaced(store)):
+        fix = placed(app, fleet, store)
+        yield from (fix,) if fix else ()
 
 
 def _readable(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
@@ -166,6 +174,18 @@ def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis,
         yield Fix(f'Sync application {owner}, which holds {kind} "{name}" in Git', "live", owner, edit)
     elif twin := found.detail.get("twin"):
         yield _patch(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
+    elif elsewhere := stores.elsewhere(app, fleet, kind, name, resource.namespace):
+        spaces = enumerated(elsewhere)
+        yield Fix(
+            f'Make the {kind} "{name}" in namespace {resource.namespace} too, or a ClusterSecretStore of it',
+            "manifest",
+            f"{kind} {elsewhere[0]}/{name}",
+            Edit(
+                "text",
+                f"It is in namespace {spaces}: a SecretStore serves its own namespace alone. A ClusterSecretStore (with spec.conditions, so that"
+                f" not every namespace may use it, and namespaces in its references) serves others; write kind: ClusterSecretStore in secretStoreRef then.",
+            ),
+        )
     else:
         known = [n for n in stores.names(app, fleet, kind, resource.namespace) if n != name]
         for near in get_close_matches(name, known, n=1, cutoff=0.8):
@@ -276,7 +296,7 @@ def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tup
         return ()  # the generator is there; the key is right, and eso-known-bug tells what mends it
     force = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
     sync = force if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
-    known = facts(store, resource.namespace, resource.name, found.text, found.detail, sync)
+    known = facts(app, fleet, store, resource.namespace, resource.name, found.text, found.detail, sync)
     own = {
         "secret": es.target_name(resource.any),
         "key": key_of(resource, found) or "its keys",

@@ -195,7 +195,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     found = classify(text) or Diagnosis("unknown", "")
     kind, store = found.detail.get("kind", "SecretStore"), found.detail.get("store", "")
     target = _target(app, fleet, resource, text, found)
-    known = facts(target, ns, resource.name, text, found.detail, retry)
+    known = facts(app, fleet, target, ns, resource.name, text, found.detail, retry)
     if store and found.cause == "store-not-found":
         edit = Edit(
             "text",

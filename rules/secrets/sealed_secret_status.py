@@ -8,14 +8,14 @@ runs without `--update-status`. After a decryption error the Secret keeps old da
 when the key came back later.
 
 How to fix: run the controller with `--update-status` (the default since v0.18); seal again with the certificate of this
-cluster; or restart the controller when the sealing key was restored. A Secret that was there before is taken over when it
+cluster, and for the name and namespace that the SealedSecret has after all renaming; or restart the controller when the sealing key was restored. A Secret that was there before is taken over when it
 bears the annotation `sealedsecrets.bitnami.com/managed: "true"`.
 
 Example:
 
     SealedSecret shop/tls has no status 10 min after its creation and there is no Secret "tls": no sealed-secrets controller unseals it.
 
-Sources: sealed-secrets README and issue 739; Argo CD resource_customizations/bitnami.com/SealedSecret/health.lua, issue 5991.
+Sources: sealed-secrets README (scopes), pkg/apis/sealedsecrets/v1alpha1/sealedsecret_expansion.go, issues 378 and 739; Argo CD resource_customizations/bitnami.com/SealedSecret/health.lua, issue 5991.
 """
 
 from collections.abc import Iterator
@@ -31,6 +31,7 @@ from ._sync_error_texts import clean
 RESTART = "kubectl -n kube-system rollout restart deployment sealed-secrets-controller"
 DETACHED = ("sealedsecrets.bitnami.com/skip-set-owner-references", "sealedsecrets.bitnami.com/patch")
 """Annotations of the template by which the Secret gets no owner, so that the tree does not show it."""
+SCOPE = "sealedsecrets.bitnami.com"
 FOREIGN = "already exists and is not managed by SealedSecret"
 
 
@@ -57,9 +58,9 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
 
 
 def _secret(app: App, resource: Resource) -> tuple[str, bool | None]:
-    """The Secret's name, and whether the tree shows it; None when it would not in any case."""
+    """The Secret's name, which is the SealedSecret's own, and whether the tree shows it; None when it would not in any case."""
     template = dig(resource.live, "spec", "template")
-    name = str(dig(template, "metadata", "name") or resource.name)
+    name = resource.name
     found = any(_is_secret(n, resource.namespace, name) for n in app.nodes)
     detached = any(annotations_of(template).get(each) == "true" for each in DETACHED)
     return name, None if detached and not found else found
@@ -151,9 +152,10 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
         False: f'there is no Secret "{name}"',
         None: f'the Secret "{name}" stays as it was',
     }[there]
+    moved = _moved(resource)
     seal = f"kubectl -n {sh(resource.namespace)} create secret generic {sh(name)} --dry-run=client -o yaml ... | kubeseal -o yaml"
     return Finding(
-        message=f"{resource.id} cannot be unsealed ({message}): {loss}.",
+        message=f"{resource.id} cannot be unsealed ({message}): {loss}.{moved}",
         at=Location(app.ref, resource.id, "/spec/encryptedData"),
         evidence=(f"condition Synced=False: {message}",),
         fixes=(
@@ -163,6 +165,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
                 str(resource.id),
                 Edit("command", seal),
             ),
+            *((_wider(resource),) if moved else ()),
             Fix(
                 "Bring the old sealing key back, then restart the controller: the error stays until it looks again",
                 "live",
@@ -171,6 +174,31 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
             ),
         ),
         explains=es.consequences(app, resource.id),
+    )
+
+
+def _moved(resource: Resource) -> str:
+    """What kubeseal wrote into the template is what it sealed for: a prefix or a namespace that came later is not part of it."""
+    own = annotations_of(resource.live)
+    if own.get(f"{SCOPE}/cluster-wide") == "true":
+        return ""
+    sealed = dig(resource.live, "spec", "template", "metadata")
+    name, namespace = str(dig(sealed, "name") or resource.name), str(dig(sealed, "namespace") or resource.namespace)
+    wide = own.get(f"{SCOPE}/namespace-wide") == "true"
+    if namespace == resource.namespace and (wide or name == resource.name):
+        return ""
+    return f" It was sealed for {namespace}/{name} (spec.template.metadata), and a seal fits the {'namespace' if wide else 'name and namespace'} that it was made for."
+
+
+def _wider(resource: Resource) -> Fix:
+    text = "kubeseal --scope namespace-wide (any name) or cluster-wide (any name and namespace); the annotation that it writes must stay on the SealedSecret and on its template."
+    caveat = "whoever may write SealedSecrets there can have the values unsealed under another name"
+    return Fix(
+        "Or seal with a wider scope, where tools rename or move it",
+        "manifest",
+        str(resource.id),
+        Edit("text", text),
+        caveat,
     )
 
 

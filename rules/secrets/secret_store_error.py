@@ -45,7 +45,6 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.edits import set_field
 from argolint.values import mapping
 
 from ..shared.advice import advice
@@ -53,7 +52,7 @@ from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
 from ._operator_version import version_of, wants_crd
-from ._provider import unplaced
+from ._provider import placed
 from ._store_hints import hints
 from ._sync_error_texts import Diagnosis, classify, clean, warnings
 
@@ -208,30 +207,10 @@ def _fixes(
         detail.setdefault("secret", missing[0])
     namespace = store.namespace
     then = "# then force a sync of its ExternalSecrets: they do not watch the store, and try again within 7 min by themselves (17 min before v0.14)"
-    known = facts(store, namespace or "<namespace>", store.ref.name, text, detail, then)
-    if topic == "credential-namespace" and (placed := _placed(app, fleet, store)) is not None:
-        return (placed,)
+    known = facts(app, fleet, store, namespace or "<namespace>", store.ref.name, text, detail, then)
+    if topic == "credential-namespace" and (fix := placed(app, fleet, store)) is not None:
+        return (fix,)
     return advice(__package__, topic, {**known, "key": "its keys", "secret": "<Secret>", "controller": "<class>"})
-
-
-def _placed(app: App, fleet: Fleet, store: stores.Store) -> Fix | None:
-    """The namespaces of a ClusterSecretStore's credentials, where applications hold each name in one namespace alone."""
-    operations: list[dict[str, Json]] = []
-    for each in unplaced(store):
-        kinds = (("", each.kind), (es.GROUP, "ExternalSecret"), (es.SEALED_GROUP, "SealedSecret"))
-        found = {
-            k.namespace for group, kind in kinds for k in fleet.of_kind(app.cluster, group, kind) if k.name == each.name
-        }
-        if len(found) != 1:
-            return None
-        operations += set_field(store.manifest, f"{each.pointer}/namespace", found.pop())
-    if not operations:
-        return None
-    title = f'Say the namespace of each Secret and ServiceAccount that {store.ref.kind} "{store.ref.name}" names'
-    where = f"{store.ref.kind} {store.ref.name}"
-    return Fix(
-        title, "manifest", where, Edit("json-patch", operations), "force a sync of its ExternalSecrets afterwards"
-    )
 
 
 def _has_come(app: App, resource: Resource, text: str) -> bool:
