@@ -17,6 +17,7 @@ from argolint.kubernetes import reads
 from argolint.values import (
     condition,
     dig,
+    enumerated,
     items,
     mapping,
     parse_duration,
@@ -268,6 +269,23 @@ def users_of(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     return tuple(
         r for r in app.resources if r.namespace == namespace and not r.missing and secret in secrets_used_by(r.any)
     )
+
+
+def waiting(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
+    """Workloads that are not healthy and need this Secret, where nothing shows it: their pods cannot start."""
+    there = any(
+        (n.id.kind, n.id.group, n.id.namespace, n.id.name) == ("Secret", "", namespace, secret) for n in app.nodes
+    )
+    if not secret or there or not app.nodes or app.find("", "Secret", namespace, secret) is not None:
+        return ()
+    return tuple(u for u in users_of(app, namespace, secret) if u.health.status in ("Progressing", "Degraded"))
+
+
+def wait_text(users: tuple[Resource, ...]) -> str:
+    """`, and Deployment shop/web waits for it`, or nothing."""
+    if not users:
+        return ""
+    return f", and {enumerated([str(u.id) for u in users])} {'wait' if len(users) > 1 else 'waits'} for it"
 
 
 def force_sync(kind: str, namespace: str, name: str) -> str:

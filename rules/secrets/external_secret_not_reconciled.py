@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom, Want
 from argolint.values import age_text, items, sh
 
 from . import _external_secret as es
@@ -68,8 +68,10 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         since = es.created_at(resource)
         age = age_text(app.observed_at - since) if since else "minutes"
         foreign = _foreign(app, fleet, resource)
+        secret = es.target_name(resource.live) if resource.kind == "ExternalSecret" else ""
+        users = es.waiting(app, resource.namespace, secret)
         yield Finding(
-            message=f"{resource.id} has no status {age} after its creation: {foreign or _reason(answered)}, so {_loss(resource)}.",
+            message=f"{resource.id} has no status {age} after its creation: {foreign or _reason(answered)}, so {_loss(resource)}{es.wait_text(users)}.",
             at=Location(app.ref, resource.id),
             confidence="proven" if foreign or not answered else "likely",
             evidence=(
@@ -79,7 +81,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
                 else "no External Secrets object of the application has a status",
             ),
             fixes=_fixes(resource, answered, foreign),
-            explains=es.consequences(app, resource.id),
+            explains=(*es.consequences(app, resource.id), *(Symptom.health(user.id) for user in users)),
         )
 
 

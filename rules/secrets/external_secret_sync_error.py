@@ -136,9 +136,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
     pointer = pointer_of(resource, found)
     store = store_of(app, fleet, resource, found)
     told = () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found)))
+    written = dig(resource.live, "status", "refreshTime")
+    users = () if written else es.waiting(app, resource.namespace, es.target_name(resource.live))
     more = "".join(f" Here {hint.says}." for hint in told)
     return Finding(
-        message=f"{resource.id} is Ready=False because {_because(resource, found, store)}: {_so(resource, found)}{_again(found)}.{more}",
+        message=f"{resource.id} is Ready=False because {_because(resource, found, store)}: {_so(resource, found)}{es.wait_text(users)}{_again(found)}.{more}",
         at=Location(app.ref, resource.id, pointer),
         cause=found.cause,
         severity="info" if found.passing else None,
@@ -148,7 +150,11 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
             *(load_of_store(app, fleet, resource.any, resource.namespace) if found.cause == "throttled" else ()),
         ),
         fixes=in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, told))),
-        explains=(*es.consequences(app, resource.id), *_drift(app, store, told)),
+        explains=(
+            *es.consequences(app, resource.id),
+            *_drift(app, store, told),
+            *(Symptom.health(u.id) for u in users),
+        ),
     )
 
 
