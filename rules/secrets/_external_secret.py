@@ -294,6 +294,10 @@ def force_sync(kind: str, namespace: str, name: str) -> str:
     return f'kubectl {where}annotate {sh(kind)} {sh(name)} force-sync="$(date +%s)" --overwrite'
 
 
+SKIPPED = "then force a sync of its ExternalSecrets: they were skipped, and the operator looks at none again by itself"
+"""What a change of a store's class asks for: a skipped ExternalSecret is not queued again (externalsecret_controller.go)."""
+
+
 def force_sync_works(obj: Object | None) -> bool:
     """False where the operator answers no annotation: interval 0 after the first success, and CreatedOnce.
 

@@ -19,9 +19,10 @@ from ._operator_version import OperatorVersion
 from ._provider import placed, unplaced
 from ._store_hints import Hint, foreign_vault
 from ._sync_error_pointers import key_of, remote_of
-from ._sync_error_texts import Diagnosis
+from ._sync_error_texts import Diagnosis, classify
 from ._template import of_target, template_fixes, unfetched
 
+_INSIDE = re.compile(r"^.{0,200}?error using generator: ", re.DOTALL)
 _NO_GENERATOR = re.compile(r'"[^"]+" not found|no matches for kind|generatorRef', re.IGNORECASE)
 
 
@@ -45,7 +46,7 @@ def fixes(
     yield from (hint.fix for hint in told)
     if foreign_vault(store_of(app, fleet, resource, found), found.text) is not None:
         yield _sync_now(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
-    for fix in (*edits(app, fleet, resource, found, version), *_failing_generator(app, resource, found)):
+    for fix in (*edits(app, fleet, resource, found, version), *_failing_generator(app, fleet, resource, found)):
         if not changed or fix.edit.kind != "json-patch":
             yield fix
     yield from general(app, fleet, resource, found)
@@ -91,7 +92,12 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
             owner = f" (application {store.app})" if store.app and store.app != app.ref else ""
             of = store.resource.id if store.resource else None
             yield Fix(
-                f'Remove spec.controller from {kind} "{name}"{owner}', "manifest", f"{kind} {name}", edit, resource=of
+                f'Remove spec.controller from {kind} "{name}"{owner}',
+                "manifest",
+                f"{kind} {name}",
+                edit,
+                es.SKIPPED,
+                resource=of,
             )
         case "namespace-denied" if found.detail.get("present"):
             yield _sync_now(resource, "Force a sync: the namespace is admitted by now")
@@ -192,7 +198,7 @@ def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis,
             yield _patch(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
 
 
-def _failing_generator(app: App, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+def _failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
     """The generator is in Git and not applied yet; or it is there and fails: to create it is no cure."""
     if found.cause != "generator":
         return
@@ -203,6 +209,14 @@ def _failing_generator(app: App, resource: Resource, found: Diagnosis) -> Iterat
             edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
             yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
     if _ran(found):
+        inner = classify(_INSIDE.sub("", found.text), "provider")
+        if inner is not None and (inner.cause in ("auth", "network") or inner.topic == "aws-policy"):
+            kind, name, _ = next(iter(es.generator_refs(resource.live)), ("generator", "", ""))
+            origin = stores.Store(es.StoreRef(kind, name, ""))
+            sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+            known = facts(app, fleet, origin, resource.namespace, resource.name, inner.text, inner.detail, sync)
+            yield from advice(__package__, inner.advice, {**known, "key": name, "secret": "", "controller": ""})
+            return
         edit = Edit("command", f"kubectl -n {sh(resource.namespace)} describe {es.FULL_NAME} {sh(resource.name)}")
         title = "Let the generator's own identity do what the error names, or correct the generator's settings"
         yield Fix(title, "manifest", "the generator", edit)

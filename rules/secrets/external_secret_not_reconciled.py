@@ -108,6 +108,14 @@ def _loss(resource: Resource) -> str:
     return "nothing is written"
 
 
+def _classless(resource: Resource) -> Fix:
+    again = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+    text = f"# take spec.controller out of the store in Git and sync it, then:\n{again}   # it was skipped, and the operator looks at it no more by itself"
+    return Fix(
+        "Let the default operator serve the store, then force a sync", "manifest", "the store", Edit("command", text)
+    )
+
+
 def _fixes(resource: Resource, answered: bool, foreign: str) -> tuple[Fix, ...]:
     log = Fix(
         "Read why the operator skips it: class, scope and missing rights are only logged",
@@ -138,7 +146,9 @@ def _fixes(resource: Resource, answered: bool, foreign: str) -> tuple[Fix, ...]:
         ),
         "install the operator's version that matches the CRDs that are there",
     )
-    return (log, serve) if answered and not foreign else (serve, log) if foreign else (install, serve)
+    if foreign:
+        return _classless(resource), serve, log
+    return (log, serve) if answered else (install, serve)
 
 
 RULE = Rule(

@@ -223,7 +223,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
         )
         title = f'Name a key that Secret "{_source(resource)}" holds in place of "{missing.group(1)}"'
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
-    if found.cause in ("store-not-ready", "auth", "network", "store-credential"):
+    if found.cause in ("store-not-ready", "auth", "network", "store-credential") or found.topic == "aws-policy":
         return advice(__package__, found.advice, {**known, "key": "its keys"})
     if _FOREIGN.search(text):
         content = f"Delete what is there, or give it the operator's mark (tag or metadata managed-by: external-secrets), or push to another remoteKey.\n{retry}   # afterwards"

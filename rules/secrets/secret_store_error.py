@@ -152,6 +152,7 @@ def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Fi
                     "manifest",
                     str(resource.id),
                     edit,
+                    es.SKIPPED,
                 ),
                 *advice(__package__, "unmanaged-store", {"controller": store.controller}),
             ),
