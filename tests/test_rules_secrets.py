@@ -289,6 +289,15 @@ def test_texts_of_all_versions_and_providers(error: str, cause: str, place: tupl
     assert (found.cause, (found.entry, found.index)) == (cause, place)
 
 
+def test_an_excerpt_holds_what_means_the_cause() -> None:
+    text = "http call failed: AADSTS7000215: Invalid client secret provided. " + "Trace ID: 0 " * 30
+    found = sync_error.classify(text)
+    assert found is not None
+    assert "AADSTS7000215" in sync_error.excerpt(found.text, found.told)
+    wrapped = "could not do it: " * 20 + "dial tcp: lookup vault: no such host"
+    assert sync_error.excerpt(wrapped, (0, 0)).endswith("no such host")
+
+
 def test_a_text_of_the_other_stage_is_no_answer() -> None:
     assert sync_error.classify("Secret does not exist", "update") is None
 

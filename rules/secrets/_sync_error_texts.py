@@ -32,7 +32,7 @@ class Diagnosis:
     """`says` completes "... is not Ready because"; `detail` holds what the text named (store, kind, secret, owner, property).
 
     `field` and `index` point at the entry of spec.data or spec.dataFrom that failed; `text` is the error as it was told.
-    `passing`: what it failed for ended or changed within the last minutes, and the operator has not tried again since.
+    `told` is the part of `text` that means the cause. `passing`: what it failed for ended or changed within the last minutes, and the operator has not tried again since.
     """
 
     cause: str
@@ -46,6 +46,7 @@ class Diagnosis:
     certain: bool = True
     passing: bool = False
     topic: str = ""
+    told: tuple[int, int] = (0, 0)
 
     @property
     def advice(self) -> str:
@@ -96,8 +97,20 @@ def classify(text: str, stage: str = "") -> Diagnosis | None:
                     int(where.get("index", 0)),
                     pattern.terminal,
                     topic=pattern.topic,
+                    told=found.span(),
                 )
     return None
+
+
+def excerpt(text: str, told: tuple[int, int], size: int = 160) -> str:
+    """What fits of an error text: its end, which says what happened where Go wraps errors, or from where the cause is told."""
+    if len(text) <= size:
+        return text
+    start, end = told
+    if end == 0 or end > len(text) - size:
+        return f"…{text[1 - size :]}"
+    first = max(0, start - 20)
+    return f"{'…' if first else ''}{text[first : first + size - 2]}…"
 
 
 def of_condition(message: str) -> tuple[str, str]:

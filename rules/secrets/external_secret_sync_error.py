@@ -50,7 +50,7 @@ from ._sync_error_fixes import edits, fixes, general, in_template, store_of
 from ._sync_error_passing import raced
 from ._sync_error_pointers import key_of, pointer_of
 from ._sync_error_surroundings import predict
-from ._sync_error_texts import Diagnosis
+from ._sync_error_texts import Diagnosis, excerpt
 from ._template import Misread, of_target, template_fixes
 
 CAUSES = (
@@ -209,14 +209,10 @@ def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
         return f'"{key}" at the provider has no property "{found.detail["property"]}"'
     if found.cause == "access-denied" and key:
         return f'the credentials of its store may not read "{key}"'
+    told = found.told if found.cause in ("auth", "network") else (0, 0)  # the others are the head of a chain of errors
     if found.cause in ("template", "generator", "store-credential", "admission", "invalid-keys", "auth", "network"):
-        return f"{found.says} ({_short(found.text)})" if found.text else found.says
+        return f"{found.says} ({excerpt(found.text, told)})" if found.text else found.says
     return found.says
-
-
-def _short(text: str) -> str:
-    """The end of a wrapped Go error is the part that says what happened."""
-    return text if len(text) <= 160 else f"…{text[-159:]}"
 
 
 def _so(resource: Resource, found: Diagnosis) -> str:

@@ -54,7 +54,7 @@ from ._advice_facts import facts
 from ._operator_version import version_of, wants_crd
 from ._provider import placed
 from ._store_hints import hints
-from ._sync_error_texts import Diagnosis, classify, clean, warnings
+from ._sync_error_texts import Diagnosis, classify, clean, excerpt, warnings
 
 CAUSE_OF = {
     "store-credential": "credential",
@@ -184,7 +184,7 @@ def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Find
     more = "".join(f", and {hint.says}" for hint in told)
     says = _of_itself(found.says) if found is not None and topic else _says(cause)
     return Finding(
-        message=f"{resource.id} is not Ready because {says} ({_short(text)}){again}{more}",
+        message=f"{resource.id} is not Ready because {says} ({excerpt(found.text, found.told, 200) if found is not None else excerpt(text, (0, 0), 200)}){again}{more}",
         at=Location(app.ref, resource.id, _pointer(resource, cause, text)),
         cause=cause,
         severity="info" if come else None,
@@ -238,10 +238,6 @@ def _says(cause: str) -> str:
 def _of_itself(says: str) -> str:
     """What a text means for an ExternalSecret, told of the store itself."""
     return says.replace("its store", "this store").replace("the store", "this store")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 200 else f"…{text[-199:]}"
 
 
 def _pointer(resource: Resource, cause: str, text: str) -> str:
