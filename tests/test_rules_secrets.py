@@ -289,6 +289,44 @@ def test_texts_of_all_versions_and_providers(error: str, cause: str, place: tupl
     assert (found.cause, (found.entry, found.index)) == (cause, place)
 
 
+@pytest.mark.parametrize(
+    ("error", "cause", "topic"),
+    [
+        (
+            "URL: GET https://v/v1/auth/token/lookup-self Code: 403. Errors: * invalid vault credentials: Code: 403",
+            "auth",
+            "",
+        ),
+        (
+            "cannot read secret data from Vault: URL: GET https://v/v1/kv/data/app Code: 403.",
+            "access-denied",
+            "vault-policy",
+        ),
+        (
+            "unable to log in to auth method: URL: PUT https://v/v1/auth/kubernetes/login Code: 403.",
+            "auth",
+            "vault-login",
+        ),
+        ("Request failed: InnerError={'code':'ForbiddenByFirewall'} Code=Forbidden", "network", "azure-firewall"),
+        ("Code=Forbidden InnerError={'code':'ForbiddenByRbac'}", "access-denied", "azure-role"),
+        ("oauth2/google: status code 404: Not found; Gaia id not found for email a@b", "auth", "gcp-account"),
+        ("Error Code: NotAuthorizedOrNotFound. http status code: 404", "access-denied", "either"),
+        (
+            'cannot get Kubernetes secret "a" from namespace "b": secrets "a" is forbidden: User "u" cannot get',
+            "store-credential",
+            "credential-forbidden",
+        ),
+        ('secrets "a" is forbidden: User "u" cannot get resource "secrets" in API group ""', "access-denied", ""),
+        ("error getting secret: unable to unmarshal secret: invalid character 'u'", "property-missing", "not-json"),
+        ("can't find the specified secret value for staging label: AWSCURRENT", "not-found", "aws-no-value"),
+    ],
+)
+def test_the_most_specific_statement_wins(error: str, cause: str, topic: str) -> None:
+    found = sync_error.classify(error)
+    assert found is not None
+    assert (found.cause, found.topic) == (cause, topic)
+
+
 def test_an_excerpt_holds_what_means_the_cause() -> None:
     text = "http call failed: AADSTS7000215: Invalid client secret provided. " + "Trace ID: 0 " * 30
     found = sync_error.classify(text)
