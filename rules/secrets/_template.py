@@ -16,8 +16,6 @@ from argolint.values import dig, items, join_pointer, mapping
 
 from . import _external_secret as es
 
-_ACTION = re.compile(r"\{\{-?(?P<body>.{0,2000}?)-?\}\}", re.DOTALL)
-_QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|/\*.*?\*/', re.DOTALL)
 _FIELD = re.compile(r"(?<![\w)\].$])\.(?P<name>[A-Za-z_0-9][\w-]*(?:\.[\w-]+)*)")
 _PLAIN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _SCOPED = re.compile(r"\{\{-?\s*(?:range|with|define|template|block)\b")
@@ -84,9 +82,39 @@ def unfetched(manifest: Object | None, template: str = "/spec/target/template") 
 
 
 def _fields(text: str) -> Iterator[str]:
-    for found in _ACTION.finditer(text):
-        for part in _FIELD.finditer(_QUOTED.sub('""', found["body"])):
+    for body in _actions(text):
+        for part in _FIELD.finditer(_unquoted(body)):
             yield part["name"].rstrip("-")
+
+
+def _actions(text: str) -> Iterator[str]:
+    """What stands between `{{` and `}}`, comments aside."""
+    start = text.find("{{")
+    while start >= 0:
+        end = text.find("}}", start)
+        if end < 0:
+            return
+        body = text[start + 2 : end]
+        if not body.lstrip("- ").startswith("/*"):
+            yield body
+        start = text.find("{{", end)
+
+
+def _unquoted(body: str) -> str:
+    """An action without the texts that it quotes."""
+    kept, quote, escaped = [], "", False
+    for sign in body:
+        if not quote:
+            quote = sign if sign in '"`' else ""
+            kept.append(sign)
+        elif escaped:
+            escaped = False
+        elif sign == "\\" and quote == '"':
+            escaped = True
+        elif sign == quote:
+            quote = ""
+            kept.append(sign)
+    return "".join(kept)
 
 
 def _fetched(manifest: Object | None) -> frozenset[str]:
