@@ -7,8 +7,10 @@ A cause has one name in all of these places:
     _sync_error_surroundings.py       what stores, generators and owners say, who overrule a text of the past
     _sync_error_passing.py            whether it ends by itself
     _sync_error_pointers.py           the field of the manifest that it is about
-    _sync_error_fixes.py              edits of this very object
-    advice.yaml                       what helps in general
+    _sync_error_fixes.py              edits of this very object, and of its generators (_sync_error_generators.py)
+    _store_hints.py                   what the settings of its store say beyond the text
+    _sync_error_general.py            what helps in general: advice.yaml, with the facts of _advice_facts.py and _provider.py
+    provider_advice.yaml              what helps at each provider
 
 The newest Event speaks unless the condition names another stage or an object that is present contradicts it; then the condition; then
 the objects around it.

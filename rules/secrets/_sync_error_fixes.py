@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
@@ -11,19 +10,16 @@ from argolint import MISSING, App, Edit, Fix, Fleet, Resource
 from argolint.edits import set_field
 from argolint.values import below, dig, enumerated, sh
 
-from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
-from ._advice_facts import facts
 from ._operator_version import OperatorVersion
 from ._provider import placed, unplaced
 from ._store_hints import Hint, foreign_vault
-from ._sync_error_pointers import key_of, remote_of
-from ._sync_error_texts import Diagnosis, classify
+from ._sync_error_general import general, store_of
+from ._sync_error_generators import failing_generator
+from ._sync_error_pointers import remote_of
+from ._sync_error_texts import Diagnosis
 from ._template import of_target, template_fixes, unfetched
-
-_INSIDE = re.compile(r"^.{0,200}?error using generator: ", re.DOTALL)
-_NO_GENERATOR = re.compile(r'"[^"]+" not found|no matches for kind|generatorRef', re.IGNORECASE)
 
 
 def fixes(
@@ -46,7 +42,7 @@ def fixes(
     yield from (hint.fix for hint in told)
     if foreign_vault(store_of(app, fleet, resource, found), found.text) is not None:
         yield _sync_now(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
-    for fix in (*edits(app, fleet, resource, found, version), *_failing_generator(app, fleet, resource, found)):
+    for fix in (*edits(app, fleet, resource, found, version), *failing_generator(app, fleet, resource, found)):
         if not changed or fix.edit.kind != "json-patch":
             yield fix
     yield from general(app, fleet, resource, found)
@@ -198,35 +194,6 @@ def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis,
             yield _patch(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
 
 
-def _failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
-    """The generator is in Git and not applied yet; or it is there and fails: to create it is no cure."""
-    if found.cause != "generator":
-        return
-    for kind, name, _ in es.generator_refs(resource.live):
-        own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
-        if own is not None and own.missing:
-            sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
-            edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
-            yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
-    if _ran(found):
-        inner = classify(_INSIDE.sub("", found.text), "provider")
-        if inner is not None and (inner.cause in ("auth", "network") or inner.topic == "aws-policy"):
-            kind, name, _ = next(iter(es.generator_refs(resource.live)), ("generator", "", ""))
-            origin = stores.Store(es.StoreRef(kind, name, ""))
-            sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
-            known = facts(app, fleet, origin, resource.namespace, resource.name, inner.text, inner.detail, sync)
-            yield from advice(__package__, inner.advice, {**known, "key": name, "secret": "", "controller": ""})
-            return
-        edit = Edit("command", f"kubectl -n {sh(resource.namespace)} describe {es.FULL_NAME} {sh(resource.name)}")
-        title = "Let the generator's own identity do what the error names, or correct the generator's settings"
-        yield Fix(title, "manifest", "the generator", edit)
-
-
-def _ran(found: Diagnosis) -> bool:
-    """A generator that exists and fails."""
-    return found.cause == "generator" and bool(found.text) and not _NO_GENERATOR.search(found.text)
-
-
 def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
     title = (
         "Force one sync: the Secret is right, only the status is stale"
@@ -301,31 +268,3 @@ def _sync_now(resource: Resource, title: str) -> Fix:
         f"ExternalSecret {resource.namespace}/{resource.name}",
         Edit("yaml", "spec:\n  refreshInterval: 1h0m0s"),
     )
-
-
-def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
-    """What advice.yaml says of the cause."""
-    store = store_of(app, fleet, resource, found)
-    if found.cause == "store-kind-omitted" or _ran(found) or foreign_vault(store, found.text) is not None:
-        return ()  # the generator is there; the key is right, and eso-known-bug tells what mends it
-    force = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
-    sync = force if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
-    known = facts(app, fleet, store, resource.namespace, resource.name, found.text, found.detail, sync)
-    own = {
-        "secret": es.target_name(resource.any),
-        "key": key_of(resource, found) or "its keys",
-        "controller": found.detail.get("controller", "<class>"),
-    }
-    return advice(__package__, found.advice, {**known, **own})
-
-
-def store_of(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> stores.Store:
-    """The store that the error names, else that of the entry that failed, else the first."""
-    refs = es.store_refs(resource.live or resource.any)
-    if name := found.detail.get("store"):
-        ref = es.StoreRef(found.detail["kind"], name, "")
-    else:
-        own = f"/spec/{found.entry}/{found.index}/" if found.entry else ""
-        of_entry = (ref for ref in refs if own and ref.pointer.startswith(own))
-        ref = next(iter((*of_entry, *refs)), es.StoreRef("SecretStore", "", ""))
-    return stores.find(app, fleet, ref, resource.namespace)

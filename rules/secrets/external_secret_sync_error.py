@@ -13,7 +13,9 @@ Why it hurts: the Secret is missing, or it keeps an old value that the provider 
 retries with a growing delay (1 s to 7 min since v0.14), and for some causes (a Secret of another owner, an immutable Secret)
 it never tries again.
 
-How to fix: by cause. Say the kind of a ClusterSecretStore, create or repair the store and admit the namespace; renew credentials
+How to fix: by cause, and by the provider that the store names: the message says which identity may not do what, the fix names the
+Secret or ServiceAccount of the store and the kind of grant. What the store's settings add is told as well: a field that its API
+version or the operator drops or ignores, a key of another region or of an engine that makes credentials. Say the kind of a ClusterSecretStore, create or repair the store and admit the namespace; renew credentials
 and rights at the provider; correct key, property, decoding, template or generator; give each Secret one writer. What stays
 False after a race of the first sync (v0.10.7 and older) needs one forced sync, and v0.11.0 to be rid of it.
 
@@ -46,7 +48,8 @@ from ._operator_version import OperatorVersion, version_of, wants_crd
 from ._refresh_cost import load_of_store
 from ._store_hints import Hint, foreign_vault, hints
 from ._sync_error import diagnose
-from ._sync_error_fixes import edits, fixes, general, in_template, store_of
+from ._sync_error_fixes import edits, fixes, in_template
+from ._sync_error_general import general, store_of
 from ._sync_error_passing import raced
 from ._sync_error_pointers import key_of, pointer_of
 from ._sync_error_surroundings import predict

@@ -8,7 +8,7 @@ being deleted is left out; one whose credential was made within the last five mi
 Why it hurts: every ExternalSecret of the store fails with `SecretStore "..." is not ready` (since v0.11 the operator does not
 even try), and Secrets keep values that the provider may have changed.
 
-How to fix: by cause: create the Secret or ServiceAccount of the credential (a ClusterSecretStore must name its namespace),
+How to fix: by cause and provider: create the Secret or ServiceAccount of the credential (a ClusterSecretStore must name its namespace),
 correct the identity, open the network, or remove `spec.controller`. Then force a sync of the ExternalSecrets: they do not watch
 their store. A store that is Ready proves little: validation of AWS only resolves credentials, GCP and Azure make no call at all.
 

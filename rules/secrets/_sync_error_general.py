@@ -1,0 +1,42 @@
+"""The general advice on a failed ExternalSecret: what advice.yaml says of its cause, with the facts of its store and provider."""
+
+from __future__ import annotations
+
+from argolint import App, Fix, Fleet, Resource
+
+from ..shared.advice import advice
+from . import _external_secret as es
+from . import _stores as stores
+from ._advice_facts import facts
+from ._store_hints import foreign_vault
+from ._sync_error_generators import ran
+from ._sync_error_pointers import key_of
+from ._sync_error_texts import Diagnosis
+
+
+def general(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> tuple[Fix, ...]:
+    """What advice.yaml says of the cause."""
+    store = store_of(app, fleet, resource, found)
+    if found.cause == "store-kind-omitted" or ran(found) or foreign_vault(store, found.text) is not None:
+        return ()  # the generator is there; the key is right, and eso-known-bug tells what mends it
+    force = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+    sync = force if es.force_sync_works(resource.live) else "# force-sync does nothing with this refresh setting"
+    known = facts(app, fleet, store, resource.namespace, resource.name, found.text, found.detail, sync)
+    own = {
+        "secret": es.target_name(resource.any),
+        "key": key_of(resource, found) or "its keys",
+        "controller": found.detail.get("controller", "<class>"),
+    }
+    return advice(__package__, found.advice, {**known, **own})
+
+
+def store_of(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> stores.Store:
+    """The store that the error names, else that of the entry that failed, else the first."""
+    refs = es.store_refs(resource.live or resource.any)
+    if name := found.detail.get("store"):
+        ref = es.StoreRef(found.detail["kind"], name, "")
+    else:
+        own = f"/spec/{found.entry}/{found.index}/" if found.entry else ""
+        of_entry = (ref for ref in refs if own and ref.pointer.startswith(own))
+        ref = next(iter((*of_entry, *refs)), es.StoreRef("SecretStore", "", ""))
+    return stores.find(app, fleet, ref, resource.namespace)

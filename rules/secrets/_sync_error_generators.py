@@ -1,0 +1,47 @@
+"""What ends the failure of a generator: it is not applied yet, or its own identity is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint import App, Edit, Fix, Fleet, Resource
+from argolint.values import sh
+
+from ..shared.advice import advice
+from . import _external_secret as es
+from . import _stores as stores
+from ._advice_facts import facts
+from ._sync_error_texts import Diagnosis, classify
+
+_INSIDE = re.compile(r"^.{0,200}?error using generator: ", re.DOTALL)
+_NO_GENERATOR = re.compile(r'"[^"]+" not found|no matches for kind|generatorRef', re.IGNORECASE)
+
+
+def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """The generator is in Git and not applied yet; or it is there and fails: to create it is no cure."""
+    if found.cause != "generator":
+        return
+    for kind, name, _ in es.generator_refs(resource.live):
+        own = app.find(es.GENERATORS, kind, "" if kind == "ClusterGenerator" else resource.namespace, name)
+        if own is not None and own.missing:
+            sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+            edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
+            yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
+    if ran(found):
+        inner = classify(_INSIDE.sub("", found.text), "provider")
+        if inner is not None and (inner.cause in ("auth", "network") or inner.topic == "aws-policy"):
+            kind, name, _ = next(iter(es.generator_refs(resource.live)), ("generator", "", ""))
+            origin = stores.Store(es.StoreRef(kind, name, ""))
+            sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
+            known = facts(app, fleet, origin, resource.namespace, resource.name, inner.text, inner.detail, sync)
+            yield from advice(__package__, inner.advice, {**known, "key": name, "secret": "", "controller": ""})
+            return
+        edit = Edit("command", f"kubectl -n {sh(resource.namespace)} describe {es.FULL_NAME} {sh(resource.name)}")
+        title = "Let the generator's own identity do what the error names, or correct the generator's settings"
+        yield Fix(title, "manifest", "the generator", edit)
+
+
+def ran(found: Diagnosis) -> bool:
+    """A generator that exists and fails."""
+    return found.cause == "generator" and bool(found.text) and not _NO_GENERATOR.search(found.text)
