@@ -164,7 +164,10 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
     if settings is None:
         return
     version, path = str(dig(settings, "version") or "v2"), str(dig(settings, "path") or "").strip("/")
-    if version == "v2" and re.search(load(__package__, "store_fields.yaml")["vault_dynamic"], key):
+    table = load(__package__, "store_fields.yaml")
+    mount, below_mount = (path, key.removeprefix(f"{path}/")) if path else key.partition("/")[::2]
+    dynamic = re.match(table["vault_dynamic"], below_mount) and not re.search(table["vault_kv"], mount)
+    if version == "v2" and dynamic:
         yield Hint(
             f'"{key}" looks like an engine that makes credentials, and {_of(store)} reads KV version 2, which puts data/ into the path',
             Fix(
