@@ -62,7 +62,7 @@ def facts(
         "credential": secret,
         "credential_ns": secret_ns,
         "about": _about(app, fleet, text, detail),
-        "unplaced": enumerated([c.pointer for c in _provider.unplaced(store)], limit=6)
+        "unplaced": enumerated([f'{c.pointer} ({c.kind} "{c.name}")' for c in _provider.unplaced(store)], limit=6)
         or "every secretRef and serviceAccountRef",
         "remote": _valid(
             str(dig(store.manifest, "spec", "provider", "kubernetes", "remoteNamespace") or "default"),
