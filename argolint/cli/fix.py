@@ -25,7 +25,7 @@ from argolint.redaction import PRINTED
 from argolint.reports import document as report
 from argolint.reports.document import App, Finding, Fix, Report, Resource
 from argolint.reports.formats import Style, app_name, resource_name
-from argolint.reports.formats.edits import as_text
+from argolint.reports.formats.edits import as_text, steps_before, told_effects
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
 from argolint.values import plain
@@ -169,15 +169,19 @@ def _printed(choice: Choice, style: Style) -> Iterator[str]:
     yield f"{click.style(finding.rule, bold=style.color or None)}  {_subject(finding)}"
     yield f"  {plain(finding.message)}"
     yield f"  fix {choice.number} of {len(finding.fixes)}: {plain(fix.title)}{f' [{plain(fix.where)}]' if fix.where else ''}"
+    yield from (f"      first: {line}" for line in steps_before(fix))
     yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
     yield from (f"    {line}" for line in _doubts(fix))
 
 
 def _doubts(fix: Fix) -> Iterator[str]:
     if fix.verified:
-        yield "verified: replayed in memory, the finding is gone"
+        how = "two renders with it no longer differ" if fix.proof == "rendered-twice" else "replayed in memory"
+        yield f"verified: {how}, the finding is gone"
     elif fix.unverified:
         yield f"not verified: {plain(fix.unverified)}"
+    if fix.effects:
+        yield f"effects: {told_effects(fix)}"
     if fix.caveat:
         yield f"caveat: {plain(fix.caveat)}"
 
@@ -192,7 +196,9 @@ def _told(outcome: Outcome, style: Style, *, many: bool) -> Iterator[str]:
     sign = click.style("placed", fg="green") if style.color else "placed"
     files = ", ".join(str(where.root / file) if many else file for where, file in outcome.files)
     yield f"{sign}  {head}{plain(fix.title)} → {plain(files)}"
-    yield from (f"          {line}" for line in (*_doubts(fix), *(f"note: {plain(n)}" for n in outcome.notes)))
+    first = (f"first, before it is synced: {line}" for line in steps_before(fix))
+    notes = (f"note: {plain(note)}" for note in outcome.notes)
+    yield from (f"          {line}" for line in (*first, *_doubts(fix), *notes))
 
 
 def _counted(chosen: int, findings: int) -> str:

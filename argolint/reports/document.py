@@ -21,7 +21,7 @@ from argolint.errors import UsageError
 from argolint.redaction import PRINTED, without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 DOCS = "https://argolint.dev/rules/"
 
 
@@ -63,6 +63,9 @@ class Fix(msgspec.Struct, frozen=True):
     caveat: str = ""
     safe: bool = False
     resource: Resource | None = None
+    proof: Literal["replayed", "rendered-twice"] | None = None
+    effects: tuple[Literal["restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync"], ...] = ()
+    before: tuple[str, ...] = ()
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -331,6 +334,9 @@ def finding(f: model.Finding) -> Finding:
                 x.caveat,
                 x.safe,
                 _resource(x.resource),
+                x.proof if x.verified else None,
+                x.effects,
+                x.before,
             )
             for x in f.fixes
         ),

@@ -10,7 +10,7 @@ import click
 
 from argolint.reports.document import Counts, Failure, Finding, Fix, Gate, Report
 from argolint.reports.formats import Style, app_name, resource_name
-from argolint.reports.formats.edits import as_text
+from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 _COLOR = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -92,7 +92,7 @@ def _finding(f: Finding, style: Style) -> Iterator[str]:
 
 def fix_lines(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
     which = f"fix {number}: " if style.verbose and of > 1 else "fix: "
-    checked = paint(" ✓ verified", style, fg="green") if fix.verified else ""
+    checked = paint(f" ✓ {told_proof(fix)}", style, fg="green") if fix.verified else ""
     where = f" [{fix.where}]" if fix.where else ""
     yield from wrapped(
         paint(which, style, fg="green") + fix.title + where + checked,
@@ -101,11 +101,15 @@ def fix_lines(fix: Fix, number: int, of: int, style: Style) -> Iterator[str]:
         hang="             ",
         extra=invisible(style) * 2,
     )
+    for line in steps_before(fix):
+        yield f"               first: {line}"
     paste = [line for text in as_text(fix.edit).splitlines() for line in _pasted(text, fix.edit.kind, style)]
     limit = len(paste) if style.verbose else _PASTE_LINES
     yield from paste[:limit]
     if len(paste) > limit:
         yield paint(f"               … {len(paste) - limit} more lines with -v or -o json", style, dim=True)
+    if fix.effects:
+        yield from wrapped("note: " + told_effects(fix), style, indent="             ", hang="               ")
     if fix.caveat and style.verbose:
         yield from wrapped("caveat: " + fix.caveat, style, indent="             ", hang="               ")
     if fix.unverified and style.verbose and fix.verified is None:

@@ -1,0 +1,126 @@
+"""What a sync takes away from the cluster once a field has left Git, and the step that keeps it.
+
+A client-side apply deletes what the last-applied configuration holds and the manifest does not; the API server then fills in
+its own default, which is 1 for replicas. Who takes the field out of the last-applied configuration first keeps the live value
+(kubectl apply view-last-applied and set-last-applied; k8s.io/kubectl pkg/util/apply.go).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from argolint.app import App
+from argolint.applied import by_argocd
+from argolint.comparison import compare, managed_fields
+from argolint.comparison.ignore import without
+from argolint.kubernetes import ITEM_NAMES, is_secret, kubectl_name
+from argolint.model import MISSING, Fix, Json, Object, ResourceId
+from argolint.values import annotations_of, below, get, index_of, join_pointer, sh, split_pointer
+
+REPLICAS = "/spec/replicas"
+_OF_THE_SERVER = (
+    "/status",
+    *(
+        f"/metadata/{f}"
+        for f in ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
+    ),
+)
+"""What no apply takes away."""
+
+
+def given_up(fix: Fix) -> tuple[str, ...]:
+    """The pointers of the manifest that the edit removes; whole items of lists are meant to go."""
+    paths = (str(o.get("path", "")) for o in fix.edit.content if o.get("op") == "remove")
+    own = [path for path in paths if not any(below(path, root) for root in _OF_THE_SERVER)]
+    return tuple(path for path in own if index_of(split_pointer(path)[-1]) is None)
+
+
+def lost(fix: Fix, before: Object, after: Object, live: Object, synced: Object) -> Iterator[str]:
+    """The removed fields whose live value the sync takes away although it is another writer's.
+
+    `before` and `after` are the manifest. A field that Argo CD itself wrote as Git says is meant to go with the manifest's;
+    without a number of its own a workload falls to 1.
+    """
+    for pointer in given_up(fix):
+        here = _there(before, live, pointer)
+        had = MISSING if here is None else get(live, here)
+        if here is None or had is MISSING or get(after, pointer) is not MISSING:
+            continue
+        there = _there(live, synced, here)
+        now = MISSING if there is None else get(synced, there)
+        if now == had or (isinstance(had, dict) and isinstance(now, dict)):
+            continue
+        writer = managed_fields.writer(live, here)
+        foreign = get(before, pointer) != had or not (writer is None or by_argocd(writer))
+        if foreign or here == REPLICAS:
+            yield pointer
+
+
+def _there(one: Json, other: Json, pointer: str) -> str | None:
+    """The pointer told in another state of the object: items of lists by their name, else by their index."""
+    found: list[str] = []
+    for token in split_pointer(pointer):
+        step = token
+        index = index_of(token)
+        if isinstance(one, list) and isinstance(other, list) and index is not None and index < len(one):
+            at = _partner(one[index], other, index)
+            if at is None:
+                return None
+            step = str(at)
+        one, other = get(one, join_pointer(token), None), get(other, join_pointer(step), None)
+        found.append(step)
+    return join_pointer(*found)
+
+
+def _partner(item: Json, others: Sequence[Json], index: int) -> int | None:
+    name = next((key for key in ITEM_NAMES if isinstance(item, Mapping) and key in item), None)
+    if name is None:
+        return index if index < len(others) else None
+    same = [n for n, other in enumerate(others) if isinstance(other, Mapping) and other.get(name) == item[name]]
+    return same[0] if len(same) == 1 else None
+
+
+def unapplied(live: Object, before: Object, pointers: Iterable[str]) -> tuple[Object, tuple[str, ...]] | None:
+    """Live whose last-applied configuration does not hold these fields of the manifest, and their pointers in it.
+
+    None when that configuration is not at hand, or masked, or does not hold one of them.
+    """
+    applied = compare.last_applied(live)
+    if applied is None or is_secret(live):
+        return None
+    places: list[str] = []
+    for pointer in pointers:
+        place = _there(before, applied, pointer)
+        if place is None or get(applied, place) is MISSING:
+            return None
+        places.append(place)
+    for place in places:
+        applied = without(applied, place)
+    text = json.dumps(applied, separators=(",", ":"))
+    annotations = {**annotations_of(live), compare.LAST_APPLIED: text}
+    return {**live, "metadata": {**live["metadata"], "annotations": annotations}}, tuple(places)
+
+
+def step(app: App, resource: ResourceId, places: Sequence[str]) -> tuple[str, ...]:
+    """The commands that take the fields out of the last-applied configuration; self-heal would put them back at once."""
+    name = kubectl_name(resource)
+    space = f" -n {sh(resource.namespace)}" if resource.namespace else ""
+    gone = sh(f"del({', '.join(map(_jq_path, places))})")
+    command = f"kubectl apply view-last-applied {name} -o json | jq {gone} | kubectl apply set-last-applied{space} -f -"
+    calm = f"argocd app set {sh(f'{app.ref.namespace}/{app.ref.name}')} --self-heal=false"
+    return (calm, command) if app.self_heal else (command,)
+
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _jq_path(pointer: str) -> str:
+    path = ""
+    for token in split_pointer(pointer):
+        if index_of(token) is not None:
+            path += f"[{token}]"
+        else:
+            path += f".{token}" if _WORD.fullmatch(token) else ("." if not path else "") + f"[{json.dumps(token)}]"
+    return path
