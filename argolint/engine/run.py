@@ -153,6 +153,10 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
         ),
         key=lambda app: app.ref,
     )
+    if project := getattr(t, "project", ""):
+        remarks.append(
+            f"The token is of project {project} alone: applications of other projects, and what they own, are not seen."
+        )
     if not apps:
         what = "the server shows this account no application at all"
         failures.append(Failure("applications", what, "`argolint explain --setup` prints the rights that it needs"))

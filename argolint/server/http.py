@@ -26,6 +26,7 @@ from argolint.host.inflate import Room, TooLargeError
 from argolint.redaction import excerpt
 from argolint.server.connection import Connection
 from argolint.server.pool import Session, bounded
+from argolint.server.token import project_of
 from argolint.server.transport import Answer, Query, Stats
 
 CONNECT_S, IDLE_S = (
@@ -44,7 +45,7 @@ _WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or 
 
 
 class HttpTransport:
-    """Reads a live server, `workers` requests at a time at most.
+    """Reads a live server, `workers` requests at a time at most. `project` is the only one that the token may see, if any.
 
     `retry_s` is the mean wait before a first retry, `answer_s` the time of one whole answer, `max_bytes` bounds one answer,
     what is read of one application, and what all threads hold at once.
@@ -73,6 +74,7 @@ class HttpTransport:
         self._lock = threading.Lock()
         self._now: datetime | None = None
         self._verify = False if connection.insecure else None
+        self.project = project_of(connection.token or "")
         self._token = _Token(connection)
         self._credentials = _words(_sent(connection, _CREDENTIALS))
         self._private = _words(_sent(connection, None))
