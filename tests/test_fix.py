@@ -117,6 +117,17 @@ def test_to_ignore_a_field_that_the_next_sync_overwrites_is_not_verified() -> No
     assert found.unverified == "the next sync overwrites /spec/replicas of Deployment shop/web all the same"
 
 
+def test_an_edit_that_leaves_an_empty_item_is_found_out() -> None:
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "s", "namespace": "shop"}}
+    git, live = {**account, "imagePullSecrets": [{"name": "a"}]}, {**account, "imagePullSecrets": [{"name": "b"}]}
+    app, fleet = lone(git, live)
+    found = verify(patch("manifest", {"op": "remove", "path": "/imagePullSecrets/0/name"}), drift(app), app, fleet)
+    assert (found.verified, found.unverified) == (
+        False,
+        "the edit leaves an empty item in a list, or empty annotations",
+    )
+
+
 def test_what_any_rule_newly_finds_keeps_a_fix_from_being_verified() -> None:
     app, fleet = lone(deployment(replicas=2), deployment(replicas=5))
     news = replace(drift(app), message="the pods lose their disk", rule="other")

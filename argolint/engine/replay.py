@@ -103,6 +103,8 @@ def replay(
         live = patched(fix, pair.live) if fix.target == "live" else pair.live
         if _identity(desired) != _identity(pair.desired):
             raise CannotReplay("the edit makes another object of it")
+        if losses.given_up(fix) and _hollow(desired) > _hollow(pair.desired):
+            raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
         terms = _terms(raw, desired, pair, fleet)
         for moment in _moments(fix, pair, live, desired, terms, drawn):
             touched[pair.resource.key] = moment
@@ -120,6 +122,14 @@ def replay(
     for other in _news(app, raw, touched, looks.others) if looks.others else ():
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
     return Proven("rendered-twice" if drawn else "replayed", frozenset(found))
+
+
+def _hollow(node: Json) -> int:
+    """How many items of lists are empty maps, and how many annotations and labels; an API server reads each as a wish."""
+    below_: Iterable[Json] = node if isinstance(node, list) else node.values() if isinstance(node, Mapping) else ()
+    empty = [item for item in below_ if item == {}] if isinstance(node, list) else []
+    named = [n for n in ("annotations", "labels") if isinstance(node, Mapping) and node.get(n) == {}]
+    return len(empty) + len(named) + sum(_hollow(child) for child in below_ if isinstance(child, Mapping | list))
 
 
 def _require_quiet(moment: _Moment, pair: _Pair) -> None:

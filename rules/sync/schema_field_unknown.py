@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
 from argolint.consequences import consequences
+from argolint.edits import removals
 from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import get, index_of, join_pointer, sh, split_pointer
@@ -163,7 +164,7 @@ def _fixes(app: App, told: _Undeclared, pointer: str, meant: str) -> Iterator[Fi
             "Or remove the field" if meant else "Remove the field, or correct its name",
             "manifest",
             str(resource.id),
-            Edit("json-patch", [{"op": "remove", "path": pointer}]),
+            Edit("json-patch", removals(resource.desired, [pointer])),
             resource=resource.id,
         )
     else:

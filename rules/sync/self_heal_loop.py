@@ -44,7 +44,7 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.comparison import differences, writers
-from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
+from argolint.edits import RESPECT, application_place, ignore_entries, removals, sync_option
 from argolint.redaction import of_secret, show
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
 
@@ -263,7 +263,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             f"Leave {pointer} out of Git, so that its other writer owns it",
             "manifest",
             str(resource.id),
-            Edit("json-patch", [{"op": "remove", "path": pointer}]),
+            Edit("json-patch", removals(resource.desired, [pointer])),
             caveat="Git no longer says what the field is",
             resource=resource.id,
         )
