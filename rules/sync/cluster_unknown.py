@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Location, Rule, Symptom
 from argolint.consequences import consequences
+from argolint.edits import set_field
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
 
@@ -109,12 +110,22 @@ def _elsewhere(app: App, fleet: Fleet) -> Iterator[Fix]:
             "Or name a cluster that is registered: " + ", ".join(servers[:10]),
             "application",
             f"Application {app.ref}",
-            Edit(
-                "yaml",
-                f"spec:\n  destination:\n    server: {servers[0] if len(servers) == 1 else '<one of them>'}\n    namespace: {app.destination_namespace}",
-            ),
+            _destined(app, servers),
             caveat="deploys to that cluster",
         )
+
+
+def _destined(app: App, servers: Sequence[str]) -> Edit:
+    """A name beside a server is refused: what the new one contradicts goes (util/argo/argo.go, ValidateDestination)."""
+    if len(servers) > 1:
+        named = "    name: null\n" if dig(app.spec, "destination", "name") else ""
+        return Edit(
+            "yaml",
+            f"spec:\n  destination:\n    server: <one of them>\n{named}    namespace: {app.destination_namespace}",
+        )
+    place = "/spec/destination"
+    named_ = [{"op": "remove", "path": f"{place}/name"}] if "name" in mapping(app.spec, "destination") else []
+    return Edit("json-patch", [*named_, *set_field(app.raw, f"{place}/server", servers[0])])
 
 
 def _finding(

@@ -41,7 +41,7 @@ from argolint.redaction import excerpt
 from argolint.values import fits, join_pointer, sh, split_pointer
 
 from ._failures import Failed, answered_by
-from ._options import as_hook, on_manifest, pasted, sync_options
+from ._options import as_hook, on_manifest, once_a_hook, pasted, sync_options
 
 _REFUSED = re.compile(r"is invalid: (?:\[)?([a-zA-Z][\w.\[\]-]*): (?:Invalid value|Forbidden|Required)")
 _NOT_TEMPLATES = (
@@ -145,7 +145,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             "manifest",
             where,
             Edit("yaml", pasted(as_hook(desired))),
-            caveat="it then runs at each sync",
+            caveat="; ".join(("it then runs at each sync", *(once_a_hook(app, resource) if resource else ()))),
             resource=id_,
         )
     if how == "orphan":

@@ -19,8 +19,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Condition, Finding, Fix, Fleet, Location, Related, Rule, Severity, Symptom
+from argolint import App, Condition, Finding, Fix, Fleet, Json, Location, Related, Rule, Severity, Symptom
 from argolint.consequences import consequences, failed_by_health
+from argolint.edits import application_place, sync_option
 from argolint.redaction import excerpt
 
 from ..shared.advice import Shell, advice
@@ -154,7 +155,7 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
     return failed.cause or "unknown", {}
 
 
-def _facts(app: App, failed: Failed) -> Mapping[str, str]:
+def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
     """What the topics of sync-failed in advice.yaml speak of."""
     id_ = failed.id
     silent, service = _SILENT.search(failed.message), _SERVICE.search(failed.message)
@@ -173,6 +174,8 @@ def _facts(app: App, failed: Failed) -> Mapping[str, str]:
         "service": service[1] if service else "",
         "service_namespace": service[2] if service else "",
         "message": excerpt(failed.message, 600),
+        "place": application_place(app),
+        "creation": sync_option(app, "CreateNamespace=true"),
     }
 
 
