@@ -183,3 +183,16 @@ def test_what_is_ignored_and_respected_is_told_neither_as_random_nor_as_dead() -
     for app in (quiet, {**quiet, "renders": twice}):
         for rule in ("nondeterministic-secret", "nondeterministic-checksum", "ignore-rule-dead"):
             assert [f.message for f in findings(rule, app)] == []
+
+
+def test_a_secret_that_was_never_synced_is_not_copied() -> None:
+    fixture = testing.load_fixture(Path(__file__).parent / "rules/nondeterministic-secret/bad-wrapper-chart.yaml")
+    assert "get secret" in fixes("nondeterministic-secret", *fixture.data["apps"])[0].edit.content
+    for app in fixture.data["apps"]:
+        for resource in app["resources"]:
+            if resource["desired"]["kind"] == "Secret":
+                resource.pop("live", None)
+    made = fixes("nondeterministic-secret", *fixture.data["apps"])[0].edit.content
+    assert "get secret" not in made
+    assert "Secret airflow-webserver-secret-key is not live, so there is nothing to copy:" in made
+    assert "create secret generic airflow-webserver-secret-key-pinned" in made

@@ -229,6 +229,9 @@ def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
             yield f"{pointer} was written by {writer.manager} ({writer.operation or 'Update'}){at}"
 
 
+_AFTERWARDS = "sync once by hand afterwards: the loop may have ended at either writer's turn"
+
+
 def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, ...]) -> Iterator[Fix]:
     rivals = [r for r in related if r.role == "claimant"]
     if rivals:
@@ -264,7 +267,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             "manifest",
             str(resource.id),
             Edit("json-patch", removals(resource.desired, [pointer])),
-            caveat="Git no longer says what the field is",
+            caveat=f"Git no longer says what the field is; {_AFTERWARDS}",
             resource=resource.id,
         )
     if pointer:
@@ -281,7 +284,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             "application",
             application_place(app),
             Edit("json-patch", [*ignore_entries(app, entry), *sync_option(app, RESPECT)]),
-            caveat="hides every later difference of that field",
+            caveat=f"hides every later difference of that field; {_AFTERWARDS}",
         )
 
 
