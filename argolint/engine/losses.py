@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from argolint.app import App
 from argolint.applied import by_argocd
@@ -56,6 +56,54 @@ def lost(fix: Fix, before: Object, after: Object, live: Object, synced: Object) 
         foreign = get(before, pointer) != had or not (writer is None or by_argocd(writer))
         if foreign or here == REPLICAS:
             yield pointer
+
+
+def closed_list(pointers: Iterable[str], desired: Object, sync: Callable[[Object], Object]) -> str | None:
+    """A list of the manifest, some of whose items' fields are among these pointers, that a commit of another item does not change.
+
+    A list without a merge key is kept from live whole, as in a JSON merge patch (controller/sync.go, normalizeTargetResources).
+    """
+    places = {place for pointer in pointers for place in _lists(desired, pointer)}
+    for place in sorted(places):
+        new = _another(get(desired, place)[-1])
+        if new is None:
+            continue
+        committed = _appended(desired, split_pointer(place), new)
+        if not any(_has(item, new) for item in get(sync(committed), place, None) or ()):
+            return place
+    return None
+
+
+def _lists(desired: Json, pointer: str) -> Iterator[str]:
+    tokens = split_pointer(pointer)
+    for depth, token in enumerate(tokens):
+        place = join_pointer(*tokens[:depth])
+        if index_of(token) is not None and isinstance(held := get(desired, place), list) and held:
+            yield place
+            return
+
+
+def _another(item: Json) -> Json:
+    """An item that the list does not hold yet; None where no name can be made for it."""
+    if isinstance(item, str):
+        return f"{item}-more"
+    names = [n for n in ITEM_NAMES if isinstance(item, Mapping) and isinstance(item.get(n), str)]
+    return {**item, **{name: f"{item[name]}-more" for name in names}} if names else None
+
+
+def _has(item: Json, new: Json) -> bool:
+    if isinstance(item, Mapping) and isinstance(new, Mapping):
+        return all(item.get(name) == new[name] for name in ITEM_NAMES if isinstance(new.get(name), str))
+    return bool(item == new)
+
+
+def _appended(node: Json, tokens: Sequence[str], item: Json) -> Json:
+    if not tokens:
+        return [*node, item]
+    if isinstance(node, list):
+        at = index_of(tokens[0]) or 0
+        return [*node[:at], _appended(node[at], tokens[1:], item), *node[at + 1 :]]
+    return {**node, tokens[0]: _appended(node[tokens[0]], tokens[1:], item)}
 
 
 def _there(one: Json, other: Json, pointer: str) -> str | None:

@@ -157,6 +157,12 @@ def _require_kept(
         for pointer in sorted(pair.today.shown.difference(shown)):
             if get(live, pointer) != get(synced, pointer):
                 raise CannotReplay(f"the next sync overwrites {pointer} of {pair.resource.id} all the same")
+        if terms.respect_ignored and (
+            closed := losses.closed_list(pair.claimed, desired, lambda d: _synced(synced, d, terms))
+        ):
+            raise CannotReplay(
+                f"no later commit to {closed} of {pair.resource.id} would arrive: RespectIgnoreDifferences keeps such a list whole"
+            )
     without_fix = _synced(pair.live, pair.desired, before)
     return frozenset(effects.of_sync(pair.resource.kind, pair.live, without_fix, synced))
 
