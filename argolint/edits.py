@@ -6,13 +6,23 @@ Each function returns no operation when what it would write stands there already
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from argolint.app import App
 from argolint.comparison.ignore import application_rules, matches
 from argolint.model import Json, Object
-from argolint.values import annotations_of, dig, get, items, join_pointer, owner_references, split_pointer
+from argolint.values import (
+    annotations_of,
+    below,
+    dig,
+    get,
+    index_of,
+    items,
+    join_pointer,
+    owner_references,
+    split_pointer,
+)
 
 Operation = dict[str, Any]
 """One RFC 6902 operation."""
@@ -41,6 +51,37 @@ def set_field(obj: Object | None, pointer: str, value: Json) -> list[Operation]:
                 value = {token: value}
             return [{"op": "add", "path": join_pointer(*tokens[:depth]), "value": value}]
     return [{"op": "add", "path": pointer, "value": value}]
+
+
+def removals(obj: Object | None, pointers: Iterable[str]) -> list[Operation]:
+    """Removes fields of the object, the last item of a list first, and what would be left empty of them.
+
+    An item of a list without its last field goes itself, with the list when it was the only one, and so do empty annotations, labels
+    and data: an API server takes `[{}]` for another wish than no list at all, and Argo CD compares an emptied map as none.
+    """
+    gone = set(pointers)
+    for pointer in sorted(gone, key=lambda p: -p.count("/")):
+        place = pointer
+        while (above := _emptied(obj, place, gone)) is not None:
+            gone = {other for other in gone if not below(other, above)} | {above}
+            place = above
+    ordered = sorted(gone, key=lambda p: [(index_of(t) is not None, index_of(t) or 0, t) for t in split_pointer(p)])
+    return [{"op": "remove", "path": pointer} for pointer in reversed(ordered)]
+
+
+def _emptied(obj: Object | None, pointer: str, gone: Collection[str]) -> str | None:
+    """What holds the field and is to go with it, since nothing would be left in it."""
+    above, _, last = pointer.rpartition("/")
+    held, name = get(obj, above), split_pointer(above)[-1] if above else ""
+    if not above or pointer not in gone or not isinstance(held, Mapping | list):
+        return None
+    left = range(len(held)) if isinstance(held, list) else held
+    if any(above + join_pointer(str(key)) not in gone for key in left):
+        return None
+    item = isinstance(get(obj, above.rpartition("/")[0]), list)
+    was_item = isinstance(held, list) and isinstance(held[index_of(last) or 0], Mapping)
+    of_core = above in ("/data", "/binaryData", "/stringData") and dig(obj, "kind") in ("ConfigMap", "Secret")
+    return above if item or was_item or of_core or name in ("annotations", "labels") else None
 
 
 def annotate(obj: Object | None, pairs: Mapping[str, str]) -> list[Operation]:

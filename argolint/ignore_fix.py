@@ -15,6 +15,7 @@ from typing import Any
 from argolint.app import App, Resource
 from argolint.comparison import compare, managed_fields
 from argolint.comparison.ignore import IgnoreRule, application_rules, locate
+from argolint.comparison.scheme import GROUPS
 from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
 from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Edit, Fix, Json, Object
@@ -43,7 +44,7 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str], cave
         target="application",
         where=application_place(app),
         edit=Edit("json-patch", operations),
-        caveat="; ".join(filter(None, (caveat, _caveat(app, fields, operations)))),
+        caveat="; ".join(filter(None, (caveat, _caveat(app, resource, fields, operations)))),
     )
 
 
@@ -59,7 +60,7 @@ def _joined(resource: Resource, pointers: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(p if (up := p.rpartition("/")[0]) not in joined else up for p in pointers))
 
 
-def _caveat(app: App, fields: Mapping[str, list[str]], operations: Iterable[Object]) -> str:
+def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], operations: Iterable[Object]) -> str:
     blind = (
         f"Argo CD no longer shows what {', '.join(fields['managedFieldsManagers'])} changes there"
         if "managedFieldsManagers" in fields
@@ -67,11 +68,17 @@ def _caveat(app: App, fields: Mapping[str, list[str]], operations: Iterable[Obje
     )
     adds = any(RESPECT in json.dumps(operation.get("value")) for operation in operations)
     once = ", and Git's value counts only when the object is created" if adds or RESPECT in app.sync_options else ""
+    respected = adds or RESPECT in app.sync_options
+    closed = (
+        f"; {RESPECT} keeps a custom resource's list whole: no later commit to it arrives"
+        if respected and "jqPathExpressions" in fields and resource.group not in GROUPS
+        else ""
+    )
     others = len(application_rules(app.raw)) if adds else 0
     wide = (
         f"; {RESPECT} then holds for {others} other ignore {'entries' if others > 1 else 'entry'} too" if others else ""
     )
-    return blind + once + wide
+    return blind + once + closed + wide
 
 
 def _fields(resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from argolint.model import Json, Object
-from argolint.values import annotations_of, below, dig, get, integer, items, mapping, text_at
+from argolint.model import Json, Object, ResourceId
+from argolint.values import annotations_of, below, dig, get, integer, items, mapping, sh, text_at
 
 SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 _HOOK_WEIGHT = "helm.sh/hook-weight"
@@ -197,3 +197,12 @@ def _read(
 ) -> Iterator[Read]:
     if name := text_at(ref, field):
         yield Read(group, kind, name, f"{at}/{field}", needed and dig(ref, "optional") is not True, by)
+
+
+def kubectl_name(resource: ResourceId) -> str:
+    """The object for kubectl, by its full name: short names can mean another group's kind.
+
+    Names of roles may hold any character but `/` and `%`, so a name is quoted for the shell.
+    """
+    kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
+    return f"{sh(kind)} {sh(resource.name)}" + (f" -n {sh(resource.namespace)}" if resource.namespace else "")

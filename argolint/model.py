@@ -244,6 +244,12 @@ class Edit:
     content: Json
 
 
+Proof = Literal["replayed", "rendered-twice"]
+Effect = Literal["restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync"]
+EFFECTS: tuple[Effect, ...] = ("restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync")
+"""Of pods, workloads, live objects or fields, later differences; what somebody must do by hand for the fix to take hold."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """One of the ranked ways to end a fault: the root cause first, mitigation after.
@@ -252,6 +258,8 @@ class Fix:
     workload restarts, nothing is deleted and nothing hidden. `verified` is set by the engine only: True when the edit was
     replayed in memory and the fault was gone, None with `unverified` saying why it was not replayed.
     `resource` is the manifest that a json-patch of target `manifest` edits, when it is not the finding's own.
+    `proof` says how a verified fix was proven; `effects` what it does besides, which the engine adds to. `before` are commands
+    that come before the edit reaches the cluster: the proof counts on them.
     """
 
     title: str
@@ -263,6 +271,9 @@ class Fix:
     verified: bool | None = None
     unverified: str = ""
     resource: ResourceId | None = None
+    proof: Proof | None = None
+    effects: tuple[Effect, ...] = ()
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

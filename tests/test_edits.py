@@ -19,6 +19,7 @@ from argolint.edits import (
     annotation_option,
     application_place,
     ignore_entries,
+    removals,
     set_field,
     sync_option,
 )
@@ -131,6 +132,25 @@ def test_an_ignore_entry_joins_the_one_of_the_same_objects(held: Any, operations
     app = application({} if held is None else {"ignoreDifferences": held})
     made = ignore_entries(app, {**TARGET, "jsonPointers": ["/spec/replicas"]})
     assert [{**o, "path": o["path"].removeprefix("/spec/ignoreDifferences")} for o in made] == operations
+
+
+@pytest.mark.parametrize(
+    ("obj", "pointers", "gone"),
+    [
+        ({"imagePullSecrets": [{"name": ""}]}, ["/imagePullSecrets/0/name"], ["/imagePullSecrets"]),
+        ({"refs": [{"a": 1}, {"a": 2, "b": 3}]}, ["/refs/0/a", "/refs/1/a"], ["/refs/1/a", "/refs/0"]),
+        (
+            {"metadata": {"name": "x", "annotations": {"a": "b"}}},
+            ["/metadata/annotations/a"],
+            ["/metadata/annotations"],
+        ),
+        ({"volumes": [{"name": "v", "emptyDir": {"medium": ""}}]}, ["/volumes/0/emptyDir/medium"], None),
+        ({"args": ["a", "b", "c"]}, ["/args/0", "/args/2"], ["/args/2", "/args/0"]),
+        ({"spec": {"replicas": 2}}, ["/spec/replicas"], None),
+    ],
+)
+def test_a_removal_leaves_no_empty_item_behind(obj: Any, pointers: list[str], gone: list[str] | None) -> None:
+    assert [operation["path"] for operation in removals(obj, pointers)] == (gone or pointers)
 
 
 def test_an_application_that_a_set_generates_is_edited_in_its_template() -> None:

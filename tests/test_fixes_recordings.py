@@ -6,13 +6,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonpatch
 import pytest
 
-from argolint import App, Finding, Fix, Fleet, Rule
+from argolint import MISSING, App, Finding, Fix, Fleet, Resource, Rule
 from argolint.checkouts.yaml_text import documents
+from argolint.comparison import compare
+from argolint.comparison.compare import LAST_APPLIED
+from argolint.edits import RESPECT
 from argolint.engine import run as engine
 from argolint.engine.fingerprint import fingerprint
 from argolint.engine.run import Chosen, Plan
@@ -20,6 +26,7 @@ from argolint.engine.verify import verify
 from argolint.model import AppRef
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.values import get
 from tests.checkouts import repository
 from tests.conftest import PHASES, recording, run_argolint
 from tests.gitops import git
@@ -37,6 +44,7 @@ def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App:
     return after[-1]
 
 
+@cache
 def examined(phase: str) -> tuple[Fleet, tuple[Chosen, ...], dict[AppRef, App], list[Finding]]:
     """The fleet, its rules, every application with all that the rules asked for, and the findings about it alone."""
     transport = SnapshotTransport([recording(phase)])
@@ -45,7 +53,7 @@ def examined(phase: str) -> tuple[Fleet, tuple[Chosen, ...], dict[AppRef, App], 
     apps: dict[AppRef, App] = {}
 
     def keep(app: App, fleet: Fleet, options: Any) -> Iterator[Finding]:
-        apps[app.ref] = app
+        apps.setdefault(app.ref, app)  # later ones are the application after a fix
         return iter(())
 
     watcher = Rule(id="watcher", family="test", severity="info", doc="Keeps what rules see.", check=keep)
@@ -81,6 +89,57 @@ def test_a_verified_fix_ends_its_finding_and_brings_no_other(phase: str, capsys:
             print(f"  {rule:34} {first[rule, True]} of {first[rule, True] + first[rule, False]}")  # noqa: T201
     assert not faults, "\n".join(faults)
     assert phase.startswith("seeds/") or any(proven for _, proven in first)
+
+
+def played(fix: Fix, app: App, resource: Resource, fleet: Fleet) -> Iterator[tuple[Any, Any, tuple[str, ...]]]:
+    """(live, desired, what differs) of one object after the fix: synced, and synced once more after a hard refresh."""
+    live: Any
+    live, desired, raw = (deepcopy(dict(side or {})) for side in (resource.live, resource.desired, app.raw))
+    if fix.target == "manifest":
+        desired = jsonpatch.apply_patch(desired, fix.edit.content)
+    elif fix.target == "application":
+        raw = jsonpatch.apply_patch(raw, fix.edit.content)
+    else:
+        live = jsonpatch.apply_patch(live, fix.edit.content)
+    if fix.before:  # the step takes the same fields out of what was applied last
+        last = json.loads(live["metadata"]["annotations"][LAST_APPLIED])
+        live["metadata"]["annotations"][LAST_APPLIED] = json.dumps(jsonpatch.apply_patch(last, fix.edit.content))
+    rules, strategy = compare.rules_of(raw, fleet.settings), compare.strategy_of(raw, desired)
+    respected = compare.has_sync_option(raw, desired, RESPECT)
+    for _ in range(2):
+        if fix.target != "live":
+            way = compare.syncs_server_side(raw, desired)
+            live = compare.apply(live, desired, rules, server_side=way, respect_ignored=respected)
+        yield live, desired, compare.compare(live, desired, rules, strategy).pointers
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_verified_fix_loses_nothing_through_two_syncs(phase: str) -> None:
+    """What another writer has set stays as it is, unless Git says something else of it then."""
+    fleet, _, apps, findings = examined(phase)
+    faults: list[str] = []
+    seen = 0
+    for finding, fix in ((f, x) for f in findings for x in f.fixes if x.verified and x.edit.kind == "json-patch"):
+        app = apps[finding.at.app]
+        for key in {claim.resource for claim in finding.explains if claim.kind == "change" and claim.resource}:
+            resource = app.resource(key)
+            assert resource is not None
+            theirs = {c.pointer: c for c in resource.changes if any(c.pointer == e.detail for e in finding.explains)}
+            for live, desired, differs in played(fix, app, resource, fleet):
+                seen += 1
+                what = f"{finding.rule} {resource.id} {fix.title}"
+                left = {p for p in differs if p in theirs}
+                faults += [f"{what}: {p} differs" for p in left]
+                for pointer, change in theirs.items():
+                    held = get(resource.live, pointer)
+                    if held is MISSING or change.masked:
+                        continue
+                    if get(live, pointer) is MISSING and get(desired, pointer) is MISSING:
+                        faults.append(f"{what}: {pointer} is gone")
+                    if pointer == "/spec/replicas" and get(live, pointer) not in (held, get(desired, pointer)):
+                        faults.append(f"{what}: scaled from {held} to {get(live, pointer)}")
+    assert not faults, "\n".join(faults)
+    assert seen or phase.startswith("seeds/")
 
 
 def clones(phase: Path, folder: Path) -> list[Path]:

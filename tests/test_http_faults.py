@@ -16,8 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from argolint.errors import ConnectError
+from argolint.errors import ApiError, ConnectError
 from argolint.host.inflate import SMALL_BYTES, Room, TooLargeError, held_together
+from argolint.server import api
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport, retry_after_s
 from argolint.server.transport import Answer
@@ -295,3 +296,30 @@ def test_any_bytes_in_an_answer_give_an_answer_or_an_error(data: st.DataObject) 
         except ConnectError as error:
             message = error.message
     assert message.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ("dial tcp 10.96.7.1:8081: connect: connection refused", "argocd-repo-server"),
+        ("error reading from server: EOF of argocd-repo-server:8081", "argocd-repo-server"),
+        ("dial tcp: lookup argocd-redis on 10.96.0.10:53: no such host", "argocd-redis"),
+    ],
+)
+def test_a_part_of_argocd_that_restarts_is_named(words: str, part: str) -> None:
+    body = json.dumps({"code": 14, "message": f"rpc error: code = Unavailable desc = {words}"}).encode()
+    answer = whole(body, "Content-Type: application/json", status="500 Internal Server Error")
+    with raw_server(answer) as server, pytest.raises(ApiError) as caught:
+        api.clusters(transport(server.url))
+    assert caught.value.hint.startswith(f"{part} does not answer the server: it restarts")
+
+
+def test_a_server_that_answered_a_moment_ago_restarts() -> None:
+    with raw_server(whole(LIST, "Content-Type: application/json")) as server:
+        asked = transport(server.url)
+        asked.get(CLUSTERS)
+    with pytest.raises(ConnectError) as caught:
+        asked.get(CLUSTERS)
+    assert caught.value.hint.startswith(
+        "it answered a moment ago: argocd-server, or what stands before it, is restarting"
+    )

@@ -29,7 +29,7 @@ from argolint.redaction import PRINTED
 from argolint.reports import document as report
 from argolint.reports.document import App, Report, Resource
 from argolint.reports.formats import Style
-from argolint.reports.formats.edits import as_text
+from argolint.reports.formats.edits import as_text, steps_before
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
 from argolint.values import plain, sh
@@ -206,6 +206,7 @@ def _printed(choice: Choice, style: Style) -> Iterator[str]:
     yield f"{click.style(finding.rule, bold=style.color or None)}  {told.subject(finding)}"
     yield f"  {plain(finding.message)}"
     yield f"  fix {choice.number} of {len(finding.fixes)}: {plain(fix.title)}{f' [{plain(fix.where)}]' if fix.where else ''}"
+    yield from (f"      first: {line}" for line in steps_before(fix))
     yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
     yield from (f"    {line}" for line in told.doubts(fix))
 

@@ -14,7 +14,7 @@ from argolint.fixes.placement import Choice, Outcome
 from argolint.reports import document as report
 from argolint.reports.document import Finding, Fix
 from argolint.reports.formats import Style, app_name, resource_name
-from argolint.reports.formats.edits import as_text
+from argolint.reports.formats.edits import as_text, steps_before, told_effects
 from argolint.values import plain
 
 Group = Literal["placed", "by_hand", "commands", "unverified"]
@@ -62,6 +62,7 @@ def _lines(told: Told) -> Iterator[str]:
     if told.group == "placed":
         files = ", ".join(str(where.root / file) if told.many else file for where, file in outcome.files)
         yield f"      → {plain(files)}"
+        yield from (f"      first, before it is synced: {line}" for line in steps_before(fix))
         yield from (f"      {line}" for line in (*doubts(fix), *(f"note: {plain(n)}" for n in outcome.notes)))
     elif told.group == "commands":
         yield from (f"      {line}" for line in as_text(fix.edit).splitlines())
@@ -80,9 +81,12 @@ def subject(finding: Finding) -> str:
 def doubts(fix: Fix) -> Iterator[str]:
     """What is known of a fix before it is tried."""
     if fix.verified:
-        yield "verified: replayed in memory, the finding is gone"
+        how = "two renders with it no longer differ" if fix.proof == "rendered-twice" else "replayed in memory"
+        yield f"verified: {how}, the finding is gone"
     elif fix.unverified:
         yield f"not verified: {plain(fix.unverified)}"
+    if fix.effects:
+        yield f"effects: {told_effects(fix)}"
     if fix.caveat:
         yield f"caveat: {plain(fix.caveat)}"
 

@@ -187,7 +187,7 @@ def apply(
     target = _respecting(live, desired, rules) if respect_ignored else desired
     if server_side:
         return with_owner(server_side_apply(live, canonical(target), complete=True), target)
-    original = last_applied(live) or target
+    original = last_applied(live) or canonical(target)  # what nothing applied before, nothing deletes
     result = completed(three_way(original, canonical(target), live), live, original)
     return _recorded(defaulted(canonical(result)), target, server_side)
 

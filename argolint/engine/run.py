@@ -24,6 +24,7 @@ from argolint.app import App, Resource, app_from_list
 from argolint.checkouts.export import ExportError
 from argolint.consequences import with_consequences
 from argolint.engine.causes import Causes, apps_of, with_causes
+from argolint.engine.fingerprint import fingerprint
 from argolint.engine.notes import notes
 from argolint.engine.shown import Shown
 from argolint.engine.verify import Render, Today, unreplayed, verify
@@ -171,6 +172,10 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
         ),
         key=lambda app: app.ref,
     )
+    if project := getattr(t, "project", ""):
+        remarks.append(
+            f"The token is of project {project} alone: applications of other projects, and what they own, are not seen."
+        )
     if not apps:
         what = "the server shows this account no application at all"
         failures.append(Failure("applications", what, "`argolint explain --setup` prints the rights that it needs"))
@@ -430,8 +435,10 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
     kept = list(_retold(kept, findings, app, fleet, by_id, failures))
     today: Today = {}
     guard = _Guard(app)
+    others = _Others(findings, fleet, rules, failures)
     proven = tuple(
-        guard.finding(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today)) for finding in kept
+        guard.finding(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today, others))
+        for finding in kept
     )
     found: tuple[Note, ...] = ()
     try:
@@ -502,12 +509,13 @@ def _proven(
     failures: list[Failure],
     render: Render | None,
     today: Today,
+    others: _Others,
 ) -> Finding:
     """The finding with its fixes replayed; one that does not work is not offered."""
     check, options = chosen.rule.check, chosen.options
     try:
         again = (lambda after: check(after, fleet, options)) if check else None
-        fixes = [verify(fix, finding, app, fleet, again, render, today) for fix in finding.fixes]
+        fixes = [verify(fix, finding, app, fleet, again, render, today, others) for fix in finding.fixes]
     except BaseException as error:  # a rule's crash on the state after its fix is a Failure that names it
         failures.append(_crash(chosen.rule, app, "verify", error))
         return finding
@@ -516,6 +524,34 @@ def _proven(
             why = without_secrets(f"{fix.title!r} of {app.ref}: {fix.unverified}")
             _LOG.debug("%s: dropped the fix %s", finding.rule, why)
     return replace(finding, fixes=tuple(fix for fix in fixes if fix.verified is not False))
+
+
+class _Others:
+    """What any rule finds in another state of an application, and none finds today.
+
+    A claim that another finding answers today may stand alone then: it is no news.
+    """
+
+    def __init__(
+        self, findings: Iterable[Finding], fleet: Fleet, rules: Sequence[Chosen], failures: list[Failure]
+    ) -> None:
+        self._findings, self._fleet, self._rules, self._failures = findings, fleet, rules, failures
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(fingerprint(finding) for finding in self._findings)
+
+    def __call__(self, after: App) -> Iterator[Finding]:
+        told: list[Finding] = []
+        for chosen in self._rules:
+            try:
+                found = chosen.rule.check(after, self._fleet, chosen.options) if chosen.rule.check else ()
+                told += [_stamp(with_consequences(finding, after), chosen, after) for finding in found]
+            except BaseException as error:  # a rule's crash on the state after a fix is a Failure that names it
+                self._failures.append(_crash(chosen.rule, after, "verify", error))
+        for finding in settle(told, {chosen.rule.id: chosen.rule.rank for chosen in self._rules}):
+            if fingerprint(finding) not in self._known:
+                yield finding
 
 
 class _Guard:

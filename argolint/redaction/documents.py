@@ -64,7 +64,7 @@ def in_sentence(text: str, walk: Walk) -> str:
         except (ValueError, RecursionError):
             start = text.find('{"', start + 1)
             continue
-        if found is not document:
+        if found != document:
             parts += [text[at:start], json.dumps(found, ensure_ascii=False, separators=(",", ":"))]
             at = end
         start = text.find('{"', end)

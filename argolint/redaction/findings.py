@@ -120,10 +120,11 @@ def _fix(fix: Fix, known: Known, objects: tuple[Json, ...]) -> Fix:
         where=known.without(fix.where),
         caveat=known.without(fix.caveat),
         unverified=known.without(fix.unverified),
+        before=tuple(map(known.without, fix.before)),
     )
     if content == fix.edit.content:
         return found
-    return replace(found, edit=replace(fix.edit, content=content), verified=None, unverified=UNTOLD)
+    return replace(found, edit=replace(fix.edit, content=content), verified=None, unverified=UNTOLD, proof=None)
 
 
 def _content(edit: Edit, known: Known, objects: tuple[Json, ...]) -> Any:

@@ -66,6 +66,9 @@ class Fix(msgspec.Struct, frozen=True):
     caveat: str = ""
     safe: bool = False
     resource: Resource | None = None
+    proof: Literal["replayed", "rendered-twice"] | None = None
+    effects: tuple[Literal["restarts", "scales", "deletes", "hides", "needs-sync", "needs-force-sync"], ...] = ()
+    before: tuple[str, ...] = ()
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -442,6 +445,9 @@ def finding(f: model.Finding) -> Finding:
                 x.caveat,
                 x.safe,
                 _resource(x.resource),
+                x.proof if x.verified else None,
+                x.effects,
+                x.before,
             )
             for x in f.fixes
         ),

@@ -6,6 +6,7 @@ Lists may be `null`; numbers are numbers whatever swagger.json says; every field
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -349,6 +350,8 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | 
         hint = f"this may be no Argo CD: {_NOT_ARGOCD}"
     elif answer.status == 404:
         hint = "it was deleted or moved to another project while argolint ran; run again"
+    elif answer.status >= 500 and (component := _behind(reason)):
+        hint = f"{component} does not answer the server: it restarts, is overloaded or cut off; run again when it is up"
     elif answer.status in (502, 503, 504):
         hint = "the server or a proxy in front of it is restarting or overloaded; run again, with fewer --workers"
     elif answer.status == 403:
@@ -360,6 +363,25 @@ def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | 
     elif answer.status == 429:
         hint = "the answer is over the server's message limit (ARGOCD_GRPC_MAX_SIZE_MB); pass --project to read less"
     return ApiError(f"{path}: {answer.status} {words}".rstrip(), hint, status=answer.status, reason=reason)
+
+
+_COMPONENTS = (
+    (re.compile(r"repo-?server|dial tcp \S+:8081\b"), "argocd-repo-server"),
+    (re.compile(r"redis|dial tcp \S+:6379\b"), "argocd-redis"),
+    (re.compile(r"commit-?server|dial tcp \S+:8086\b"), "argocd-commit-server"),
+)
+"""The parts of Argo CD that argocd-server asks, by their names and ports (common/common.go)."""
+_CUT_OFF = re.compile(
+    r"code = Unavailable|dial tcp|connection re(?:fused|set)|i/o timeout|no such host|error reading from server",
+    re.IGNORECASE,
+)
+
+
+def _behind(reason: str) -> str:
+    """The part of Argo CD that gave the server no answer, by the server's words; empty when it names none."""
+    if not _CUT_OFF.search(reason):
+        return ""
+    return next((name for pattern, name in _COMPONENTS if pattern.search(reason)), "")
 
 
 TOO_LARGE = "larger than max"

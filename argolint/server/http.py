@@ -26,6 +26,7 @@ from argolint.host.inflate import Room, TooLargeError
 from argolint.redaction import excerpt
 from argolint.server.connection import Connection
 from argolint.server.pool import Session, bounded
+from argolint.server.token import project_of
 from argolint.server.transport import Answer, Query, Stats
 
 CONNECT_S, IDLE_S = (
@@ -36,6 +37,7 @@ ANSWER_S = 180.0  # for one whole answer
 MAX_ANSWER_BYTES = 1 << 30
 _CHUNK_BYTES = 16 << 20
 _ATTEMPTS = 4
+_RESTART = 3  # times the usual wait
 _GATEWAY = (502, 503, 504)
 _RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
 _YEARS = range(2015, 2200)  # of a Date header that may be true; rules calculate with it
@@ -43,7 +45,7 @@ _WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or 
 
 
 class HttpTransport:
-    """Reads a live server, `workers` requests at a time at most.
+    """Reads a live server, `workers` requests at a time at most. `project` is the only one that the token may see, if any.
 
     `retry_s` is the mean wait before a first retry, `answer_s` the time of one whole answer, `max_bytes` bounds one answer,
     what is read of one application, and what all threads hold at once.
@@ -72,6 +74,7 @@ class HttpTransport:
         self._lock = threading.Lock()
         self._now: datetime | None = None
         self._verify = False if connection.insecure else None
+        self.project = project_of(connection.token or "")
         self._token = _Token(connection)
         self._credentials = _words(_sent(connection, _CREDENTIALS))
         self._private = _words(_sent(connection, None))
@@ -87,15 +90,18 @@ class HttpTransport:
         answer: Answer | None = None
         wait_s: float | None = None
         key_was_missing = False
+        retry_s = self._retry_s
         for attempt in range(_ATTEMPTS):
             if attempt:
-                backoff_s = self._retry_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311  # jitter
+                backoff_s = retry_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311  # jitter
                 time.sleep(max(backoff_s, wait_s or 0.0))
             last = attempt == _ATTEMPTS - 1 or self._lost > self._patience
             try:
                 answer, wait_s = self._send(path, query, anonymous)
             except _NoAnswerError as error:
                 wait_s = None
+                if self.stats.bytes:  # it answered before: a server that restarts is back after some seconds
+                    retry_s = self._retry_s * _RESTART
                 if error.final or last:
                     self._lost += 1
                     raise ConnectError(self._safe(error.message), error.hint) from None
@@ -290,7 +296,9 @@ def _no_answer(server: str, error: BaseException, *, first: bool) -> _NoAnswerEr
             f"the name of {server} is not known", "check --server for a typing error, and the DNS", final=first
         )
     if isinstance(cause, ConnectionRefusedError):
-        return _NoAnswerError(f"nothing listens at {server}: connection refused", "check --server and its port")
+        restarts = "it answered a moment ago: argocd-server, or what stands before it, is restarting; run again"
+        hint = "check --server and its port" if first else restarts
+        return _NoAnswerError(f"nothing listens at {server}: connection refused", hint)
     hint = "the server or a proxy broke off; try again, or check --server and its port"
     return _NoAnswerError(f"{server} gave no whole answer: {text}", hint)
 

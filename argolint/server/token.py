@@ -40,6 +40,13 @@ def check_token(token: str, source: str, login: Login, now: datetime) -> None:
     )
 
 
+def project_of(token: str) -> str:
+    """The one project that a project role's token may see, by its subject `proj:<project>:<role>`; empty for other tokens."""
+    subject = str(_claims(token).get("sub")) if token.count(".") == 2 else ""
+    found = re.fullmatch(r"proj:([a-zA-Z0-9][a-zA-Z0-9._-]{0,252}):\S+", subject)
+    return found[1] if found else ""
+
+
 def _expiry(token: str) -> datetime | None:
     exp = _claims(token).get("exp")
     try:

@@ -94,12 +94,12 @@ class ReplayServer:
         self._http.shutdown()
         self._http.server_close()
 
-    def token(self, lifetime: timedelta = timedelta(hours=24)) -> str:
-        """A login token of this server: a JWT that no other server accepts."""
+    def token(self, lifetime: timedelta = timedelta(hours=24), subject: str = f"{USERNAME}:login") -> str:
+        """A token of this server, of a login unless `subject` says otherwise: a JWT that no other server accepts."""
         now = datetime.now(UTC)
         claims = {
             "iss": "argocd",
-            "sub": f"{USERNAME}:login",
+            "sub": subject,
             "iat": int(now.timestamp()),
             "exp": int((now + lifetime).timestamp()),
         }

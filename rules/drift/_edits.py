@@ -8,7 +8,7 @@ from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
 from argolint.comparison import COMPARE_OPTIONS
-from argolint.edits import annotation_option, application_place
+from argolint.edits import annotation_option, application_place, removals
 from argolint.kubernetes import ITEM_NAMES
 from argolint.values import get, index_of, join_pointer, split_pointer
 
@@ -127,14 +127,12 @@ def drop(app: App, resource: Resource, changes: Sequence[Change], title: str, ca
         if where is None or where[1]:
             return None
         paths.append(join_pointer(*where[0]))
-    return remove(app, paths, title, caveat)
+    return remove(app, resource, paths, title, caveat)
 
 
-def remove(app: App, pointers: Sequence[str], title: str, caveat: str = "") -> Fix:
-    """The manifest edit that removes these pointers of the desired object, the last of a list first."""
-    ordered = sorted(pointers, key=lambda p: [(index_of(t) is not None, index_of(t) or 0, t) for t in split_pointer(p)])
-    content = [{"op": "remove", "path": pointer} for pointer in reversed(ordered)]
-    return Fix(title, "manifest", place(app), Edit("json-patch", content), caveat)
+def remove(app: App, resource: Resource, pointers: Sequence[str], title: str, caveat: str = "") -> Fix:
+    """The manifest edit that removes these pointers of the desired object, the last of a list first, and what is left empty."""
+    return Fix(title, "manifest", place(app), Edit("json-patch", removals(resource.desired, pointers)), caveat)
 
 
 def server_side_diff(app: App) -> Fix | None:

@@ -36,6 +36,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             fixes=(
                 remove(
                     app,
+                    resource,
                     ("/rules",),
                     "Leave rules out of the aggregated role",
                     "rules of its own must move to a ClusterRole that the selector matches" if in_git else "",

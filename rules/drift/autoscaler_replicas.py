@@ -152,11 +152,7 @@ def _latent(app: App, resource: Resource, scaler: Scaler) -> Iterator[Finding]:
 def _fixes(app: App, resource: Resource, places: tuple[str, ...]) -> tuple[Fix, ...]:
     ours = [place for place in places if place == _REPLICAS and dig(resource.desired, "spec", "replicas") is not None]
     return (
-        *(
-            [remove(app, ours, "Leave replicas out of the manifest", "the first sync after it may scale to 1 once")]
-            if ours
-            else ()
-        ),
+        *([remove(app, resource, ours, "Leave replicas out of the manifest")] if ours else ()),
         narrowest_ignore(app, resource, places),
     )
 

@@ -125,7 +125,11 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
             *(Symptom.change(resource.id, place) for place in drifted),
             *(refusal.symptom for refusal in refused),
         ),
-        fixes=(remove(app, [r.earlier for r in repeats], "Keep the last entry, which is the one that counts today"),),
+        fixes=(
+            remove(
+                app, resource, [r.earlier for r in repeats], "Keep the last entry, which is the one that counts today"
+            ),
+        ),
     )
 
 

@@ -107,7 +107,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
                 Edit("json-patch", sync_option(app, RESPECT)),
                 "holds for every ignored field of this application",
             ),
-            *((remove(app, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
+            *((remove(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
         ),
     )
 

@@ -22,7 +22,8 @@ from typing import Literal
 
 from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
-from argolint.edits import RESPECT, sync_option
+from argolint.edits import RESPECT, application_place, sync_option
+from argolint.kubernetes import is_secret
 from argolint.values import below, get, index_of, items, join_pointer, owner_references, split_pointer
 
 from ._ignored import entries, has_entries, paths, selected, taken_out
@@ -85,7 +86,7 @@ def _selects_nothing(app: App, entry: IgnoreRule, *, copied: bool) -> Finding:
         cause=fault.cause,
         severity="info" if copied and not meant else None,
         evidence=(f"{entry.origin} of the Application", *(f"meant, most likely: {r.id}" for r in meant[:5])),
-        fixes=(*_repaired(app, entry, fault, stated=_stated(target, places)), _deleted(app, entry)),
+        fixes=(*_repaired(app, entry, fault, meant), _deleted(app, entry)),
     )
 
 
@@ -128,22 +129,22 @@ def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
     return (), Fault("kind", f"it manages no {entry.kind or 'object'} of group {entry.group!r}")
 
 
-def _stated(target: Resource | None, places: Sequence[str]) -> bool:
-    """Whether Git states one of these fields: a sync then overwrites it, whatever the comparison leaves out."""
-    return target is not None and any(get(target.desired, place) is not MISSING for place in places)
-
-
-def _repaired(app: App, entry: IgnoreRule, fault: Fault, *, stated: bool) -> Iterator[Fix]:
+def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resource]) -> Iterator[Fix]:
     if fault.field:
         operation = {"op": "add", "path": f"{entry.origin}/{fault.field}", "value": fault.value}
-        kept = sync_option(app, RESPECT) if stated and not entry.managers else []
-        yield Fix(
-            f"Repair {fault.field} of the entry",
-            "application",
-            f"Application {app.ref}",
-            Edit("json-patch", [operation, *kept]),
-            f"with {RESPECT}, without which every sync writes Git's value all the same" if kept else "",
-        )
+        yield _repair(app, f"Repair {fault.field} of the entry", operation, entry, meant)
+
+
+def _repair(app: App, title: str, operation: Mapping[str, Json], entry: IgnoreRule, objects: Sequence[Resource]) -> Fix:
+    """What differs where the repaired entry looks is hidden then, and a sync would overwrite it unseen."""
+    alone = replace(entry, group="*", kind="*", name="", namespace="")
+    differs = any(
+        below(change.pointer, place) for r in objects for place in taken_out(alone, r) for change in r.changes
+    )
+    stated = any(get(r.desired, place) is not MISSING for r in objects for place in taken_out(alone, r))
+    respect = sync_option(app, RESPECT) if differs or stated or entry.managers else []
+    caveat = "each sync keeps the live values of every ignored field then" if respect else ""
+    return Fix(title, "application", application_place(app), Edit("json-patch", [operation, *respect]), caveat)
 
 
 def _deleted(app: App, entry: IgnoreRule) -> Fix:
@@ -156,19 +157,28 @@ def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Res
     if len(known) < len(objects) or not known:
         return
     for path, alone in paths(entry):
-        places = {r.id: taken_out(alone, r) for r in known}
+        places = {r.id: taken_out(_stored(alone, r), r) for r in known}
         if not any(places.values()):
-            yield _names_nothing(app, entry, path, known[0], _path_fault(path, known, in_jq=bool(alone.jq_paths)))
+            yield _names_nothing(app, entry, path, known, _path_fault(path, known, in_jq=bool(alone.jq_paths)))
         elif _repeated(fleet, known, places):
             fault = Fault("repeated", "the server's own settings ignore it for every application", sure=False)
-            yield _names_nothing(app, entry, path, known[0], fault)
+            yield _names_nothing(app, entry, path, known, fault)
     for manager in entry.managers:
         writers = {w.manager for r in known if r.live is not None for w in managers(r.live)}
         if manager not in writers:
             close = difflib.get_close_matches(manager, sorted(writers), 1, 0.8)
             why = f"no object has a field manager {manager!r}" + (f"; there is {close[0]!r}" if close else "")
             fault = Fault("manager", why, sure=bool(close))
-            yield _names_nothing(app, entry, manager, known[0], fault)
+            yield _names_nothing(app, entry, manager, known, fault)
+
+
+def _stored(entry: IgnoreRule, resource: Resource) -> IgnoreRule:
+    """A Secret's `stringData` is told as `data`, and a sync that keeps live values must ignore it where a chart writes it."""
+    if not is_secret(resource):
+        return entry
+    pointers = tuple(re.sub(r"^/stringData(?=/|$)", "/data", pointer) for pointer in entry.json_pointers)
+    paths_ = tuple(re.sub(r"^\.stringData\b", ".data", path) for path in entry.jq_paths)
+    return replace(entry, json_pointers=pointers, jq_paths=paths_)
 
 
 def _repeated(fleet: Fleet, objects: Sequence[Resource], places: Mapping[ResourceId, Sequence[str]]) -> bool:
@@ -186,16 +196,16 @@ def _repeated(fleet: Fleet, objects: Sequence[Resource], places: Mapping[Resourc
     return all(served(resource) for resource in objects)
 
 
-def _names_nothing(app: App, entry: IgnoreRule, path: str, resource: Resource, fault: Fault) -> Finding:
+def _names_nothing(app: App, entry: IgnoreRule, path: str, objects: Sequence[Resource], fault: Fault) -> Finding:
     what = "hides nothing of its own" if fault.cause == "repeated" else "names nothing"
     return Finding(
         message=f"{path!r} in the ignore rule {_name(entry)} of {app.name} {what}: {fault.why}.",
-        at=Location(app.ref, resource.id, _place(entry, path)),
+        at=Location(app.ref, objects[0].id, _place(entry, path)),
         cause=fault.cause,
         severity=None if fault.sure else "info",
         confidence="proven" if fault.sure else "possible",
         evidence=(f"{entry.origin} of the Application",),
-        fixes=_path_fixes(app, entry, path, fault),
+        fixes=_path_fixes(app, entry, path, fault, objects),
     )
 
 
@@ -208,12 +218,13 @@ def _place(entry: IgnoreRule, path: str) -> str:
     return join_pointer(*_jq_steps(path)) or f"{entry.origin}/jqPathExpressions/{entry.jq_paths.index(path)}"
 
 
-def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault) -> tuple[Fix, ...]:
+def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault, objects: Sequence[Resource]) -> tuple[Fix, ...]:
     if not isinstance(fault.value, str) or path not in entry.json_pointers:
         return ()
     place = f"{entry.origin}/jsonPointers/{entry.json_pointers.index(path)}"
     operation = {"op": "replace", "path": place, "value": fault.value}
-    return (Fix("Repair the pointer", "application", f"Application {app.ref}", Edit("json-patch", [operation])),)
+    meant = replace(entry, json_pointers=(fault.value,), jq_paths=(), managers=())
+    return (_repair(app, "Repair the pointer", operation, meant, objects),)
 
 
 def _path_fault(path: str, objects: Sequence[Resource], *, in_jq: bool) -> Fault:

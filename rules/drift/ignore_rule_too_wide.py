@@ -67,10 +67,15 @@ def _trusts_itself(app: App, entry: IgnoreRule) -> Iterator[Finding]:
                         "application",
                         f"Application {app.ref}",
                         Edit("json-patch", [{"op": "remove", "path": place if others else entry.origin}]),
-                        "what it no longer hides shows up as a difference",
+                        _shows(app),
                     ),
                 ),
             )
+
+
+def _shows(app: App) -> str:
+    rolled = ", and self-heal puts Git's values back at once: commit first what shall stay" if app.self_heal else ""
+    return f"what it no longer hides shows up as a difference{rolled}"
 
 
 def _writes(manager: str, live: Object) -> bool:
@@ -104,7 +109,7 @@ def _finding(
                 "application",
                 f"Application {app.ref}",
                 Edit("text", _narrower(found)),
-                "what it no longer hides shows up as a difference",
+                _shows(app),
             ),
         ),
     )

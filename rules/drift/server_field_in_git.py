@@ -73,7 +73,7 @@ def _finding(app: App, resource: Resource, places: tuple[str, ...], who: str) ->
             *(Symptom.change(resource.id, place) for place in places),
             *(consequences(app) if refusal else ()),
         ),
-        fixes=(remove(app, places, "Strip the fields that the API server writes"),),
+        fixes=(remove(app, resource, places, "Strip the fields that the API server writes"),),
     )
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Related, Resource, Rule, Symptom, Want
+from argolint.edits import removals
 from argolint.kubernetes import SYNC_WAVE, reads
 from argolint.values import annotations_of, dig, join_pointer, sh
 
@@ -102,7 +103,7 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
 def _into(claim: Resource, wanted_wave: int) -> list[Json]:
     held = annotations_of(claim.desired)
     if wanted_wave == 0 and SYNC_WAVE in held:
-        return [{"op": "remove", "path": _POINTER}]
+        return list(removals(claim.desired, [_POINTER]))
     if held:
         return [{"op": "add", "path": _POINTER, "value": str(wanted_wave)}]
     return [{"op": "add", "path": "/metadata/annotations", "value": {SYNC_WAVE: str(wanted_wave)}}]

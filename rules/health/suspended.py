@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
+from argolint.edits import removals
 from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import dig, get, maps, number_at, sh, split_pointer
@@ -131,7 +132,7 @@ def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Itera
             f"Remove {pointer} from Git",
             "manifest",
             str(resource.id),
-            Edit("json-patch", [{"op": "remove", "path": pointer}]),
+            Edit("json-patch", removals(resource.desired, [pointer])),
             caveat="it goes on at the next sync",
             resource=resource.id,
         )

@@ -101,12 +101,9 @@ def _keeps_live(app: App, fleet: Fleet, sign: Sign) -> bool:
     if resource is None or not has_sync_option(app.raw, resource.desired, RESPECT):
         return False
     rules = (*application_rules(app.raw), *server_rules(fleet.settings))
-    return any(
-        below(sign.pointer, pointer)
-        for rule in rules
-        if matches_object(rule, resource.any)
-        for pointer in removed(rule, resource.any)
-    )
+    kept = [pointer for rule in rules if matches_object(rule, resource.any) for pointer in removed(rule, resource.any)]
+    masked = sign.kind == "secret" and sign.pointer == "/data"  # which of its keys is random cannot be seen
+    return any(below(sign.pointer, pointer) or (masked and below(pointer, sign.pointer)) for pointer in kept)
 
 
 def _worth_a_look(app: App) -> bool:

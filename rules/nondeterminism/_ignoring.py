@@ -6,18 +6,24 @@ annotation leaves the Secret OutOfSync (docs/user-guide/diffing.md, docs/user-gu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from argolint import App, Edit, Fix, ResourceId
+from argolint import App, Edit, Fix, Resource, ResourceId
 from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
+from argolint.values import join_pointer
 
-from ._sign import Sign
+from ..shared import charts
+from ._items import carries
+from ._shapes import GENERIC, word
+from ._sign import Sign, checksums, references
 
 
 def ignoring(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix | None:
     """One patch of the Application that ignores the Secret and whatever hashes it, together."""
-    entries = _entries([s for s in (*own, *symptoms) if s.kind != "name"])
+    following = tuple(_hashing(app, own, {(s.resource.key, s.pointer) for s in symptoms}))
+    entries = _entries([s for s in (*own, *symptoms, *following) if s.kind != "name"])
     if not entries:
         return None
     operations = [*ignore_entries(app, *entries), *sync_option(app, RESPECT)]
@@ -36,6 +42,39 @@ def ignoring(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> Fix | N
     )
 
 
+def _hashing(app: App, own: Sequence[Sign], known: set[object]) -> Iterator[Sign]:
+    """The checksum annotations of pod templates that may hash one of these Secrets: they move with it at each render."""
+    for sign in own:
+        secret = app.resource(sign.resource.key) if sign.kind == "secret" else None
+        if secret is None:
+            continue
+        for key, places in checksums(app).items():
+            pointer = "/spec/template/metadata/annotations" + join_pointer(key)
+            for workload, _ in places:
+                if (workload.key, pointer) not in known and _may_hash(app, key, workload, sign, secret):
+                    known.add((workload.key, pointer))
+                    yield Sign(workload.id, pointer, "checksum", "possible", "")
+
+
+_OF_CONFIG = re.compile(r"config|(?:^|-)cm(?:-|$)|scripts?")
+
+
+def _may_hash(app: App, key: str, workload: Resource, sign: Sign, secret: Resource) -> bool:
+    """By the chart's knowledge; else not a checksum that names another object, and one of a reader or of the same chart."""
+    if sign.item is not None and sign.release is not None and sign.item.checksums:
+        return carries(sign.release, sign.item.checksums.get(key, ()), workload)
+    said = word(key)
+    if said not in GENERIC and len(said) > 3:
+        named = [r.key for r in app.resources if r.kind in ("Secret", "ConfigMap") and r.name.endswith(said)]
+        if named:
+            return secret.key in named
+    if _OF_CONFIG.search(said) and "secret" not in said:
+        return False
+    label = charts.chart_label(secret.any)
+    alike = label is not None and charts.chart_label(workload.any) == label and "secret" in said
+    return alike or secret.name in references(workload.any)
+
+
 def _entries(found: Sequence[Sign]) -> list[dict[str, Any]]:
     """ignoreDifferences, one entry an object; lists need jq, since a pointer has no wildcard."""
     by_object: dict[ResourceId, list[Sign]] = {}
@@ -44,6 +83,8 @@ def _entries(found: Sequence[Sign]) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     for id_, places in by_object.items():
         pointers = [p for s in places for p in _pointers(s)]
+        if id_.kind == "Secret" and not id_.group:
+            pointers += _written(pointers)
         webhooks = any(p.startswith("/webhooks/") for p in pointers)
         entry: dict[str, Any] = {"group": id_.group, "kind": id_.kind, "name": id_.name}
         plain = sorted({p for p in pointers if not p.startswith("/webhooks/")})
@@ -61,3 +102,9 @@ def _pointers(sign: Sign) -> list[str]:
         keys = [key for s in sign.item.secrets if sign.release.named(s.name, sign.resource.name) for key in s.keys]
         return [f"/data/{key.replace('~', '~0').replace('/', '~1')}" for key in keys] or [sign.pointer]
     return [sign.pointer]
+
+
+def _written(pointers: Sequence[str]) -> list[str]:
+    """The same keys where a chart may write them: a sync sends `stringData` as it is, and it wins over the `data` kept from live
+    (controller/sync.go, normalizeTargetResources). No answer of Argo CD's tells which of the two a manifest holds."""
+    return [f"/stringData{p.removeprefix('/data')}" for p in pointers if p == "/data" or p.startswith("/data/")]

@@ -29,6 +29,8 @@ class NewSecret:
     name: str
     keys: Mapping[str, str | None]
     instead_of: str
+    exists: bool = True
+    """Whether the rendered one is live, so that its values can be kept."""
 
 
 def fixes(app: App, own: Sequence[Sign], symptoms: Sequence[Sign]) -> tuple[Fix, ...]:
@@ -142,7 +144,8 @@ def _new_secrets(app: App, release: Release, item: Item, pin: Pin, own: Sequence
         old = rendered[number if several else 0] if rendered else f"{release.name}-{placeholder[3:]}"
         keys = item.secrets[number].keys if several else pin.keys or tuple(sorted(_keys(item)))
         made_by = {key: _command(release, item, key) for key in keys}
-        found[placeholder] = NewSecret(_free(app, f"{old}-pinned"), made_by, old)
+        live = [r for r in app.of_kind("Secret", "") if r.name == old and (r.live is not None or not r.live_known)]
+        found[placeholder] = NewSecret(_free(app, f"{old}-pinned"), made_by, old, exists=bool(live))
     return found
 
 
@@ -179,15 +182,21 @@ def _commands(namespace: str, new: NewSecret) -> Iterator[str]:
     """Comment lines: keep the value in use, or make a strong one."""
     where = f"-n {sh(namespace)}"
     picked = ", ".join(map(json.dumps, new.keys))
-    copied = f"{{apiVersion, kind, type, metadata: {{name: {json.dumps(new.name)}}}, data: (.data | with_entries(select(.key | IN({picked}))))}}"
-    yield f"# First make Secret {new.name}; a copy keeps what the pods use now:"
-    yield f"#   kubectl {where} get secret {sh(new.instead_of)} -o json | jq {sh(copied)} | kubectl {where} apply -f -"
+    made = f"{{apiVersion, kind, type, metadata: {{name: {json.dumps(new.name)}}}, data: (.data | with_entries(select(.key | IN({picked}))))}}"
+    absent = r'error("no key \($gone | join(", ")) in it")'  # a Secret without a key that the chart reads is no copy
+    copied = f"([{picked}] - (.data | keys)) as $gone | if $gone == [] then {made} else {absent} end"
+    if new.exists:
+        yield f"# First make Secret {new.name}; a copy keeps what the pods use now:"
+        yield f"#   kubectl {where} get secret {sh(new.instead_of)} -o json | jq {sh(copied)} | kubectl {where} apply -f -"
+    else:
+        yield f"# First make Secret {new.name}; Secret {new.instead_of} is not live, so there is nothing to copy:"
     special = [key for key, command in new.keys.items() if command is None]
     if special:
         yield f"# ({', '.join(special)}: a certificate, a key pair or a text that must fit its service, so no random value)"
     else:
         literals = " ".join(f'--from-literal={sh(key)}="$({command})"' for key, command in new.keys.items())
-        yield "# A new value instead (not for a database that holds data: it keeps its old password):"
+        if new.exists:
+            yield "# A new value instead (not for a database that holds data: it keeps its old password):"
         yield f"#   kubectl {where} create secret generic {sh(new.name)} {literals}"
 
 

@@ -10,19 +10,11 @@ from collections.abc import Sequence
 
 from argolint import AppRef, ResourceId
 from argolint.comparison import SYNC_OPTIONS, TRACKING_ID
+from argolint.kubernetes import kubectl_name
 from argolint.values import sh
 
 _SHOWN = 8
 """How many Applications a script spells out."""
-
-
-def kubectl_name(resource: ResourceId) -> str:
-    """The object for kubectl, by its full name: short names can mean another group's kind.
-
-    Names of roles may hold any character but `/` and `%`, so a name is quoted for the shell.
-    """
-    kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
-    return f"{sh(kind)} {sh(resource.name)}" + (f" -n {sh(resource.namespace)}" if resource.namespace else "")
 
 
 def guard(resource: ResourceId) -> str:

@@ -220,7 +220,8 @@ def _off(shared: Shared, party: Party) -> str:
         return f"{shared.name(party)}: find the value of {place} that switches it off (`helm show values`)"
     if party.tool == "Helm":
         return (
-            f"{place}: put the template that renders it (grep -rn -- {quote(name)} {quote(party.path)}/templates) behind a value of its own:"
+            f"{place}: look in its values.yaml for a switch that exists (create, enabled, rbac.create, serviceAccount.create); where the"
+            f" template that renders it (grep -rn -- {quote(name)} {quote(party.path)}/templates) has none, put it behind a value of its own:"
             " {{- if .Values.<part>.createShared }} ... {{- end }}, false by default"
         )
     if party.tool == "Kustomize":

@@ -143,35 +143,55 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
             caveat="without goTemplate the text {{.x}} stays as it is, the same for every element",
         )
         return
-    part = _distinct(raw, go=go)
+    part = _distinct(raw, name, go=go)
+    if not part:
+        yield Fix(
+            "Put into the name what tells the elements apart",
+            "application",
+            where,
+            Edit(
+                "text",
+                f"extend spec.template.metadata.name ({name}) by a parameter whose values differ between the elements\n",
+            ),
+            caveat=_RENAMED,
+        )
+        return
     yield Fix(
         "Put into the name what tells the elements apart",
         "application",
         where,
         Edit("yaml", f"spec:\n  template:\n    metadata:\n      name: '{name}-{part}'\n"),
-        caveat="Applications that exist under the old name are deleted with their objects unless preserveResourcesOnDeletion is set",
+        caveat=_RENAMED,
     )
 
 
-def _distinct(raw: Object, *, go: bool) -> str:
-    """The parameter of the first generator that differs between elements."""
+_RENAMED = "Applications that exist under the old name are deleted with their objects unless preserveResourcesOnDeletion is set"
+
+
+def _distinct(raw: Object, name: str, *, go: bool) -> str:
+    """A parameter of the only generator that differs between all of its elements and is not in the name already; else nothing."""
     known: Mapping[str, tuple[str, str]] = {
         "clusters": ("{{name}}", "{{ .name }}"),
-        "git": ("{{path.basename}}", "{{ .path.basename }}"),
         "pullRequest": ("{{number}}", "{{ .number }}"),
         "scmProvider": ("{{repository}}", "{{ .repository }}"),
     }
     generators = items(raw, "spec", "generators")
-    for generator in generators:
+    for generator in generators if len(generators) == 1 else ():
         for kind, texts in known.items():
             if kind in generator:
-                return texts[go]
+                return "" if _bare(texts[go]) in _bare(name) else texts[go]
         elements = items(generator, "list", "elements")
         for key in sorted({k for e in elements if isinstance(e, Mapping) for k in e}):
             values = [str(e.get(key)) for e in elements if isinstance(e, Mapping)]
             if len(set(values)) == len(values) and all(re.fullmatch(r"[a-z0-9][a-z0-9-]*", v) for v in values):
-                return f"{{{{ .{key} }}}}" if go else f"{{{{{key}}}}}"
-    return "<what differs>"
+                found = f"{{{{ .{key} }}}}" if go else f"{{{{{key}}}}}"
+                if _bare(found) not in _bare(name):
+                    return found
+    return ""
+
+
+def _bare(template: str) -> str:
+    return template.replace(" ", "")
 
 
 RULE = Rule(id="appset-duplicate-application", family="ownership", severity="error", doc=__doc__, check=check, rank=20)

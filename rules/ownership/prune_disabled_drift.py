@@ -21,10 +21,10 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.comparison import SYNC_OPTIONS
+from argolint.kubernetes import kubectl_name
 from argolint.pruning import prune_option
 from argolint.values import annotations_of, enumerated, sh
 
-from ._handover import kubectl_name
 from ._references import users
 from ._tracking import copied_tracking
 

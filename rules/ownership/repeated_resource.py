@@ -55,7 +55,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             message=f"{resource} is rendered {found['count']} times by this Application, {outcome}.",
             at=Location(app.ref, resource),
             evidence=(f"condition RepeatedResourceWarning: {condition.message}", *_values(copies, fields)),
-            fixes=(_fix(app, resource, fields),),
+            fixes=(_fix(app, resource, fields, read=len(copies) > 1),),
             explains=(condition.symptom,),
         )
 
@@ -91,18 +91,19 @@ def _values(copies: list[Object], fields: list[str]) -> Iterator[str]:
         yield f"{pointer}: {sides[0]} in the first copy, {sides[1]} in the last, which is applied"
 
 
-def _fix(app: App, resource: ResourceId, fields: list[str]) -> Fix:
+def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fix:
     places = [s for s in app.sources if s.get("path") or s.get("chart")]
     where = " and ".join(f"{s.get('path') or s.get('chart')} of {s.get('repoURL')}" for s in places) or "the source"
     folder = str(places[0].get("path") or ".") if places else "."
-    keep = f"keep the values wanted of {', '.join(fields[:3])}" if fields else "the copies are equal"
+    equal = "the copies are equal" if read else "the copies were not read: compare them first"
+    keep = f"keep the values wanted of {', '.join(fields[:3])}" if fields else equal
     return Fix(
         "Delete all copies but one",
         "manifest",
         where,
         Edit("command", f"grep -rn -- {quote(resource.name)} {quote(folder)}\n"),
         caveat=f"{keep}; of two subcharts or a chart's crds/ switch one off by its value (skipCrds for crds/)",
-        safe=not fields,
+        safe=read and not fields,
     )
 
 

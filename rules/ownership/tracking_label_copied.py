@@ -21,8 +21,8 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
 from argolint.comparison import SYNC_OPTIONS, managers
+from argolint.kubernetes import kubectl_name
 
-from ._handover import kubectl_name
 from ._tracking import copied_tracking, tracking_of
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from argolint import App, Json, Object
+from collections.abc import Iterator
+
+from argolint import App, Json, Object, Resource
 from argolint.comparison import COMPARE_OPTIONS, SYNC_OPTIONS
 from argolint.edits import annotate, annotation_option
-from argolint.values import annotations_of, split_pointer
+from argolint.values import annotations_of, sh, split_pointer
 
 
 def on_manifest(desired: Object | None, *options: str) -> list[Json]:
@@ -17,6 +19,19 @@ def as_hook(desired: Object | None) -> list[Json]:
     """Operations that make the manifest a Sync hook that is deleted before each run."""
     hook = {"argocd.argoproj.io/hook": "Sync", "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
     return [*annotate(desired, hook)]
+
+
+def once_a_hook(app: App, resource: Resource) -> Iterator[str]:
+    """What is left to do when the object has become a hook: hooks are no objects of the application, so that its live object is
+    extra, and automated sync with prune refuses to take the last one (controller/appcontroller.go, autoSync)."""
+    if resource.live is not None:
+        yield f"what is live now is extra then: `argocd app sync {sh(app.ref)} --prune` once"
+    others = (r for r in app.resources if not (r.hook or r.extra or r.key == resource.key))
+    if app.automated and app.prune and not any(others):
+        yield (
+            'it is the only object of the application: automated sync refuses that ("will wipe out all resources") until it is'
+            " synced by hand or spec.syncPolicy.automated.allowEmpty is true"
+        )
 
 
 def pasted(operations: list[Json]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from argolint import App, Fix
+from argolint import App, Fix, Json
+from argolint.edits import application_place, sync_option
 from argolint.redaction import excerpt
 
 from ..shared.advice import Shell, advice
@@ -80,7 +81,7 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
     return failed.cause or "unknown", {}
 
 
-def _facts(app: App, failed: Failed) -> Mapping[str, str]:
+def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
     """What the topics of sync-failed in advice.yaml speak of."""
     id_ = failed.id
     silent, service = _SILENT.search(failed.message), _SERVICE.search(failed.message)
@@ -99,6 +100,8 @@ def _facts(app: App, failed: Failed) -> Mapping[str, str]:
         "service": service[1] if service else "",
         "service_namespace": service[2] if service else "",
         "policy": _policy(failed.message),
+        "place": application_place(app),
+        "creation": sync_option(app, "CreateNamespace=true"),
         "message": excerpt(innermost(failed.message), 600),
     }
 

@@ -1,7 +1,7 @@
 """The destination cluster is not registered or does not answer
 
-What it finds: an application whose destination names no cluster of this Argo CD (the server's own words), or whose
-cluster's connection has failed while the application's status is Unknown.
+What it finds: an application whose destination names no cluster of this Argo CD (the server's own words), whose cluster's
+connection has failed while the application's status is Unknown, or whose last sync could not reach the cluster's API server.
 
 Why it hurts: every application of that cluster is blind: no sync, no self-heal, no drift shown, and what is shown is old.
 
@@ -15,11 +15,16 @@ Sources: util/argo/argo.go (GetDestinationCluster), controller/cache/info.go (co
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Follows, Location, Rule, Symptom
+from argolint.consequences import consequences
+from argolint.edits import set_field
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
+
+from ._failures import Failed, answered_by
 
 # util/argo/argo.go and util/db/cluster.go, from 2.x on.
 _UNREGISTERED = re.compile(
@@ -52,6 +57,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                 *_elsewhere(app, fleet),
             ),
         )
+    elif unreached := answered_by(app, "cluster-unknown"):
+        yield _unreached(app, unreached)
     elif state.get("status") == "Failed" and "Unknown" in (app.sync_status, app.health.status):
         told = excerpt(str(state.get("message") or "no reason given"))
         blind = [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")]
@@ -59,15 +66,36 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             f'Cluster {app.cluster} does not answer Argo CD ("{told}"), so the status of application {app.ref} is Unknown and it is not synced.',
             blind,
-            (
-                Fix(
-                    "Renew the cluster's credentials or repair the way to it",
-                    "argocd-settings",
-                    app.cluster,
-                    Edit("command", f"argocd cluster get {sh(app.cluster)}"),
-                ),
-            ),
+            (_repair(app),),
+            "unreachable",
         )
+
+
+def _unreached(app: App, failed: Sequence[Failed]) -> Finding:
+    """The last sync met the network where it asked the API server: what it says of kinds and objects proves nothing."""
+    told = excerpt(failed[0].message)
+    again = Edit("command", f"argocd app sync {sh(app.ref.namespace)}/{sh(app.ref.name)}")
+    why = "Argo CD does not try a revision again by itself whose sync has failed"
+    sync = Fix("Sync again once it answers", "live", f"Application {app.ref}", again, why)
+    found = _finding(
+        app,
+        f'Cluster {app.cluster} did not answer when application {app.ref} was last synced ("{told}"), so the sync failed.',
+        [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")],
+        (_repair(app), sync),
+        "unreachable",
+    )
+    evidence = tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in failed[:5])
+    explained = dict.fromkeys((*found.explains, *consequences(app)))
+    return replace(found, evidence=(*found.evidence, *evidence), explains=tuple(explained))
+
+
+def _repair(app: App) -> Fix:
+    return Fix(
+        "Renew the cluster's credentials or repair the way to it",
+        "argocd-settings",
+        app.cluster,
+        Edit("command", f"argocd cluster get {sh(app.cluster)}"),
+    )
 
 
 def _destination(app: App) -> str:
@@ -82,18 +110,31 @@ def _elsewhere(app: App, fleet: Fleet) -> Iterator[Fix]:
             "Or name a cluster that is registered: " + ", ".join(servers[:10]),
             "application",
             f"Application {app.ref}",
-            Edit(
-                "yaml",
-                f"spec:\n  destination:\n    server: {servers[0] if len(servers) == 1 else '<one of them>'}\n    namespace: {app.destination_namespace}",
-            ),
+            _destined(app, servers),
             caveat="deploys to that cluster",
         )
 
 
-def _finding(app: App, message: str, told_by: list[Condition], fixes: tuple[Fix, ...]) -> Finding:
+def _destined(app: App, servers: Sequence[str]) -> Edit:
+    """A name beside a server is refused: what the new one contradicts goes (util/argo/argo.go, ValidateDestination)."""
+    if len(servers) > 1:
+        named = "    name: null\n" if dig(app.spec, "destination", "name") else ""
+        return Edit(
+            "yaml",
+            f"spec:\n  destination:\n    server: <one of them>\n{named}    namespace: {app.destination_namespace}",
+        )
+    place = "/spec/destination"
+    named_ = [{"op": "remove", "path": f"{place}/name"}] if "name" in mapping(app.spec, "destination") else []
+    return Edit("json-patch", [*named_, *set_field(app.raw, f"{place}/server", servers[0])])
+
+
+def _finding(
+    app: App, message: str, told_by: list[Condition], fixes: tuple[Fix, ...], cause: str = "unregistered"
+) -> Finding:
     return Finding(
         message=message,
         at=Location(app.ref, None, "/spec/destination"),
+        cause=cause,
         evidence=tuple(f"condition {c.type}: {excerpt(c.message, 600)}" for c in told_by),
         fixes=fixes,
         explains=(
@@ -109,4 +150,12 @@ def _finding(app: App, message: str, told_by: list[Condition], fixes: tuple[Fix,
     )
 
 
-RULE = Rule(id="cluster-unknown", family="sync", severity="error", doc=__doc__, check=check, rank=10)
+RULE = Rule(
+    id="cluster-unknown",
+    family="sync",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    causes=("unregistered", "unreachable"),
+    rank=10,
+)

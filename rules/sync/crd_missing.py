@@ -85,7 +85,11 @@ def _foreseen(app: App, group: str, kind: str, resources: list[Resource]) -> Fin
 
 def _finding(app: App, fleet: Fleet, group: str, kind: str, told: list[Failed]) -> Finding:
     first = told[0]
-    what = f"{kind} ({group})" if kind else _group_version(first.message) or "a kind of this application"
+    what = (
+        (f"{kind} ({group})" if group else kind)
+        if kind
+        else _group_version(first.message) or "a kind of this application"
+    )
     definitions = _definitions(app, fleet, group)
     origin = f", whose CRD application {definitions[0].app} brings" if definitions else ""
     return Finding(

@@ -46,7 +46,7 @@ from ..shared.advice import advice
 from ..shared.messages import quoted, stage
 from ._failures import Failed, answered_by, classify
 from ._objects import left_missing, object_named
-from ._options import as_hook, compare_options, on_manifest, pasted, sync_options
+from ._options import as_hook, compare_options, on_manifest, once_a_hook, pasted, sync_options
 
 RESPECT = "RespectIgnoreDifferences=true"
 
@@ -277,7 +277,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             "manifest",
             where,
             Edit("yaml", pasted(as_hook(desired))),
-            caveat="it then runs at each sync",
+            caveat="; ".join(("it then runs at each sync", *(once_a_hook(app, resource) if resource else ()))),
             resource=id_,
         )
     if how == "orphan":

@@ -20,7 +20,7 @@ from datetime import timedelta
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
 from argolint.values import age_text, annotations_of, dig
 
-from ._options import as_hook
+from ._options import as_hook, once_a_hook
 
 _HOOK = "argocd.argoproj.io/hook"
 
@@ -52,7 +52,7 @@ def _finding(app: App, job: Resource, seconds: int) -> Finding:
                 "manifest",
                 str(job.id),
                 Edit("json-patch", as_hook(job.desired)),
-                caveat="it then runs at each sync",
+                caveat="; ".join(("it then runs at each sync", *once_a_hook(app, job))),
                 resource=job.id,
             ),
             Fix(

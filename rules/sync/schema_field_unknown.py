@@ -39,7 +39,7 @@ from argolint import (
 )
 from argolint.comparison import builtin
 from argolint.consequences import consequences
-from argolint.edits import application_place
+from argolint.edits import application_place, removals
 from argolint.knowledge import load
 from argolint.values import get, index_of, join_pointer, split_pointer
 
@@ -270,6 +270,7 @@ def _facts(app: App, told: _Undeclared, pointer: str) -> Mapping[str, Json]:
         "place": application_place(app),
         "object": str(resource.id) if resource else f"Application {app.ref}",
         "cluster": app.cluster,
+        "removals": removals(resource.desired, [pointer]) if resource is not None and in_git else [],
         "path": told.path,
         "field": told.path.rpartition(".")[2],
         "pointer": pointer if in_git else "",

@@ -45,7 +45,7 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.comparison import differences, writers
-from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
+from argolint.edits import RESPECT, application_place, ignore_entries, removals, sync_option
 from argolint.redaction import of_secret, show
 from argolint.values import below, dig, get, index_of, items, mapping, maps, split_pointer, text_at
 
@@ -234,6 +234,9 @@ def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
             yield f"{pointer} was written by {writer.manager} ({writer.operation or 'Update'}){at}"
 
 
+_AFTERWARDS = "sync once by hand afterwards: the loop may have ended at either writer's turn"
+
+
 def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, ...]) -> Iterator[Fix]:
     rivals = [r for r in related if r.role == "claimant"]
     if rivals:
@@ -268,8 +271,8 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             f"Leave {pointer} out of Git, so that its other writer owns it",
             "manifest",
             str(resource.id),
-            Edit("json-patch", [{"op": "remove", "path": pointer}]),
-            caveat="Git no longer says what the field is",
+            Edit("json-patch", removals(resource.desired, [pointer])),
+            caveat=f"Git no longer says what the field is; {_AFTERWARDS}",
             resource=resource.id,
         )
     if pointer:
@@ -286,7 +289,7 @@ def _fixes(app: App, resource: Resource, pointer: str, related: tuple[Related, .
             "application",
             application_place(app),
             Edit("json-patch", [*ignore_entries(app, entry), *sync_option(app, RESPECT)]),
-            caveat="hides every later difference of that field",
+            caveat=f"hides every later difference of that field; {_AFTERWARDS}",
         )
 
 

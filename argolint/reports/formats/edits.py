@@ -1,4 +1,4 @@
-"""A fix's edit as text to paste."""
+"""A fix's edit as text to paste, and what is told of the fix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from argolint.reports.document import Edit
+from argolint.reports.document import Edit, Fix
 from argolint.reports.formats import plain_lines
 from argolint.values import index_of, split_pointer
 
@@ -17,6 +17,33 @@ _APPEND = "-"
 def as_text(edit: Edit) -> str:
     """The command, the YAML fragment, or a JSON patch as one YAML document; no control characters."""
     return plain_lines(_patch(edit.content) if edit.kind == "json-patch" else str(edit.content))
+
+
+_EFFECTS = {
+    "restarts": "restarts pods",
+    "scales": "changes the number of replicas",
+    "deletes": "deletes from the cluster",
+    "hides": "hides later changes",
+    "needs-sync": "takes hold with a sync by hand",
+    "needs-force-sync": "takes hold when the operator is made to look again",
+}
+
+
+def told_effects(fix: Fix) -> str:
+    """What the fix does besides, in words; empty when there is nothing to tell."""
+    return ", ".join(_EFFECTS[effect] for effect in fix.effects)
+
+
+def steps_before(fix: Fix) -> list[str]:
+    """The commands that come before the edit, one a line."""
+    return [line for command in fix.before for line in plain_lines(command).splitlines()]
+
+
+def told_proof(fix: Fix) -> str:
+    """How a verified fix was proven."""
+    if not fix.verified:
+        return ""
+    return "verified by two renders" if fix.proof == "rendered-twice" else "verified"
 
 
 def _patch(operations: list[dict[str, Any]]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from argolint.reports.document import Fix
 from argolint.reports.formats import Style
-from argolint.reports.formats.edits import as_text
+from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
 from argolint.reports.formats.layout import paint, wrapped
 
 
@@ -15,11 +15,15 @@ def fix_lines(
 ) -> Iterator[str]:
     """Title and place, caveat, and the edit, unless it has more lines than `limit`: half of one is not to be pasted."""
     which = f"fix {number}: " if style.verbose and of > 1 else "fix: "
-    checked = paint(" ✓ verified", style, fg="green") if fix.verified else ""
+    checked = paint(f" ✓ {told_proof(fix)}", style, fg="green") if fix.verified else ""
     where = f" [{fix.where}]" if fix.where else ""
     yield from wrapped(
         paint(which, style, fg="green") + fix.title + where + checked, style, indent=indent, hang=indent + "  "
     )
+    for line in steps_before(fix):
+        yield f"{indent}    first: {line}"
+    if fix.effects:
+        yield from wrapped("note: " + told_effects(fix), style, indent=indent + "  ", hang=indent + "    ")
     if fix.caveat:
         yield from wrapped("caveat: " + fix.caveat, style, indent=indent + "  ", hang=indent + "    ")
     if fix.unverified and style.verbose and fix.verified is None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from argolint.reports.document import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report, page
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name
-from argolint.reports.formats.edits import as_text
+from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
 from argolint.reports.formats.links import of_line
 from argolint.reports.formats.ownership import picture
 
@@ -234,13 +234,17 @@ def _short(finding: Finding) -> str:
 
 
 def _fix(fix: Fix) -> Iterable[str]:
-    proof = " (verified)" if fix.verified else ""
+    proof = f" ({told_proof(fix)})" if fix.verified else ""
     yield f"**Fix{proof}:** {text(fix.title)} in {code(fix.where)}"
     yield ""
+    if fix.before:
+        yield "First:"
+        yield ""
+        yield from _block("sh", steps_before(fix))
     language = {"json-patch": "yaml", "yaml": "yaml", "command": "sh", "text": "text"}[fix.edit.kind]
     yield from _block(language, as_text(fix.edit).splitlines())
-    if fix.caveat:
-        yield f"*But:* {text(fix.caveat)}"
+    if but := "; ".join(filter(None, (told_effects(fix), fix.caveat))):
+        yield f"*But:* {text(but)}"
         yield ""
 
 

@@ -1,0 +1,63 @@
+"""What a fix does beside ending its finding: restarts, scales, deletes, hides, or that a sync by hand is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from argolint.app import App
+from argolint.comparison import diff
+from argolint.model import EFFECTS, Effect, Finding, Fix, Object
+from argolint.values import get
+
+_TEMPLATE, _REPLICAS = "/spec/template", "/spec/replicas"
+_ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Rollout"})
+
+_SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
+    ("restarts", re.compile(r"\brollout restart\b|\bkubectl delete pods?\b")),
+    ("scales", re.compile(r"\bkubectl scale\b")),
+    ("deletes", re.compile(r"\bkubectl delete (?!pods?\b)|\bargocd app delete\b(?!-)|--prune\b|\bPrune=true\b")),
+    ("hides", re.compile(r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b")),
+)
+"""What the commands and fragments of fixes say."""
+
+
+def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
+    """What is seen of the edit alone."""
+    found = set(fix.effects)
+    if fix.edit.kind == "json-patch":
+        paths = [str(operation.get("path", "")) for operation in fix.edit.content if operation.get("op") != "remove"]
+        if fix.target == "application" and any(path.startswith("/spec/ignoreDifferences") for path in paths):
+            found.add("hides")
+        if any(path == "/spec/syncPolicy/automated/prune" for path in paths):
+            found.add("deletes")
+    elif fix.edit.kind in ("command", "yaml"):
+        said = "\n".join(line for line in str(fix.edit.content).splitlines() if not line.lstrip().startswith("# "))
+        found.update(effect for effect, pattern in _SPOKEN if pattern.search(said))
+    if _needs_sync(fix, finding, app):
+        found.add("needs-sync")
+    return frozenset(found)
+
+
+def _needs_sync(fix: Fix, finding: Finding, app: App) -> bool:
+    """Nothing syncs by itself; and automated sync does not try a revision again whose sync has failed (autoSync)."""
+    if fix.target in ("manifest", "helm-values"):
+        return not app.automated
+    failed = any(symptom.kind == "operation" for symptom in finding.explains)
+    return failed and fix.target in ("application", "argocd-settings") and fix.edit.kind in ("json-patch", "yaml")
+
+
+def of_sync(kind: str, live: Object, without_fix: Object, with_fix: Object) -> Iterator[Effect]:
+    """What the next sync does with the fix that it would not do without."""
+    if kind in _ROLLED and _moves(_TEMPLATE, live, with_fix) and _moves(_TEMPLATE, without_fix, with_fix):
+        yield "restarts"
+    if _moves(_REPLICAS, live, with_fix) and _moves(_REPLICAS, without_fix, with_fix):
+        yield "scales"
+
+
+def _moves(pointer: str, one: Object, other: Object) -> bool:
+    return any(diff.differences(get(one, pointer), get(other, pointer)))
+
+
+def ordered(found: Iterable[Effect]) -> tuple[Effect, ...]:
+    return tuple(sorted(set(found), key=EFFECTS.index))

@@ -1,0 +1,198 @@
+"""What a fix must not do or leave unsaid: each on one small application, by what a user reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from argolint import testing
+from argolint.plugins import load_rules
+from argolint.reports import document as report
+
+RULES = list(load_rules().values())
+RESPECT = {"syncOptions": ["RespectIgnoreDifferences=true"]}
+ONE, TWO = "1" * 64, "2" * 64
+
+
+def findings(rule: str, *apps: dict[str, Any], **server: Any) -> list[report.Finding]:
+    data = {"about": "inline", "apps": list(apps), "server": server}
+    found = testing.check(testing.Fixture(Path("inline.yaml"), data), RULES)
+    assert [f.error for f in found.failures] == []
+    return [finding for finding in found.findings if finding.rule == rule]
+
+
+def fixes(rule: str, *apps: dict[str, Any], **server: Any) -> list[report.Fix]:
+    """Every fix of the rule's findings over these applications."""
+    return [fix for finding in findings(rule, *apps, **server) for fix in finding.fixes]
+
+
+def job(live: bool) -> dict[str, Any]:
+    desired = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "seed", "namespace": "n"},
+        "spec": {"ttlSecondsAfterFinished": 60, "template": {"spec": {"containers": [{"name": "c", "image": "x:1"}]}}},
+    }
+    return {"desired": desired, **({"live": desired} if live else {})}
+
+
+def failed(message: str, **resource: str) -> dict[str, Any]:
+    results = [{"status": "SyncFailed", "message": message, **resource}]
+    return {
+        "sync": {"status": "OutOfSync"},
+        "operationState": {
+            "phase": "Failed",
+            "message": "one or more objects failed",
+            "syncResult": {"resources": results},
+        },
+    }
+
+
+def test_the_last_object_that_becomes_a_hook_has_second_steps() -> None:
+    policy = {"automated": {"prune": True}}
+    (hook, *_) = fixes("job-ttl", {"name": "seed", "spec": {"syncPolicy": policy}, "resources": [job(live=True)]})
+    assert hook.caveat == (
+        "it then runs at each sync; what is live now is extra then: `argocd app sync argocd/seed --prune` once;"
+        ' it is the only object of the application: automated sync refuses that ("will wipe out all resources") until it'
+        " is synced by hand or spec.syncPolicy.automated.allowEmpty is true"
+    )
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n"}}
+    beside = {"name": "seed", "resources": [job(live=False), {"desired": config, "live": config}]}
+    assert fixes("job-ttl", beside)[0].caveat == "it then runs at each sync"
+
+
+def test_a_namespace_that_the_sync_makes_already_is_not_proposed_again() -> None:
+    status = failed('namespaces "shop" not found', kind="ConfigMap", version="v1", namespace="shop", name="c")
+    spec: dict[str, Any] = {"destination": {"namespace": "shop"}}
+    (first, *_) = fixes("sync-failed", {"name": "web", "spec": spec, "status": status, "resources": []})
+    assert first.edit.content == [
+        {"op": "add", "path": "/spec/syncPolicy", "value": {"syncOptions": ["CreateNamespace=true"]}}
+    ]
+    spec["syncPolicy"] = {"syncOptions": ["CreateNamespace=true"]}
+    (again, *_) = fixes("sync-failed", {"name": "web", "spec": spec, "status": status, "resources": []})
+    assert (again.edit.kind, again.edit.content) == ("command", "argocd app sync argocd/web")
+
+
+def test_another_destination_drops_the_name_that_it_contradicts() -> None:
+    blind = [
+        {
+            "type": "InvalidSpecError",
+            "message": "unable to find destination server: there are no clusters with this name: old",
+        }
+    ]
+    app = {"name": "web", "spec": {"destination": {"name": "old", "namespace": "n"}}, "status": {"conditions": blind}}
+    found = fixes("cluster-unknown", app, clusters=[{"server": "https://new.example.com", "name": "new"}])
+    assert found[-1].edit.content == [
+        {"op": "remove", "path": "/spec/destination/name"},
+        {"op": "add", "path": "/spec/destination/server", "value": "https://new.example.com"},
+    ]
+
+
+def test_copies_that_were_not_read_are_not_called_equal() -> None:
+    repeated = "Resource /ConfigMap/n/c appeared 2 times among application resources."
+    status = {"conditions": [{"type": "RepeatedResourceWarning", "message": repeated}]}
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "n"}, "data": {"a": "b"}}
+    app = {
+        "name": "web",
+        "spec": {"source": {"path": "p"}},
+        "status": status,
+        "resources": [{"desired": config, "live": config}],
+    }
+    (unread,) = fixes("repeated-resource", app)
+    assert (unread.caveat.partition(";")[0], unread.safe) == ("the copies were not read: compare them first", False)
+    (read,) = fixes("repeated-resource", {**app, "manifests": [config, config]})
+    assert (read.caveat.partition(";")[0], read.safe) == ("the copies are equal", True)
+
+
+def duplicate(elements: list[dict[str, str]], name: str) -> report.Fix:
+    told = "ApplicationSet shop contains applications with duplicate name: web (and 1 more)"
+    condition = {"type": "ErrorOccurred", "status": "True", "reason": "ApplicationValidationError", "message": told}
+    made = {
+        "metadata": {"name": "shop", "namespace": "argocd"},
+        "spec": {"generators": [{"list": {"elements": elements}}], "template": {"metadata": {"name": name}}},
+        "status": {"conditions": [condition]},
+    }
+    (fix,) = fixes("appset-duplicate-application", {"name": "web", "resources": []}, applicationsets=[made])
+    return fix
+
+
+def test_a_name_gets_a_field_that_differs_or_none() -> None:
+    differing = [{"env": "prod", "cluster": "north"}, {"env": "prod", "cluster": "south"}]
+    assert duplicate(differing, "web").edit.content.endswith("name: 'web-{{cluster}}'\n")
+    alike = [{"env": "prod"}, {"env": "prod"}]
+    assert duplicate(alike, "web").edit.kind == "text"
+
+
+def secret(mask: str) -> dict[str, Any]:
+    metadata = {"name": "web", "namespace": "n", "labels": {"helm.sh/chart": "shop-1.0.0"}}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"password": mask}}
+
+
+def workload(**sums: str) -> dict[str, Any]:
+    metadata = {"name": "web", "namespace": "n", "labels": {"helm.sh/chart": "shop-1.0.0"}}
+    container = {"name": "c", "image": "x:1", "envFrom": [{"secretRef": {"name": "web"}}]}
+    annotations = {f"checksum/{name}": value for name, value in sums.items()}
+    template = {"metadata": {"annotations": annotations}, "spec": {"containers": [container]}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": template}}
+
+
+def written(state: dict[str, Any]) -> dict[str, Any]:
+    """The object as Argo CD wrote it."""
+    fields: dict[str, dict[str, str]] = {
+        f"f:{key}": {} for key in state if key not in ("apiVersion", "kind", "metadata")
+    }
+    entry = {"manager": "argocd-controller", "operation": "Update", "time": "2026-01-01T11:50:00Z", "fieldsV1": fields}
+    return {**state, "metadata": {**state["metadata"], "managedFields": [entry]}}
+
+
+def shop(**spec: Any) -> dict[str, Any]:
+    """A Helm application whose Secret differs at the revision that was synced."""
+    revision = "1f0e3dad99908345f7439f8ffabdffc4c1a0b0d5"
+    pods = workload(secret=ONE, config=TWO)
+    return {
+        "name": "shop",
+        "spec": {"source": {"path": "charts/shop"}, "destination": {"namespace": "n"}, **spec},
+        "status": {
+            "sourceType": "Helm",
+            "sync": {"status": "OutOfSync", "revision": revision},
+            "operationState": {"phase": "Succeeded", "syncResult": {"revision": revision}},
+        },
+        "resources": [
+            {"desired": secret("+" * 8), "live": written(secret("+" * 12))},
+            {"desired": pods, "live": written(pods)},
+        ],
+    }
+
+
+def test_a_secret_that_is_ignored_brings_what_hashes_it_and_where_a_chart_may_write_it() -> None:
+    *_, ignoring = fixes("nondeterministic-secret", shop())
+    entries = ignoring.edit.content[0]["value"]
+    assert [(e["kind"], e["jsonPointers"]) for e in entries] == [
+        ("Secret", ["/data/password", "/stringData/password"]),
+        ("Deployment", ["/spec/template/metadata/annotations/checksum~1secret"]),
+    ]
+    assert (ignoring.verified, ignoring.effects) == (None, ("hides",))
+
+
+def test_what_is_ignored_and_respected_is_told_neither_as_random_nor_as_dead() -> None:
+    entries = fixes("nondeterministic-secret", shop())[-1].edit.content[0]["value"]
+    quiet = shop(ignoreDifferences=entries, syncPolicy=RESPECT)
+    quiet["status"]["sync"]["status"] = "Synced"
+    moved = workload(secret=TWO, config=TWO)
+    twice = [[secret("+" * 8), workload(secret=ONE, config=TWO)], [secret("+" * 8), moved]]
+    for app in (quiet, {**quiet, "renders": twice}):
+        for rule in ("nondeterministic-secret", "nondeterministic-checksum", "ignore-rule-dead"):
+            assert [f.message for f in findings(rule, app)] == []
+
+
+def test_a_secret_that_was_never_synced_is_not_copied() -> None:
+    fixture = testing.load_fixture(Path(__file__).parent / "rules/nondeterministic-secret/bad-wrapper-chart.yaml")
+    assert "get secret" in fixes("nondeterministic-secret", *fixture.data["apps"])[0].edit.content
+    for app in fixture.data["apps"]:
+        for resource in app["resources"]:
+            if resource["desired"]["kind"] == "Secret":
+                resource.pop("live", None)
+    made = fixes("nondeterministic-secret", *fixture.data["apps"])[0].edit.content
+    assert "get secret" not in made
+    assert "Secret airflow-webserver-secret-key is not live, so there is nothing to copy:" in made
+    assert "create secret generic airflow-webserver-secret-key-pinned" in made
