@@ -100,6 +100,15 @@ PLACES: dict[str, Place] = {
     "a symbol of Ruby": lambda s: _file("a.rb", f"set :api_token, '{s}'\n"),
     "a difference": lambda s: {"x": f"-    - name: DB_PASSWORD\n+    - name: DB_PASSWORD\n+      value: {s}\n"},
     "a static key of OpenVPN": lambda s: _file("k", f"-----BEGIN OpenVPN Static key V1-----\n{s}\n-----END OpenVPN Static key V1-----\n"),
+    "a variable of Terraform": lambda s: _file("a.tf", 'variable "db_password" {\n  default = "' + s + '1a"\n}\n'),
+    "words that the shell joins": lambda s: _file("a.sh", f"PASSWORD=\"abc\"'{s}'\n"),
+    "a file with a secret's name": lambda s: _file("a.sh", f"echo -n '{s}' > /run/secrets/db_password\n"),
+    "functions of SQL": lambda s: _file("a.sql", f"SET PASSWORD FOR x = PASSWORD('{s}');\nSELECT crypt('{s}', gen_salt('bf'));\n"),
+    "a string of Envoy": lambda s: {"generic_secret": {"secret": {"inline_string": s + "1a"}}},
+    "a key below what it does": lambda s: {"encrypt": {"key": s + "1a"}, "jwt": {"key": s + "1a"}},
+    "unzip -P": lambda s: {"args": ["unzip", "-P", s, "a.zip"]},
+    "an address with quotes": lambda s: {"x": f"postgres://u:a'{s}@h/db"},
+    "a patch of stringData": lambda s: {"x": json.dumps({"op": "add", "path": "/stringData/x", "value": s})},
     "a Secret that was cut": lambda s: {"liveState": '{"apiVersion":"v1","kind":"Secret","stringData":{"k":"' + s + '"}'},
 }  # fmt: skip
 SECRETS = st.text("abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789_+!^", min_size=6, max_size=40).map(

@@ -15,7 +15,7 @@ _COMMAND = re.compile(
     r"|(\b(?:login|user(?:name)?|account)\s+(?!and\b|or\b)\S{1,200}\s+password\s+[\"']?)([^\s\"'()]+)"
     r"|(\becho\s+(?:-n\s+)?[\"']?)([^\s\"'|$]+)(?=[\"']?\s*\|[^\n|;&]{0,200}?(?:--password-stdin|\blogin\b))"
     r"|(\bhtpasswd\s+-(?:\w*n\w*|\w+\s+[^\s$\"'<>]{1,200})\s+[^\s$\"'<>]{1,200}\s+[\"']?)([^\s$\"'<>]+)"
-    r"|((?i:\bpassword(?:\s*=)?|\bidentified(?: with \S{1,60})? by)\s+N?')([^'\n]{1,400})"
+    r"|((?i:\bpassword\s{0,4}[=(]?|\bidentified(?: with \S{1,60})? by)\s{0,4}N?')([^'\n]{1,400})"
     r"|(\b(?:value|argument) \\{0,3}\")([^\"\\\n]{1,400})(?=\\{0,3}\" for (?:flag )?\\{0,3}\"?[-\w, ]{0,60}(?:pass|token|secret|key|auth))"
     r"|((?<![\w-])--from-literal[= ][\"']?[\w.-]{1,200}=)([^\s\"']+)"
     r"|(\becho\s+(?:-\w\s+)?[\"']?[\w.-]{1,64}:)([^\s\"'|]+)(?=[\"']?\s*\|\s*(?:sudo\s+)?chpasswd)"
@@ -29,11 +29,39 @@ _COMMAND = re.compile(
     r"|(\bstats auth\s+[^\s:]{1,64}:)(\S+)"
     r"|(\bsentinel auth-pass\s+\S{1,100}\s+)(\S+)"
     r"|(^user \S{1,100} [^>\n]{0,400}?>)(\S+)"
+    r"|(\bIDENTIFIED BY\s+\"?)(?=[^\s'\";]*[0-9])([^\s'\";]+)"
+    r"|(\bcrypt\(')([^'\n]{1,400})"
+    r"|(\bgetConnection\(\s*(?:\"[^\"\n]{0,400}\"|[\w.]{1,80})\s*,\s*(?:\"[^\"\n]{0,200}\"|[\w.]{1,80})\s*,\s*\")([^\"\n]{1,400})"
+    r"|(\bConvertTo-SecureString\s+(?:-String\s+)?[\"'])([^\"'\n]{1,400})"
+    r"|(\baws ssm put-parameter\b[^|;&\n]{0,400}?SecureString[^|;&\n]{0,400}?--value[= ][\"']?)([^\s\"']+)"
+    r"|(\bvault (?:kv put|kv patch|write)\s+(?:-\S+\s+)*\S{1,200}\s+[\w.-]{1,80}=)(?=[^\s@]*[0-9])([^\s\"'@]+)"
+    r"|(\binflux\b[^|;&\n]{0,200}?\s-t[ ]?)([^\s\"'-][^\s\"']*)"
+    r"|(\b(?:unzip|zip)\b[^|;&\n]{0,200}?\s-P[ ]?)([^\s\"'-][^\s\"']*)"
+    r"|(\b7za?\s[^|;&\n]{0,200}?\s-p)([^\s\"']+)"
+    r"|(\bopenssl\b[^|;&\n]{0,200}?\s-k[ ])([^\s\"'-][^\s\"']*)"
+    r"|(\b(?:useradd|usermod)\b[^|;&\n]{0,200}?\s-p[ ])([^\s\"'-][^\s\"']*)"
+    r"|(\bhttps?\s[^|;&\n]{0,200}?-a[ ]\S{0,100}?:)([^\s\"']+)"
+    r"|(\b(?:echo|printf)\s+(?:-\w+\s+)*[\"']?)([^\s\"'$|<>]+)(?=[\"']?\s*(?:\|\s*(?:kinit|sudo\s+-S)\b|>+\s*\S{0,200}?(?:pass|token|secret|cred|netrc)))"
     r"|(\bAUTH (?:[A-Za-z]\w{0,20} )?)(?=[^\s:\"']*[0-9])([^\s:\"']{8,})"
 )
 _COMMANDS = (
     *("login", "password", "PASSWORD", "htpasswd", "dentified", "DENTIFIED", "echo", "printf", "literal", "chpasswd"),
-    *("argument", "jdbc:oracle", "sql", "vault", "aws ", "mc ", "PWD", "pwd", "AUTH ", "auth", "user ", " -"),
+    *(
+        "argument",
+        "jdbc:oracle",
+        "sql",
+        "vault",
+        "aws ",
+        "mc ",
+        "PWD",
+        "pwd",
+        "AUTH ",
+        "auth",
+        "user ",
+        " -",
+        "crypt(",
+        "getConnection",
+    ),
 )
 """One of these stands in every text that `_COMMAND` finds something in."""
 _ARGUMENTS = 30

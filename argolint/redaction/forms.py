@@ -22,7 +22,7 @@ PRIVATE_KEY = re.compile(
 )
 """A block whose end is missing goes on to the end of the text."""
 _BARE_LOGIN = re.compile(
-    r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}(?::\d{2,5}(?!\w)|/|:[\w~./-]{1,200}\.git\b))"
+    r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}(?::\d{2,5}(?!\w)|/|:[\w~./-]{1,200}\.git\b|:\s))"
 )
 """`user:password@host:port`, without a scheme."""
 _PEM_BASE64 = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{12,}={0,2}")
@@ -44,6 +44,7 @@ _TOKEN = re.compile(
     r"|ATATT3[\w=-]{20,}|lin_api_[A-Za-z0-9]{30,}|(?:secret|ntn)_[A-Za-z0-9]{40,}|gl(?:sa|c)_[\w+/=]{20,}|NR(?:AK|JS|II|AL)-[\w-]{20,}"
     r"|sntry[su]_[\w+/=-]{20,}|[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}|pul-[0-9a-f]{40}|PMAK-[\w-]{40,}|pscale_(?:tkn|pw|oauth)_[\w.-]{20,}"
     r"|tskey-[\w-]{20,}|ops_eyJ[\w-]{40,}|HRKU-[\w-]{30,}|bkua_[0-9a-f]{40}|CCIPAT_[\w-]{20,}|FlyV1 fm\d_[\w+/=-]{20,}|EZ[AT]K[A-Za-z0-9]{40,}"
+    r"|AQ[A-Za-z0-9+/]{36}==(?![=\w])"  # Ceph
     r"|AGE-SECRET-KEY-1[0-9A-Za-z]{20,}|A3-[A-Z0-9]{6}-[A-Z0-9-]{20,}|\d{8,10}:AA[\w-]{32,}(?![\w-])"
     r")"
 )
@@ -52,7 +53,7 @@ _LONG_WORD = re.compile(r"[\w-]{16}")
 _HOOK = re.compile(
     r"(https://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:\w+\.)?discord(?:app)?\.com/api/webhooks/"
     r"|[\w-]+\.webhook\.office\.com/webhookb2/|outlook\.office(?:365)?\.com/webhook/|hooks\.zapier\.com/hooks/catch/"
-    r"|api\.telegram\.org/bot|[\w.-]+\.logic\.azure\.com[:\d]*/workflows/))([^\s\"'\\<>]{8,})"
+    r"|api\.telegram\.org/bot|events\.pagerduty\.com/integration/|hc-ping\.com/|[\w.-]+/hooks/(?=[\w/-]{20})|[\w.-]+\.logic\.azure\.com[:\d]*/workflows/))([^\s\"'\\<>]{8,})"
 )
 _CRYPT = re.compile(
     r"\$(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2(?:id|i|d)|pbkdf2(?:-\w+)?|scrypt|bcrypt-sha256)\$[\w./+=,$-]{8,}"
@@ -66,6 +67,12 @@ _QUOTED_URL = re.compile(
 _GO_DSN = re.compile(r"(?<![\w.%+-])([\w.%+-]{1,100}:)([^\s:@/\"']{1,200})(?=@(?:tcp|udp|unix|cloudsql\w*)?\()")
 
 
+_WHOLE_LOGIN = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]{0,40}://[^\s/:@]{0,200}:)(\S{1,1000})(?=@[\w.-]{1,253}(?::\d{1,5})?(?:[/?]\S{0,2000})?\Z)"
+)
+"""An address that is all of a text: its password may hold quotes."""
+
+
 def by_form(text: str, hide: Hide, userinfo: Hide | None = None) -> str:
     """The text without what is a secret by its form alone, whatever words stand around it."""
     if "-----BEGIN" in text:
@@ -75,6 +82,8 @@ def by_form(text: str, hide: Hide, userinfo: Hide | None = None) -> str:
     if "eyJ" in text:
         text = _JWT.sub(lambda found: hide(found[0]), text)
     if "://" in text:
+        if (whole := _WHOLE_LOGIN.match(text)) and re.search(r"['\"`<>\\]", whole[2]):
+            text = whole[1] + hide(whole[2]) + text[whole.end() :]
         text = _HOOK.sub(lambda found: found[1] + hide(found[2]), text)
         text = _URL.sub(lambda found: found[1] + _address(found[1], found[2], hide, userinfo), text)
     if "2F%" in text or "2f%" in text:

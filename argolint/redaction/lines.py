@@ -34,7 +34,7 @@ _TEMPLATED = re.compile(
 )
 """`password: {{ .Values.password | default "x" }}`"""
 _SECTION = re.compile(r"[ \t]*\[{1,2}[ \t]*(?P<name>[\w.\"' -]{1,200}?)[ \t]*\]{1,2}[ \t]*(?:[#;].*)?")
-_BRACES = re.compile(r"(?<![\w.-])(?P<name>[A-Za-z_][\w-]{0,80})[ \t]*(?:[=:][ \t]*)?\{(?P<body>[^{}]{0,4000})\}")
+_BRACES = re.compile(r"(?<![\w.-])(?P<name>[A-Za-z_][\w-]{0,80})\"?[ \t]*(?:[=:][ \t]*)?\{(?P<body>[^{}]{0,4000})\}")
 _SETTING = re.compile(
     r"(?P<head>[\"']?(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?[ \t]*[=:][ \t]*)(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;}]+)"
 )

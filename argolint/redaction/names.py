@@ -96,7 +96,7 @@ _KEYS = word_set(
     "api app application account secret private access signing sign encryption enc encrypt sso service decryption crypto cipher fernet master session storage auth ssh"
     " license licence deploy hmac shared root admin jwt cookie rsa dsa ecdsa ed25519 aes consumer write ingest ingestion"
     " integration routing instrumentation subscription function security bot webhook unseal recovery seal wrapping sealing"
-    " preshared personal wireguard gpg pgp psk registration enrollment erlang salt vault transit kms gossip"
+    " csrf xsrf preshared personal wireguard gpg pgp psk registration enrollment erlang salt vault transit kms gossip"
     " nextauth rails django flask laravel stripe sendgrid twilio mailgun datadog newrelic pagerduty opsgenie sentry openai anthropic"
 )
 """`<word> key` that is a secret, in every spelling."""

@@ -44,6 +44,7 @@ _NAMES = (
 )
 _WITHIN = word_set(
     "value plain plaintext text literal raw inline data string content default base64 list example enum stringVal stringValue val"
+    " inline_string inlineString"
 )
 """Under these keys of a map stands what the map is called: `password: {value: x}`."""
 _OPAQUE = word_set("managedFields fieldsV1 encryptedData")
@@ -216,6 +217,8 @@ _CUT_SECRET = re.compile(r"\"kind\"\s*:\s*\"Secret(?:List)?\"")
 
 _LISTED, _METADATA, _ANNOTATIONS = "\0items", "\0metadata", "\0annotations"
 """Places within Secrets; names of fields hold no NUL."""
+_KEYED = {(word,) for word in word_set("encrypt encryption sign signing jwt hmac license fernet cookie aes")}
+"""`encrypt: {key: x}`"""
 _GENERATOR = "secretGenerator"
 """Kustomize makes Secrets of its `literals`."""
 _COPIES = {(word,) for word in word_set("data content contents value values backup copy payload original raw")}
@@ -230,6 +233,7 @@ def _is_special(node: Object, name: str) -> bool:
         or "secretKey" in node
         or "stringData" in node
         or not _VALUES.isdisjoint(node)
+        or ("key" in node and parts(name)[-1:] in _KEYED)
     )
 
 
@@ -249,7 +253,8 @@ class Scope:
 
     def of(self, key: str, child: Json) -> tuple[str, bool]:
         """(name, whether all of it is secret) of the child at this key."""
-        if key == "stringData" or (key == "literals" and self._name == _GENERATOR):
+        of_patch = key == "value" and str(self._node.get("path")).startswith("/stringData/")
+        if key == "stringData" or (key == "literals" and self._name == _GENERATOR) or of_patch:
             return key, True  # of a Secret, or of what makes one
         if self._all:
             if key in ("data", "binaryData"):
@@ -269,6 +274,8 @@ class Scope:
                 return self._heir, False
             if self._heir in _HOLDERS and isinstance(child, str) and words.looks_secret(child) and not told_openly(key):
                 return self._heir, False
+        if key == "key" and isinstance(child, str) and words.looks_secret(child) and parts(self._name)[-1:] in _KEYED:
+            return f"{self._name}-key", False
         if key == "secretKey" and ("remoteRef" in self._node or "sourceRef" in self._node):
             return "", False  # an ExternalSecret's name for a key
         if key == "items" and self._node.get("kind") == "SecretList":

@@ -22,16 +22,33 @@ _LOOKED_AT = 512
 _PAIR = re.compile(
     rf"(?<![\w.~/-])(?P<dash>--?)?(?P<name>{_NAME})(?P<end>{_QUOTE}|`|\*\*)?\]?(?P<sep>[ \t]{{0,8}}(?:=>|->|:=|==?|:)[ \t]{{0,8}})"
     rf"(?:[NbrfuL$](?=[\"']))?"  # of SQL, Python, C, the shell: `PASSWORD = N'x'`
-    rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n]|\\\"(?!\s*[,}}\]:]))*?(?P=open)|'[^'\n]*'|\\{{0,3}}[\"'][^\"'\\\n]+\Z|(?![\"'{{\[])[^\s\"'&;<>]{{1,{_LOOKED_AT}}})"
+    rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\\n]|\\(?!\")[^\n]|\\\"(?!\s*[,}}\]:]))*?(?P=open)|'[^'\n]*'|\\{{0,3}}[\"'][^\"'\\\n]+\Z|(?![\"'{{\[])[^\s\"'&;<>]{{1,{_LOOKED_AT}}})"
 )
+_QUOTES = ("'", '"')
+_QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|'[^'\n]{1,400}'")
 _REST = re.compile(r"[^\s\"'&;<>]*")
 """What follows of a value of which only the beginning was looked at."""
 _IS = re.compile(r"(?i)(\b(?:password|passphrase|secret|token|key) (?:is|was) [\"']?)([^\s\"',;]+)")
 """`the token is x`: only what looks like one."""
 _SAID = re.compile(
-    r"(?i)(\b(?:[\w.-]{0,80}(?:pass(?:word|wd|phrase)?|token|secret[-_. ]?key|psk|auth)|api[-_ ]?key)(?:\t|[ ]{1,40})[\"'`]?)([^\s\"'`,;|<>]{8,200})(?=[\s\"'`,;.:)]|$)"
+    r"(?i)(\b(?:[\w.-]{0,80}(?:pass(?:word|wd|phrase)?|pwd?|token|secret[-_. ]?key|psk|auth)|api[-_ ]?key)(?:\t|[ ]{1,40})[\"'`]?)([^\s\"'`,;|<>]{8,200})(?=[\s\"'`,;.:)]|$)"
 )
 """`with password "x"`, `ssl.keystore.password x`: only what looks like one, and like no name of an object."""
+_NEW_VALUE = re.compile(
+    r"(?<![\w.-])(?P<start>(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?[ \t]{0,8}[:=][ \t]{0,8}(?:\"[^\"\n]{0,400}\"|[^\s\"]{1,400})[ \t]{0,8}[=-]>[ \t]{0,8})"
+    r"(?P<value>\"[^\"\n]{1,400}\"|[^\s\"]{1,400})"
+)
+"""`password = "x" -> "y"`: the second of them; `_PAIR` finds the first."""
+_SET_TO = re.compile(
+    r"(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,120})(?:[: ][ \w\"',]{0,40})?[ \t](?:from|to|value|got|credentials)[ \t]{1,4}[\"'`]?(?P<value>[^\s\"'`,;]{6,200})"
+    r"(?:[\"'`]?[ \t]to[ \t][\"'`]?(?P<next>[^\s\"'`,;]{6,200}))?"
+)
+"""`DB_PASSWORD has value x`, `password changed from x to y`, `token: expected "", got "x"`."""
+_DIGESTED = re.compile(
+    r"(?i)(\b(?:digest|aws4-hmac-sha256)\b[^\n]{0,1000}?\b(?:response|signature)=\\{0,3}\"?)([0-9A-Za-z+/=_-]{8,200})"
+)
+_PORT = re.compile(r"(\binvalid port \\{0,3}\":)([^\s\"\\]{1,400})")
+"""How Go tells of a password with a slash in it: `invalid port ":x" after host`."""
 _QUOTED_PAIR = re.compile(
     r"(%(?:25)?22(?P<name>[\w.-]{1,120})%(?:25)?22%(?:25)?3A%(?:25)?22)(?P<value>(?:(?!%(?:25)?22)[^\s\"'<>]){1,4096})"
 )
@@ -137,6 +154,8 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
         text = _JQ_LITERAL.sub(lambda found: found[1] + (hide(found[2]) if looks_secret(found[2]) else found[2]), text)
     if "ata:map[" in text and "Secret" in text:
         text = _GO_DATA.sub(lambda found: found[1] + (hide(found[2]) if found[2] else ""), text)
+    if "invalid port" in text:
+        text = _PORT.sub(lambda found: found[0] if found[2].isdigit() else found[1] + hide(found[2]), text)
     if "Invalid value: " in text:
         of_secret = _REFUSED_SECRET.search(text) is not None
         text = _REFUSED.sub(lambda found: _refused(found, hide, of_secret=of_secret), text)
@@ -159,8 +178,11 @@ def may_tell(text: str) -> bool:
 
 def _told(text: str, hide: Hide, *, code: bool) -> str:
     """What words in the text call a secret."""
+    text = _DIGESTED.sub(lambda found: found[1] + hide(found[2]), text)
     text = _HEADER.sub(lambda found: _header(found, hide), text)
     text = _SCHEME.sub(lambda found: _scheme(found, hide), text)
+    if "->" in text or "=>" in text:
+        text = _NEW_VALUE.sub(lambda found: found["start"] + _value(found["value"], found["name"], hide), text)
     text = _NAMED.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
     text = _VALUED.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
     refers = "remoteRef" in text
@@ -168,6 +190,7 @@ def _told(text: str, hide: Hide, *, code: bool) -> str:
     text = _FLAG.sub(lambda found: _flag(found, hide), text)
     text = _IS.sub(lambda found: found[1] + _worded(found[2], hide), text)
     text = _SAID.sub(lambda found: found[1] + (found[2] if _may_be_name(found[2]) else _worded(found[2], hide)), text)
+    text = _SET_TO.sub(lambda found: _set_to(found, hide), text)
     if "22%" in text:
         text = _QUOTED_PAIR.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
     if "(" in text or ":" in text:
@@ -195,6 +218,8 @@ def _each(pattern: re.Pattern[str], text: str, change: Callable[[re.Match[str]],
         end = found.start("value") if new is None else found.end()
         if new is not None and len(found["value"]) == _LOOKED_AT and (rest := _REST.match(text, end)):
             end = rest.end()
+        while new is not None and text[end - 1 : end] in _QUOTES and (more := _QUOTED.match(text, end)):
+            end = more.end()  # of the shell: `"a"'b'` is one word
         parts += [text[at : found.start()], text[found.start() : end] if new is None else new]
         at = end
     return "".join([*parts, text[at:]])
@@ -297,6 +322,18 @@ def _worded(value: str, hide: Hide) -> str:
     return hide(inner) + rest if looks_secret(inner) and is_secret("secret", inner) else value
 
 
+def _set_to(found: re.Match[str], hide: Hide) -> str:
+    text: str = found[0]
+    if sort_of(found["name"]) not in ("password", "secret"):
+        return text
+    for group in ("next", "value"):
+        value = found[group]
+        if value and looks_secret(value) and not _may_be_name(value) and is_secret("secret", value):
+            start = found.start(group) - found.start()
+            text = text[:start] + hide(value) + text[start + len(value) :]
+    return text
+
+
 def _may_be_name(value: str) -> bool:
     """Whether this may be the name of an object: `default-token-x7k2p`."""
     return re.fullmatch(r"[a-z0-9]+(?:[-._][a-z0-9]+)+", value) is not None
@@ -329,7 +366,7 @@ def _flag(found: re.Match[str], hide: Hide) -> str:
 def _header(found: re.Match[str], hide: Hide) -> str:
     """A header's value, the scheme aside: `Authorization: Basic x`; of cookies the rest of the line."""
     value = found[3]
-    scheme = re.match(r"(?i)(?:bearer|basic|digest|negotiate|token|apikey)\s+", value)
+    scheme = _KNOWN_SCHEME.match(value)
     start = scheme.end() if scheme else 0
     end = (
         len(value) if "cookie" in found[1].lower() and "=" in value else len((value[start:].split() or [""])[0]) + start
@@ -340,6 +377,10 @@ def _header(found: re.Match[str], hide: Hide) -> str:
     return f"{found[1]}{found[2]}{value[:start]}{hide(secret)}{rest}{value[end:]}"
 
 
+_KNOWN_SCHEME = re.compile(
+    r"(?i)(?:bearer|basic|digest|negotiate|token|apikey)\s+|[a-z][a-z-]{2,30}\s+(?=[^\s=,]*[0-9]|\(masked\))"
+)
+"""`Bearer x`, and what others call theirs (`GenieKey x1`): a word, and then one with digits."""
 _SCHEMES = word_set("bearer basic digest negotiate token apikey `bearer `basic bearer` basic`")
 
 
