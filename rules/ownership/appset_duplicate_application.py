@@ -21,11 +21,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule
 from argolint.fleet import IN_CLUSTER
 from argolint.values import dig, items, maps, owner_references, text_at
+
+from ..shared.once import once_a_fleet
 
 _TWICE = re.compile(r"contains applications with duplicate name: (\S*[^\s,;)])")
 _OWNED = re.compile(r"Object (\S+)/(\S+) is already owned by another ApplicationSet controller ([^\s\"]+)")
@@ -47,7 +48,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _finding(duplicate, fleet)
 
 
-@lru_cache(maxsize=4)
+@once_a_fleet
 def _spoken_for(fleet: Fleet) -> Mapping[AppRef, Sequence[_Duplicate]]:
     """The duplicates that each application tells; found once a fleet."""
     told: dict[AppRef, list[_Duplicate]] = {}

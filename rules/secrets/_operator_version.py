@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Want
 from argolint.knowledge import load
 from argolint.values import dig, items, labels_of, parse_version
+
+from ..shared.once import once_a_fleet
 
 Version = tuple[int, ...]
 
@@ -120,7 +121,7 @@ def _next(version: Version) -> Version:
     return version[0], version[1], version[2] + 1
 
 
-@lru_cache(maxsize=256)
+@once_a_fleet
 def _exact(fleet: Fleet, cluster: str) -> frozenset[Version]:
     """Asked once a cluster: the whole fleet is looked through."""
     return frozenset(_named(fleet, cluster))
