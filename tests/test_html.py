@@ -204,6 +204,14 @@ def test_the_keyboard_is_enough(demo: tuple[r.Report, Path], browser: Browser) -
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
 
 
+def test_nothing_is_wider_than_a_narrow_screen(demo: tuple[r.Report, Path], browser: Browser) -> None:
+    page = Opened(browser, demo[1], viewport={"width": 360, "height": 700}).page
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.locator("#rows a").first.click()
+    page.wait_for_selector("#title")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
 def test_a_fix_is_copied_as_it_stands(demo: tuple[r.Report, Path], browser: Browser) -> None:
     report, file = demo
     finding = next(f for f in report.findings if f.fixes and f.fixes[0].edit.kind == "command")
