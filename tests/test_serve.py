@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -20,6 +21,7 @@ import pytest
 
 from argolint.cli.demo import RECORDING
 from argolint.errors import AuthError, ConnectError
+from argolint.fleet import Fleet
 from argolint.reports import document as r
 from argolint.reports.formats import Style
 from argolint.serve.checker import Checked, Checker
@@ -306,6 +308,18 @@ def test_before_the_first_success_it_lives_and_is_not_ready() -> None:
         web.shutdown()
     assert [line for line in argo.lines if "secret words" in line] == []
     assert argo.lines[1].startswith("check failed: crashed: ValueError at ")
+
+
+def test_nothing_of_an_earlier_check_stays_in_memory(tmp_path: Path) -> None:
+    """A fleet of ten thousand applications takes hundreds of MB, and a service checks for months."""
+
+    def fleets() -> set[int]:
+        gc.collect()
+        return {id(o) for o in gc.get_objects() if isinstance(o, Fleet)}
+
+    before = fleets()
+    assert run_here("check", "--snapshot", RECORDING, "-q", cwd=tmp_path).code == 1
+    assert fleets() <= before
 
 
 def test_it_checks_again_and_again() -> None:

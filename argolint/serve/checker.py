@@ -5,6 +5,7 @@ While Argo CD cannot be read, the last good report stays: it is no longer comple
 
 from __future__ import annotations
 
+import gc
 import threading
 import traceback
 from collections.abc import Callable, Collection
@@ -76,6 +77,7 @@ class Checker:
     def _run(self) -> None:
         while not self._stop.is_set():
             self.once()
+            gc.collect()  # a check raises the thresholds, and what it read is large
             wait = (
                 min(self._interval_s, _FIRST_RETRY_S * 2 ** min(self._failed - 1, 10))
                 if self._failed
