@@ -41,7 +41,7 @@ class Server(FixtureTransport):
 
     offline = False
 
-    def __init__(self) -> None:
+    def __init__(self, foreign: str = "") -> None:
         names = ["web", *(f"app-{n}" for n in range(13))]
         project = {
             "metadata": {"name": "shop"},
@@ -52,7 +52,13 @@ class Server(FixtureTransport):
         }
         super().__init__(
             {
-                "apps": [{"name": name, "spec": spec(), "project": "shop"} for name in names],
+                "apps": [
+                    {
+                        "name": name,
+                        "spec": spec(**{"source": {"repoURL": foreign}} if name == "app-1" and foreign else {}),
+                    }
+                    for name in names
+                ],
                 "server": {
                     "clusters": [{"server": IN_CLUSTER, "name": "in-cluster"}],
                     "projects": [project],
@@ -234,3 +240,15 @@ def test_a_repaired_application_is_no_news(hook: Hook) -> None:
         text.replace("shpo", "shop").replace("  info: [{name: p, value: *p}]\r\n", "").encode()
     )
     assert hook("a.yaml").code == 0
+
+
+def test_what_a_global_project_permits_is_not_refused(hook: Hook, tmp_path: Path) -> None:
+    """Where an application runs that its project alone would forbid, the project says less than Argo CD knows."""
+    widened = Server(foreign="https://elsewhere.example.com/x.git")
+    with ReplayServer(widened) as server:
+        own = Hook(server, tmp_path)
+        own.write("a.yaml", application(source={"repoURL": "https://elsewhere.example.com/y.git", "path": "."}))
+        assert own("--allow-incomplete", "a.yaml").code == 0
+        assert [(rule, cause) for rule, cause, *_ in own.told] == [
+            ("invalid-spec", "repository")
+        ]  # known to nobody: a warning

@@ -408,7 +408,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         whole=selection == Selection(),
         severities={c.rule.id: c.severity for c in rules if c.severity},
     )
-    checkouts = open_checkouts(given["checkouts"], "--checkout")
+    checkouts = _checkouts(given)
     plan = Plan(
         tuple(rules),
         selection.takes,
@@ -433,14 +433,20 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
     )
 
 
+def _checkouts(given: Mapping[str, Any]) -> tuple[Checkout, ...]:
+    """The clones that --checkout names; what else --helm-render needs is looked for first."""
+    if given["helm_render"]:
+        if not given["checkouts"]:
+            raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
+        helm.find()
+    return open_checkouts(given["checkouts"], "--checkout")
+
+
 def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> LocalRenders | None:
     """What --helm-render asks for. Its folder lives as long as the command."""
     if not given["helm_render"]:
         return None
-    if not checkouts:
-        raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
-    binary = helm.find()
-    return LocalRenders(binary, checkouts, click.get_current_context().with_resource(temporary_folder()))
+    return LocalRenders(helm.find(), checkouts, click.get_current_context().with_resource(temporary_folder()))
 
 
 def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:

@@ -36,12 +36,11 @@ def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -
     wrong = _destination(destination, fleet)
     if wrong:
         yield wrong
-    if project is None:
+    if project is None or _is_widened(name, project, fleet):
         return
-    for url in dict.fromkeys(text_at(s, "repoURL") for s in sources(spec)):
-        if url and not _permits_source(project, url):
-            yield f"application repo {url} is not permitted in project '{name}'"
-    if not wrong and not _permits_destination(project, destination, fleet.cluster_of(spec), fleet):
+    for url in _forbidden(project, spec):
+        yield f"application repo {url} is not permitted in project '{name}'"
+    if not wrong and not _permits_destination(project, spec, fleet):
         where = text_at(destination, "server") or text_at(destination, "name")
         yield (
             f"application destination server '{where}' and namespace '{text_at(destination, 'namespace')}' "
@@ -49,15 +48,30 @@ def refusals(spec: Object, fleet: Fleet, coming: frozenset[str] = frozenset()) -
         )
 
 
+def _is_widened(name: str, project: Object, fleet: Fleet) -> bool:
+    """True when an application runs that the project's own words forbid: global projects (argocd-cm) add to them unseen."""
+    return any(
+        app.ref.project == name
+        and not any(c.get("type") == "InvalidSpecError" for c in maps(app.status, "conditions"))
+        and (any(_forbidden(project, app.spec)) or not _permits_destination(project, app.spec, fleet))
+        for app in fleet.apps
+    )
+
+
+def _forbidden(project: Object, spec: Object) -> Iterator[str]:
+    urls = dict.fromkeys(text_at(source, "repoURL") for source in sources(spec))
+    return (url for url in urls if url and not _permits_source(project, url))
+
+
 def unknown_repositories(app: App, fleet: Fleet) -> Iterator[Finding]:
     """Sources that the server has no repository for and that no live application uses; nothing where it shows no repository.
 
     A public repository needs no entry, so this is no proof: a typo looks the same.
     """
-    project = fleet.projects.get(text_at(app.spec, "project") or "default")
+    refused = tuple(refusals(app.spec, fleet))
     for url in _unknown(app.spec, fleet):
-        if project is not None and not _permits_source(project, url):
-            continue  # refused for that
+        if any(f"application repo {url} is" in message for message in refused):
+            continue
         shown = excerpt(without_secrets(url))
         yield Finding(
             message=f'Application {app.ref} names the repository "{shown}", which this Argo CD does not know: '
@@ -152,10 +166,13 @@ def _bare(url: str) -> str:
     return re.sub(r"\.git$", "", url.strip().lower().rstrip("/"))
 
 
-def _permits_destination(project: Object, destination: Object, cluster: str, fleet: Fleet) -> bool:
+def _permits_destination(project: Object, spec: Object, fleet: Fleet) -> bool:
     if dig(project, "spec", "destinations") is None:
         return True
+    destination, cluster = mapping(spec, "destination"), fleet.cluster_of(spec)
     name = text_at(destination, "name") or text_at(fleet.clusters.get(cluster), "name")
+    if name == "in-cluster" and cluster not in fleet.clusters:
+        cluster = IN_CLUSTER
     namespace = text_at(destination, "namespace")
     permitted = False
     for entry in maps(project, "spec", "destinations"):
