@@ -193,8 +193,8 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
     }
     if store and found.cause == "store-not-found":
         edit = Edit(
-            "text",
-            f"kubectl get secretstores.external-secrets.io -n {sh(ns)}; kubectl get clustersecretstores.external-secrets.io\n{retry}   # afterwards",
+            "command",
+            f"kubectl get secretstores.external-secrets.io -n {sh(ns)}\nkubectl get clustersecretstores.external-secrets.io\n{retry}   # afterwards",
         )
         return (
             Fix(
@@ -221,9 +221,11 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
     if found.cause in ("store-not-ready", "auth", "network", "store-credential"):
         return advice(__package__, found.cause, facts)
     if _FOREIGN.search(text):
-        content = f"Delete what is there, or give it the operator's mark (tag or metadata managed-by: external-secrets), or push to another remoteKey.\n{retry}   # afterwards"
+        content = f"# Delete what is there, or give it the operator's mark (tag or metadata managed-by:\n# external-secrets), or push to another remoteKey.\n{retry}   # afterwards"
         title = "Free the key at the provider: something else made the value that is there"
-        return (Fix(title, "live", "the provider", Edit("text", content), "whoever made the value may still write it"),)
+        return (
+            Fix(title, "live", "the provider", Edit("command", content), "whoever made the value may still write it"),
+        )
     if _CANNOT_ASK.search(text):
         edit = Edit("json-patch", set_field(resource.any, "/spec/updatePolicy", "Replace"))
         title = "Write without asking first: this provider cannot tell whether a key exists"
@@ -235,8 +237,9 @@ def _fixes(resource: Resource, text: str) -> tuple[Fix, ...]:
         title = "Push to a provider that can be written: this one has no such call"
         return (Fix(title, "manifest", f"spec.secretStoreRefs of {resource.id}", Edit("text", content)),)
     edit = Edit(
-        "text",
-        f"Its store needs the right to write (AWS: secretsmanager:CreateSecret, PutSecretValue, TagResource and DescribeSecret; Vault: create and update).\n{retry}   # afterwards",
+        "command",
+        "# Its store needs the right to write (AWS: secretsmanager:CreateSecret, PutSecretValue, TagResource\n"
+        f"# and DescribeSecret; Vault: create and update).\n{retry}   # afterwards",
     )
     return (
         Fix("Remove what the error names, and let the store write at the provider", "live", str(resource.id), edit),
