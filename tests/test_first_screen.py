@@ -213,3 +213,13 @@ def test_what_fails_alike_is_one_line_with_the_applications() -> None:
 def test_an_application_has_a_link_to_argo_cd_in_markdown() -> None:
     out = formats.render(reported("seeds/1-stuck"), "markdown", Style())
     assert "[in Argo CD](https://argocd.example.com/applications/argocd/legacy-missing-key)" in out
+
+
+def test_prose_holds_no_command_and_no_first_fix_is_not_yet_to_be_done() -> None:
+    for phase in PHASES:
+        for found in reported(phase).findings:
+            for place, fix in enumerate(found.fixes):
+                if fix.edit.kind == "text":
+                    assert not re.search(r"(?m)^(kubectl|argocd|helm|git) ", str(fix.edit.content)), fix.title
+                assert place > 0 or "not yet" not in fix.caveat, fix.title
+                assert fix.edit.kind != "yaml" or "not served yet" not in fix.caveat, fix.title

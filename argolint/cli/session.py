@@ -574,7 +574,10 @@ def conclude(part: lint.Part, run: Run) -> Report:
         remarks=part.remarks,
     )
     ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
-    return msgspec.structs.replace(made, rules=tuple(ran))
+    shown = (
+        r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
+    )  # a hidden one is not one without findings
+    return msgspec.structs.replace(made, rules=tuple(shown))
 
 
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:

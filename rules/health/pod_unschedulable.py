@@ -111,9 +111,9 @@ def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Tro
     )
 
 
-_LACKS = re.compile(r"(\d+) Insufficient ([\w./-]+)")
-_NO_SECRET = re.compile(r'secrets? "([^"]+)" not found')
-_QUOTA = re.compile(r"exceeded quota: ([\w.-]+)")
+_LACKS = re.compile(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
+_NO_SECRET = re.compile(r'secrets? "([^"]{1,253})" not found')
+_QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253})")
 
 
 def _follows(app: App, resource: Resource, trouble: Trouble) -> Iterator[Follows]:
