@@ -122,7 +122,13 @@ def replay(
     _require_silence(finding, after, looks.check)
     for other in _news(app, raw, touched, looks.others) if looks.others else ():
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
-    return Proven("rendered-twice" if drawn else "replayed", frozenset(found))
+    twice = bool(drawn) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
+    return Proven("rendered-twice" if twice else "replayed", frozenset(found))
+
+
+def _claims_masked(finding: Finding, app: App) -> bool:
+    claims = ((app.resource(claim.resource), claim.detail) for claim in finding.explains if claim.resource)
+    return any(resource is not None and is_secret_data(resource, pointer) for resource, pointer in claims)
 
 
 def _hollow(node: Json) -> int:
@@ -183,8 +189,7 @@ def _require_render_alike(
             raise CannotReplay(f"another render changes {pointer} of {key.kind} {key.name} as well")
     if app.evidence.get(Want("render")):
         return
-    claims = ((app.resource(claim.resource), claim.detail) for claim in finding.explains if claim.resource)
-    if any(resource is not None and is_secret_data(resource, pointer) for resource, pointer in claims):
+    if _claims_masked(finding, app):
         raise CannotReplay(
             "Argo CD masks the values, and what follows from them shows in two renders only: --render-twice"
         )

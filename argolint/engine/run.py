@@ -515,7 +515,10 @@ def _proven(
     check, options = chosen.rule.check, chosen.options
     try:
         again = (lambda after: check(after, fleet, options)) if check else None
-        fixes = [verify(fix, finding, app, fleet, again, render, today, others) for fix in finding.fixes]
+        fixes = [
+            verify(fix, finding, app, fleet, again, render, today, others.about(finding, number))
+            for number, fix in enumerate(finding.fixes)
+        ]
     except BaseException as error:  # a rule's crash on the state after its fix is a Failure that names it
         failures.append(_crash(chosen.rule, app, "verify", error))
         return finding
@@ -529,13 +532,32 @@ def _proven(
 class _Others:
     """What any rule finds in another state of an application, and none finds today.
 
-    A claim that another finding answers today may stand alone then: it is no news.
+    A claim that another finding answers today may stand alone then: it is no news. All rules look at all objects for each fix
+    that works; of an application with many alike findings the first ones stand for the rest.
     """
+
+    _LOOKS = 2_000
+    """Objects looked at, for every fix; four times as many for the first fix of each kind."""
 
     def __init__(
         self, findings: Iterable[Finding], fleet: Fleet, rules: Sequence[Chosen], failures: list[Failure]
     ) -> None:
         self._findings, self._fleet, self._rules, self._failures = findings, fleet, rules, failures
+        self._spent = 0
+        self._seen: set[object] = set()
+
+    def about(self, finding: Finding, number: int) -> Callable[[App], Iterator[Finding]]:
+        """For one fix of the finding."""
+        kind = (finding.rule, finding.cause, number)
+
+        def look(after: App) -> Iterator[Finding]:
+            allowed = self._LOOKS if kind in self._seen else 4 * self._LOOKS
+            if self._spent < allowed:
+                self._seen.add(kind)
+                self._spent += len(after.resources)
+                yield from self(after)
+
+        return look
 
     @cached_property
     def _known(self) -> frozenset[str]:

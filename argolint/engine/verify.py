@@ -6,6 +6,7 @@ An edit is replayed on the states of its application (`replay`), Helm values are
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from argolint.app import App
@@ -35,7 +36,7 @@ def verify(
     fixes of it passes the same `today`. `check` is the finding's own rule, `others` what any rule finds that is not there
     today. Helm values are proven with `render`: what two renders drew differently must then come out equal.
     """
-    fix = replace(fix, proof=None, effects=_ordered(effects.of_edit(fix, finding, app)))
+    fix = _with(replace(fix, proof=None), effects.of_edit(fix, finding, app))
     known: Today = {} if today is None else today
     looks = Looks(check, others)
     try:
@@ -49,15 +50,13 @@ def verify(
                 proven = replay(fix, finding, app, fleet, looks, known, kept)
     except Loses as lost:
         scaled = losses.REPLICAS in lost.pointers
-        done = _ordered({*fix.effects, "scales" if scaled else "deletes"})
-        return replace(fix, verified=None, unverified=str(lost), effects=done)
+        return _with(replace(fix, verified=None, unverified=str(lost)), {"scales" if scaled else "deletes"})
     except CannotReplay as reason:
         why = f"{reason}{_could_be(fix, app)}" if render is None else str(reason)
         return replace(fix, verified=None, unverified=why)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
-    done = _ordered({*fix.effects, *proven.effects})
-    return replace(fix, verified=True, unverified="", proof=proven.proof, effects=done)
+    return _with(replace(fix, verified=True, unverified="", proof=proven.proof), proven.effects)
 
 
 def unreplayed(fix: Fix) -> Fix:
@@ -90,5 +89,10 @@ def _could_be(fix: Fix, app: App) -> str:
     )
 
 
-def _ordered(found: frozenset[Effect] | set[Effect]) -> tuple[Effect, ...]:
-    return effects.ordered(found)
+_NOT_SAFE = frozenset({"restarts", "scales", "deletes", "hides"})
+
+
+def _with(fix: Fix, found: AbstractSet[Effect]) -> Fix:
+    """The fix with these effects too."""
+    done = effects.ordered({*fix.effects, *found})
+    return replace(fix, effects=done, safe=fix.safe and not _NOT_SAFE.intersection(done))
