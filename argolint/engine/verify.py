@@ -56,7 +56,12 @@ def verify(
         return replace(fix, verified=None, unverified=why)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
+    if fix.before:  # whoever takes the edit alone, a program or `fix --write`, does the harm that the step is there for
+        return _with(replace(fix, verified=None, unverified=_AFTER_ITS_STEP), proven.effects)
     return _with(replace(fix, verified=True, unverified="", proof=proven.proof), proven.effects)
+
+
+_AFTER_ITS_STEP = "it was replayed and works after its first step, which is a command; without it the next sync takes the live value away"
 
 
 def unreplayed(fix: Fix) -> Fix:
