@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         Want,
         Writer,
     )
-    from argolint.rule import NoOptions, Rule
+    from argolint.rule import NoOptions, Rank, Rule
 
 __version__ = "0.1.0"
 DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
@@ -82,7 +82,7 @@ _HOME = {
         "Want",
         "Writer",
     ),
-    "argolint.rule": ("NoOptions", "Rule"),
+    "argolint.rule": ("NoOptions", "Rank", "Rule"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -116,6 +116,7 @@ __all__ = [
     "Node",
     "Object",
     "Operation",
+    "Rank",
     "Related",
     "Resource",
     "ResourceId",

@@ -765,4 +765,4 @@ def _decode(state: State, resource: ResourceId) -> Object | None:
     return found or None
 
 
-_REFRESH = "refresh the application (`argocd app get APP --refresh`); if it stays, something changes answers on the way"
+_REFRESH = "refresh the application (`argocd app get APP --refresh`); if it stays, a proxy may be altering responses"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from argolint.model import Fact, Finding, Severity, Want
@@ -12,6 +13,32 @@ from argolint.model import Fact, Finding, Severity, Want
 if TYPE_CHECKING:
     from argolint.app import App
     from argolint.fleet import Fleet
+
+
+class Rank(IntEnum):
+    """Who speaks when two findings explain one symptom: the higher rank. Negative ones are fallbacks."""
+
+    CATCH_ALL = -100
+    """Nothing else knows a reason."""
+    NOT_DONE = -50
+    """Something has not happened yet, and nobody says why."""
+    FAILURE = -40
+    """It failed for a reason that no rule knows."""
+    WAITING = -20
+    """It waits for something that shows no fault of its own."""
+    WRITER = -10
+    """Who wrote it is known, why is not."""
+    DEFAULTED = -5
+    """A default that a schema fills in; a webhook's or an operator's own rule knows better."""
+    USUAL = 0
+    SPELLING = 5
+    """One value in two spellings."""
+    CAUSE = 10
+    """A cause that is known by name."""
+    CONSEQUENCE = 15
+    """What a known cause takes along."""
+    ROOT = 20
+    """What others follow from: two owners, a render that draws anew."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +50,7 @@ Check = Callable[["App", "Fleet", Any], Iterable[Finding]]
 Wants = Callable[["App", "Fleet", Any], Iterable[Want]]
 Collect = Callable[["App", "Fleet", Any], Iterable[Fact]]
 Join = Callable[[str, Sequence[Fact], Any], Iterable[Finding]]
-Reads = Callable[["App", "Fleet"], bool]
+Reads = Callable[["App", "Fleet", Any], bool]
 
 
 @dataclass(frozen=True)
@@ -39,7 +66,7 @@ class Rule:
     reads     True when this rule needs the states of an application that the list shows Synced, Healthy and quiet
     options   a frozen dataclass with defaults: what the user may set
     causes    values of `Finding.cause`
-    rank      who speaks when two findings explain one symptom: fallbacks are negative, see `Finding.explains`
+    rank      who speaks when two findings explain one symptom (`Rank`), see `Finding.explains`
     standing  tells how things stand and not what a change does: the gate does not call it news
     """
 
@@ -55,7 +82,7 @@ class Rule:
     options: type = NoOptions
     causes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    rank: int = 0
+    rank: int = Rank.USUAL
     standing: bool = False
     default_options: Any = field(init=False, compare=False, repr=False)
 

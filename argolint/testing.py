@@ -87,7 +87,7 @@ def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
     plan = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in rules), workers=1, manifests=True)
     part = lint.collect(t, plan)
     ids = frozenset(r.id for r in rules)
-    outcome = lint.conclude(part, plan.rules, suppress.Wishes(config.Loaded(config.Config()), None, ids, t.now()))
+    outcome = lint.conclude(part, plan.rules, suppress.Suppressions(config.Loaded(config.Config()), None, ids, t.now()))
     return report.build(
         outcome,
         server=part.server,

@@ -76,7 +76,7 @@ def _places(node: Any) -> Iterator[tuple[Any, Any]]:
 def test_values_of_wrong_types_fail_no_rule(end: str, seed: int) -> None:
     rules = tuple(engine.Chosen(r, r.default_options) for r in load_rules().values())
     part = lint.collect(Distorted(end, seed), engine.Plan(rules, workers=1, deep=True))
-    outcome = lint.conclude(part, rules, suppress.Wishes(config.Loaded(config.Config()), None, frozenset()))
+    outcome = lint.conclude(part, rules, suppress.Suppressions(config.Loaded(config.Config()), None, frozenset()))
     assert [(f.rule, f.error) for f in outcome.failures if f.rule] == []
     assert outcome.findings
 

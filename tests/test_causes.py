@@ -136,7 +136,7 @@ def test_what_is_hidden_still_explains_and_what_follows_names_the_cause_behind()
 def checked(phase: str) -> Outcome:
     t = SnapshotTransport([recording(phase)])
     part = pipeline.collect(t, engine.Plan(RULES, workers=1))
-    return pipeline.conclude(part, RULES, suppress.Wishes(Loaded(Config()), None, frozenset(FAMILY), t.now()))
+    return pipeline.conclude(part, RULES, suppress.Suppressions(Loaded(Config()), None, frozenset(FAMILY), t.now()))
 
 
 @cache

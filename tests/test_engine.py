@@ -66,7 +66,7 @@ def test_one_failure_in_many_applications_is_told_once() -> None:
     assert told.count("rule crashes failed") == 1
     assert "argocd/a: check: rule crashes failed: KeyError: 'spec'" in told
     assert "(and in 2 more applications)" in told
-    assert "incomplete: 3 looks failed" in told
+    assert "incomplete: 3 checks could not be completed" in told
 
 
 def test_a_crash_in_wants_or_join_is_a_failure_too() -> None:
@@ -210,7 +210,7 @@ def _run(path: Path, workers: int = 8, shards: int = 1) -> bytes:
         parts.append((str(index), lint.from_json(lint.to_json(part), "memory") if shards > 1 else part))
     part = lint.merge(parts)
     ids = frozenset(r.rule.id for r in chosen)
-    outcome = lint.conclude(part, chosen, suppress.Wishes(config.Loaded(config.Config()), None, ids))
+    outcome = lint.conclude(part, chosen, suppress.Suppressions(config.Loaded(config.Config()), None, ids))
     return msgspec.json.encode(outcome)
 
 

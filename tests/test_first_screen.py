@@ -33,7 +33,7 @@ def reported(phase: str) -> report.Report:
     rules = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values())
     t = SnapshotTransport([recording(phase)])
     part = pipeline.collect(t, engine.Plan(rules, workers=1))
-    outcome = pipeline.conclude(part, rules, suppress.Wishes(Loaded(Config()), None, frozenset(), t.now()))
+    outcome = pipeline.conclude(part, rules, suppress.Suppressions(Loaded(Config()), None, frozenset(), t.now()))
     return report.build(
         outcome, server=part.server, version="", started_at="", stats=report.Stats(), tool_version="1", remarks=()
     )

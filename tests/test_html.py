@@ -324,7 +324,7 @@ def test_the_same_report_gives_the_same_page_whose_policy_fits_its_content(demo:
 def test_an_incomplete_report_says_so_before_anything_else() -> None:
     page = formats.render(_report(complete=False), "html", Style())
     assert "argolint: nothing found so far" in page
-    assert page.index("Incomplete: 1 look failed.") < page.index("Nothing was found.")
+    assert page.index("Incomplete: 1 check could not be completed.") < page.index("Nothing was found.")
     assert "argocd/web manifests: no" in page
 
 

@@ -11,7 +11,7 @@ import yaml
 from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline as lint
 from argolint.engine import run as engine
-from argolint.engine.suppress import Wishes
+from argolint.engine.suppress import Suppressions
 from argolint.plugins import load_rules
 from argolint.reports import document as report
 from argolint.snapshots.reader import SnapshotTransport
@@ -38,7 +38,7 @@ def run(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...], report.Re
     chosen = tuple(engine.Chosen(r, r.default_options) for r in RULES)
     part = lint.collect(t, engine.Plan(chosen))
     ids = frozenset(r.id for r in RULES)
-    outcome = lint.conclude(part, chosen, Wishes(Loaded(Config()), None, ids, t.now()))
+    outcome = lint.conclude(part, chosen, Suppressions(Loaded(Config()), None, ids, t.now()))
     made = report.build(
         outcome,
         server=part.server,

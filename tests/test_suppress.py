@@ -38,12 +38,14 @@ def outcome(*notes: Note, findings: tuple[Finding, ...] = (DRIFT,)) -> Outcome:
     return Outcome(findings, (), (APP, OTHER), 1, notes)
 
 
-def wishes(*ignore: Ignore, whole: bool = True, baseline: suppress.Baseline | None = None) -> suppress.Wishes:
+def suppressions(
+    *ignore: Ignore, whole: bool = True, baseline: suppress.Baseline | None = None
+) -> suppress.Suppressions:
     loaded = Loaded(Config(ignore=ignore), Path("x.yaml"), tuple(range(10, 10 + len(ignore))))
-    return suppress.Wishes(loaded, baseline, KNOWN, datetime(2026, 6, 1, tzinfo=UTC), whole)
+    return suppress.Suppressions(loaded, baseline, KNOWN, datetime(2026, 6, 1, tzinfo=UTC), whole)
 
 
-def result(found: Outcome, wanted: suppress.Wishes) -> list[tuple[str, str | None, Mapping[str, str] | None]]:
+def result(found: Outcome, wanted: suppress.Suppressions) -> list[tuple[str, str | None, Mapping[str, str] | None]]:
     return [(f.rule, f.cause, f.suppressed) for f in suppress.apply(found, wanted).findings]
 
 
@@ -53,24 +55,24 @@ def test_an_annotation_on_the_object_or_on_the_application_suppresses_with_its_r
         (Note(APP, None, "unexplained-drift", "known"), "Application/shop"),
     ):
         by = {"by": "annotation", "where": where, "reason": "known"}
-        assert result(outcome(note), wishes()) == [("unexplained-drift", "a", by)]
+        assert result(outcome(note), suppressions()) == [("unexplained-drift", "a", by)]
 
 
 def test_an_annotation_of_another_application_or_rule_does_not_count() -> None:
     for note in (Note(OTHER, WEB, "unexplained-drift", "known"), Note(APP, WEB, "shared-resource", "known")):
-        assert (DRIFT.rule, "a", None) in result(outcome(note), wishes())
+        assert (DRIFT.rule, "a", None) in result(outcome(note), suppressions())
 
 
 def test_an_annotation_on_any_owner_suppresses_a_fleet_finding() -> None:
     shared = Finding(
         "shared", Location(APP, WEB), rule="shared-resource", key="k", related=(Related(OTHER, WEB, role="claimant"),)
     )
-    found = result(outcome(Note(OTHER, WEB, "shared-resource", "meant"), findings=(shared,)), wishes())
+    found = result(outcome(Note(OTHER, WEB, "shared-resource", "meant"), findings=(shared,)), suppressions())
     assert found == [("shared-resource", None, {"by": "annotation", "where": "Deployment/web", "reason": "meant"})]
 
 
 def test_control_characters_of_an_annotation_do_not_reach_the_report() -> None:
-    found = result(outcome(Note(APP, WEB, "unexplained-drift", "a\x1b[31mb\nc")), wishes())
+    found = result(outcome(Note(APP, WEB, "unexplained-drift", "a\x1b[31mb\nc")), suppressions())
     assert found[0][2] == {"by": "annotation", "where": "Deployment/web", "reason": "a\\x1b[31mb c"}
 
 
@@ -82,7 +84,7 @@ def test_control_characters_of_an_annotation_do_not_reach_the_report() -> None:
     ],
 )
 def test_an_annotation_that_cannot_count_is_an_error_of_its_own_and_hides_nothing(note: Note, cause: str) -> None:
-    found = suppress.apply(outcome(note), wishes()).findings
+    found = suppress.apply(outcome(note), suppressions()).findings
     assert [(f.rule, f.cause, f.severity) for f in found] == [
         ("suppression-invalid", cause, "error"),
         ("unexplained-drift", "a", "warning"),
@@ -91,7 +93,7 @@ def test_an_annotation_that_cannot_count_is_an_error_of_its_own_and_hides_nothin
 
 
 def test_an_annotation_that_matches_nothing_is_told() -> None:
-    assert result(outcome(Note(APP, WEB, "shared-resource", "old"), findings=()), wishes()) == [
+    assert result(outcome(Note(APP, WEB, "shared-resource", "old"), findings=()), suppressions()) == [
         ("suppression-unused", "annotation", None)
     ]
 
@@ -113,7 +115,7 @@ def test_an_annotation_that_matches_nothing_is_told() -> None:
 def test_an_entry_of_the_configuration_suppresses_what_all_its_fields_match(fields: dict[str, Any]) -> None:
     entry = Ignore(**{"rule": "unexplained-drift", "reason": "agreed", **fields})
     by = {"by": "configuration", "where": "x.yaml:10", "reason": "agreed"}
-    assert result(outcome(), wishes(entry)) == [("unexplained-drift", "a", by)]
+    assert result(outcome(), suppressions(entry)) == [("unexplained-drift", "a", by)]
 
 
 @pytest.mark.parametrize(
@@ -130,16 +132,16 @@ def test_an_entry_that_matches_nothing_hides_nothing_and_is_told_when_everything
     fields: dict[str, Any],
 ) -> None:
     entry = Ignore(**{"rule": "unexplained-drift", "reason": "agreed", **fields})
-    assert sorted(result(outcome(), wishes(entry))) == [
+    assert sorted(result(outcome(), suppressions(entry))) == [
         ("suppression-unused", "configuration", None),
         ("unexplained-drift", "a", None),
     ]
-    assert result(outcome(), wishes(entry, whole=False)) == [("unexplained-drift", "a", None)]
+    assert result(outcome(), suppressions(entry, whole=False)) == [("unexplained-drift", "a", None)]
 
 
 def test_an_expired_entry_no_longer_counts_and_says_so() -> None:
     entry = Ignore(rule="unexplained-drift", reason="agreed", expires=date(2026, 6, 1))
-    found = suppress.apply(outcome(), wishes(entry)).findings
+    found = suppress.apply(outcome(), suppressions(entry)).findings
     assert [(f.rule, f.cause) for f in found] == [("unexplained-drift", "a"), ("suppression-unused", "expired")]
     assert (
         found[1].message
@@ -153,7 +155,7 @@ def test_a_baseline_hides_what_it_holds_and_tells_what_is_gone() -> None:
         suppress.Accepted("f" * 32, "shared-resource", "argocd/gone", "ClusterRole//x"),
     )
     base = suppress.Baseline("1.0", "https://s", "2026-05-01T00:00:00Z", rows, "b.json")
-    found = suppress.apply(outcome(), wishes(baseline=base)).findings
+    found = suppress.apply(outcome(), suppressions(baseline=base)).findings
     assert found[0].suppressed == {"by": "baseline", "where": "b.json", "reason": "accepted on 2026-05-01"}
     assert (found[1].cause, found[1].message) == ("baseline", "1 of 2 entries of b.json match no finding")
     assert found[1].evidence == ("shared-resource argocd/gone ClusterRole//x",)

@@ -112,7 +112,10 @@ def command(
     ]
     style = Style.from_options(given)
     if not made.complete:
-        click.echo(f"argolint: incomplete: {len(made.failures)} looks failed, so fixes may be missing", err=True)
+        click.echo(
+            f"argolint: incomplete: {len(made.failures)} checks could not be completed, so fixes may be missing",
+            err=True,
+        )
     if not checkouts:
         _print(choices, len(findings), style, output)
         return 0

@@ -152,9 +152,9 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     t = common.open_transport(given)
     verdict = gate.judge(t, change, run.plan)
     later = counts.after_merge
-    once_merged = later and replace(run.wishes, loaded=later.loaded, baseline=later.baseline)
+    once_merged = later and replace(run.suppressions, loaded=later.loaded, baseline=later.baseline)
     built = report.build(
-        verdict.outcome(run.wishes, once_merged or run.wishes),
+        verdict.outcome(run.suppressions, once_merged or run.suppressions),
         server=verdict.fleet.server,
         version=verdict.fleet.version,
         started_at=t.now().strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -372,7 +372,7 @@ class Run:
     """Everything a check needs, from the options, the environment and the configuration; checked before any request."""
 
     plan: Plan
-    wishes: suppress.Wishes
+    suppressions: suppress.Suppressions
     outputs: tuple[reporters.Output, ...]
     style: reporters.Style
     fail_on: str
@@ -401,7 +401,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
     selection = Selection(
         tuple(names), given["projects"], given["selector"], given["app_namespace"], given["cluster"], given["repo"]
     )
-    wishes = suppress.Wishes(
+    suppressions = suppress.Suppressions(
         loaded,
         counts.baseline,
         frozenset(known),
@@ -422,7 +422,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
     )
     return Run(
         plan,
-        wishes,
+        suppressions,
         reporters.parse_outputs(given["outputs"] or wanted.output, None if given["outputs"] else loaded.file),
         replace(reporters.Style.from_options(given), metrics=wanted.metrics),
         given["fail_on"] or wanted.fail_on or "error",
@@ -557,13 +557,13 @@ def progress(given: Mapping[str, Any]) -> Progress:
 
 def conclude(part: lint.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
-    if run.wishes.baseline is not None and run.wishes.baseline.server != part.server:
+    if run.suppressions.baseline is not None and run.suppressions.baseline.server != part.server:
         raise UsageError(
-            f"{run.wishes.baseline.file} is a baseline of {run.wishes.baseline.server}, and this is {part.server}",
+            f"{run.suppressions.baseline.file} is a baseline of {run.suppressions.baseline.server}, and this is {part.server}",
             "write one for this server: `argolint baseline -o FILE`",
         )
-    wishes = replace(run.wishes, now=parse_time(part.started_at))
-    outcome = lint.conclude(part, run.plan.rules, wishes)
+    suppressions = replace(run.suppressions, now=parse_time(part.started_at))
+    outcome = lint.conclude(part, run.plan.rules, suppressions)
     made = report.build(
         outcome,
         server=part.server,

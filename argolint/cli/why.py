@@ -49,7 +49,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) 
         engine.inspect(read, fleet, plan.rules),
         *engine.run(t, fleet, replace(plan, wanted=lambda other, fleet: other.ref in others)),
     ]
-    outcome = suppress.apply(engine.join(results, plan.rules), replace(run.wishes, now=t.now()))
+    outcome = suppress.apply(engine.join(results, plan.rules), replace(run.suppressions, now=t.now()))
     found = why.explain(read, outcome.findings, asked, _revisions(t, read))
     if as_json:
         click.echo(why.to_json(found).decode(), nl=False)

@@ -15,7 +15,7 @@ from argolint.engine import run as engine
 from argolint.engine import suppress
 from argolint.engine.run import AppResult, Chosen, Outcome, Plan
 from argolint.engine.shown import Shown
-from argolint.engine.suppress import Wishes
+from argolint.engine.suppress import Suppressions
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.model import Fact, Failure
@@ -98,10 +98,10 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
     )
 
 
-def conclude(part: Part, rules: Sequence[Chosen], wishes: Wishes) -> Outcome:
+def conclude(part: Part, rules: Sequence[Chosen], suppressions: Suppressions) -> Outcome:
     """Join the results, suppress what the user does not want to hear of, and leave what is to be shown."""
     outcome = engine.join(part.results, rules)
-    done = suppress.apply(replace(outcome, failures=(*part.failures, *outcome.failures)), wishes)
+    done = suppress.apply(replace(outcome, failures=(*part.failures, *outcome.failures)), suppressions)
     return part.shown.of(done, {c.rule.id: c.rule.family for c in rules})
 
 

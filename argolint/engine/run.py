@@ -292,7 +292,7 @@ def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
         return True
     if app.operation is not None and app.operation.phase not in ("Succeeded", ""):
         return True
-    return any(chosen.rule.reads is not None and chosen.rule.reads(app, fleet) for chosen in rules)
+    return any(chosen.rule.reads is not None and chosen.rule.reads(app, fleet, chosen.options) for chosen in rules)
 
 
 def _read(t: Transport, app: App, failures: list[Failure]) -> App:

@@ -61,7 +61,7 @@ How to fix: write the reason as the annotation's value, and the rule's id as `ar
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Suppressions:
     """Everything that suppresses: the configuration, the baseline, and what the run knows of itself.
 
     `whole` says that every application was looked at, so that what matched nothing is truly unused.
@@ -100,32 +100,32 @@ MAX_BASELINE_BYTES = 100_000_000
 """Some hundred thousand findings."""
 
 
-def apply(outcome: Outcome, wishes: Wishes) -> Outcome:
+def apply(outcome: Outcome, suppressions: Suppressions) -> Outcome:
     """The same findings, suppressed where somebody said so, and findings about suppressions that are wrong."""
     used: set[object] = set()
-    findings = [_one(f, outcome.notes, wishes, used) for f in outcome.findings]
+    findings = [_one(f, outcome.notes, suppressions, used) for f in outcome.findings]
     more = [
-        replace(f, rule=rule.id, family=rule.family, severity=wishes.severities.get(rule.id, rule.severity))
-        for rule, f in _complaints(outcome, wishes, used)
+        replace(f, rule=rule.id, family=rule.family, severity=suppressions.severities.get(rule.id, rule.severity))
+        for rule, f in _complaints(outcome, suppressions, used)
     ]
     return replace(outcome, findings=tuple(sorted((*findings, *more), key=finding_order)))
 
 
-def _one(finding: Finding, all_notes: Sequence[Note], wishes: Wishes, used: set[object]) -> Finding:
-    if wishes.baseline is not None:
+def _one(finding: Finding, all_notes: Sequence[Note], suppressions: Suppressions, used: set[object]) -> Finding:
+    if suppressions.baseline is not None:
         mark = fingerprint(finding)
-        if any(a.fingerprint == mark for a in wishes.baseline.findings):
+        if any(a.fingerprint == mark for a in suppressions.baseline.findings):
             used.add(mark)
             by = {
                 "by": "baseline",
-                "where": wishes.baseline.file,
-                "reason": f"accepted on {wishes.baseline.written_at[:10]}",
+                "where": suppressions.baseline.file,
+                "reason": f"accepted on {suppressions.baseline.written_at[:10]}",
             }
             finding = replace(finding, suppressed=by)
-    for index, entry in enumerate(wishes.loaded.config.ignore):
-        if not _expired(entry, wishes) and _fits(entry, finding):
+    for index, entry in enumerate(suppressions.loaded.config.ignore):
+        if not _expired(entry, suppressions) and _fits(entry, finding):
             used.add(index)
-            where = f"{wishes.loaded.file}:{wishes.loaded.ignore_lines[index]}"
+            where = f"{suppressions.loaded.file}:{suppressions.loaded.ignore_lines[index]}"
             finding = replace(finding, suppressed={"by": "configuration", "where": where, "reason": entry.reason})
     for note in all_notes:
         if note.rule == finding.rule and note.reason.strip() and _noted(note, finding):
@@ -135,8 +135,8 @@ def _one(finding: Finding, all_notes: Sequence[Note], wishes: Wishes, used: set[
     return finding
 
 
-def _expired(entry: Ignore, wishes: Wishes) -> bool:
-    return entry.expires is not None and wishes.now is not None and wishes.now.date() >= entry.expires
+def _expired(entry: Ignore, suppressions: Suppressions) -> bool:
+    return entry.expires is not None and suppressions.now is not None and suppressions.now.date() >= entry.expires
 
 
 def _noted(note: Note, finding: Finding) -> bool:
@@ -160,11 +160,11 @@ def _fits(entry: Ignore, finding: Finding) -> bool:
     )
 
 
-def _complaints(outcome: Outcome, wishes: Wishes, used: set[object]) -> Iterator[tuple[Rule, Finding]]:
+def _complaints(outcome: Outcome, suppressions: Suppressions, used: set[object]) -> Iterator[tuple[Rule, Finding]]:
     failed = {f.app for f in outcome.failures}
     for note in outcome.notes:
         at = Location(note.app, note.resource, join_pointer("metadata", "annotations", PREFIX + note.rule))
-        if note.rule not in wishes.known_rules:
+        if note.rule not in suppressions.known_rules:
             yield (
                 INVALID,
                 Finding(
@@ -179,26 +179,26 @@ def _complaints(outcome: Outcome, wishes: Wishes, used: set[object]) -> Iterator
         elif note not in used and note.app not in failed:
             yield UNUSED, Finding(f"annotation {PREFIX}{note.rule} matches no finding", at, "annotation")
     config = Location(AppRef("argolint", "configuration"))
-    for index, entry in enumerate(wishes.loaded.config.ignore):
-        source = Source(file=str(wishes.loaded.file), line=wishes.loaded.ignore_lines[index])
-        what = f"ignore entry for {entry.rule} in {wishes.loaded.file}:{wishes.loaded.ignore_lines[index]}"
+    for index, entry in enumerate(suppressions.loaded.config.ignore):
+        source = Source(file=str(suppressions.loaded.file), line=suppressions.loaded.ignore_lines[index])
+        what = f"ignore entry for {entry.rule} in {suppressions.loaded.file}:{suppressions.loaded.ignore_lines[index]}"
         at = replace(config, pointer=f"/ignore/{index}")
-        if _expired(entry, wishes):
+        if _expired(entry, suppressions):
             yield (
                 UNUSED,
                 Finding(
                     f"{what} expired on {entry.expires}, so its findings are told again", at, "expired", source=source
                 ),
             )
-        elif index not in used and wishes.whole and not outcome.failures:
+        elif index not in used and suppressions.whole and not outcome.failures:
             yield UNUSED, Finding(f"{what} matches no finding", at, "configuration", source=source)
-    if wishes.baseline is not None and wishes.whole and not outcome.failures:
-        gone = stale(wishes.baseline, used)
+    if suppressions.baseline is not None and suppressions.whole and not outcome.failures:
+        gone = stale(suppressions.baseline, used)
         if gone:
             yield (
                 UNUSED,
                 Finding(
-                    f"{len(gone)} of {len(wishes.baseline.findings)} entries of {wishes.baseline.file} match no finding",
+                    f"{len(gone)} of {len(suppressions.baseline.findings)} entries of {suppressions.baseline.file} match no finding",
                     replace(config, pointer="/baseline"),
                     "baseline",
                     evidence=tuple(" ".join(filter(None, (a.rule, a.app, a.resource, a.pointer))) for a in gone),

@@ -74,9 +74,9 @@ def arrange(choices: Sequence[Choice], site: Site, *, dirty: bool = False) -> Ar
 
 def staged(groups: Iterable[Sequence[Choice]], site: Site, *, dirty: bool = False) -> Iterator[Arranged]:
     """The same in several steps: each one's outcomes, and the texts after it and all before."""
-    desk = _Desk(site, dirty)
+    placer = _Placer(site, dirty)
     for choices in groups:
-        yield Arranged(tuple(desk.place(choice) for choice in choices), desk.texts)
+        yield Arranged(tuple(placer.place(choice) for choice in choices), placer.texts)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class _Edit:
     """What the spot's object looks like to Argo CD; None when nobody knows."""
 
 
-class _Desk:
+class _Placer:
     """The texts as they stand after the fixes so far, and what those did to each document."""
 
     def __init__(self, site: Site, dirty: bool) -> None:

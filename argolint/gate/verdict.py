@@ -10,7 +10,7 @@ from argolint.comparison.diff import differences
 from argolint.engine import suppress
 from argolint.engine.fingerprint import fingerprint
 from argolint.engine.run import Outcome
-from argolint.engine.suppress import Wishes
+from argolint.engine.suppress import Suppressions
 from argolint.fleet import Fleet
 from argolint.gate.candidates import Change
 from argolint.gate.delta import Edited
@@ -47,7 +47,7 @@ class Verdict:
         left = {mark(f) for f in self.head.findings}
         return tuple(f for f in self.base.findings if mark(f) not in left)
 
-    def outcome(self, wishes: Wishes, once_merged: Wishes) -> Outcome:
+    def outcome(self, suppressions: Suppressions, once_merged: Suppressions) -> Outcome:
         """What is new as an outcome of its own, suppressed where base's own annotations, configuration and baseline say so.
 
         Head's do not count, since a change cannot excuse itself. A finding that they would suppress once they are merged says so.
@@ -60,7 +60,7 @@ class Verdict:
             resources=sum(len(j.after.resources) for j in self.apps if j.after is not None),
             notes=self.base.notes,
         )
-        done = suppress.apply(new, replace(wishes, whole=False))
+        done = suppress.apply(new, replace(suppressions, whole=False))
         findings = tuple(f for f in done.findings if f.family != suppress.UNUSED.family)
         later = suppress.apply(
             replace(new, findings=findings, notes=self.head.notes), replace(once_merged, whole=False)

@@ -260,7 +260,7 @@ def _manifest(text: str, t: Transport, path: str) -> Object | None:
     return found
 
 
-_DAMAGED = "something changes answers between argolint and the server, or the server is damaged; look at this answer"
+_DAMAGED = "a proxy may be altering responses, or the server is damaged; look at this answer"
 
 
 def _event(raw: Object) -> Event:

@@ -12,7 +12,7 @@ from argolint.server.api import Unreadable
 from argolint.server.transport import Transport
 from argolint.values import text_at
 
-_ALTERED = "something changes answers between argolint and the server, or the server is damaged"
+_ALTERED = "a proxy may be altering responses, or the server is damaged"
 
 
 def applications(

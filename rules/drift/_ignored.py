@@ -23,7 +23,7 @@ from argolint.comparison import (
 from argolint.values import below, dig, get
 
 
-def has_entries(app: App, fleet: Fleet) -> bool:
+def has_entries(app: App, fleet: Fleet, options: object = None) -> bool:
     """Applications with ignoreDifferences: a rule's `reads`, since such fields show nowhere."""
     return bool(dig(app.spec, "ignoreDifferences"))
 

@@ -14,7 +14,7 @@ Sources: docs/user-guide/diffing.md (ignoreAggregatedRoles); https://kubernetes.
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.values import below, items
 
 from ._edits import remove
@@ -63,4 +63,4 @@ def _collected(resource: Resource, change: Change) -> bool:
     )
 
 
-RULE = Rule(id="aggregated-clusterrole", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="aggregated-clusterrole", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

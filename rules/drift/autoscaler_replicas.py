@@ -28,6 +28,7 @@ from argolint import (
     Fleet,
     Location,
     Object,
+    Rank,
     Related,
     Resource,
     ResourceId,
@@ -67,7 +68,7 @@ class Scaler:
         return f"{self.id} ({self.low} to {self.high} replicas)"
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Applications that hold an autoscaler beside a workload."""
     return any(any(app.of_kind(kind, group)) for group, kind in _SCALERS) and any(
         any(app.of_kind(kind)) for kind in _SCALED
@@ -212,5 +213,5 @@ RULE = Rule(
     check=check,
     wants=wants,
     reads=reads,
-    rank=10,
+    rank=Rank.CAUSE,
 )

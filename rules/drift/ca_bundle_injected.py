@@ -19,7 +19,7 @@ https://docs.openshift.com/container-platform/latest/security/certificates/servi
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Json, Rank, Resource, Rule, narrowest_ignore
 
 from ._ca_bundles import by_the_patcher, in_configmap, injected, placeholder
 from ._edits import drop, place, write_live
@@ -92,4 +92,4 @@ def _replaced(desired: Json) -> str:
     return "a placeholder in Git" if placeholder(desired) else "another certificate in Git"
 
 
-RULE = Rule(id="ca-bundle-injected", family="drift", severity="info", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="ca-bundle-injected", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -15,7 +15,7 @@ Sources: argoproj/argo-cd#3815, #14668, #19043.
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 
 from ._edits import drop
 from ._fields import finding, matching, pointers, value
@@ -51,4 +51,4 @@ def _dropped(resource: Resource, change: Change) -> bool:
     )
 
 
-RULE = Rule(id="child-app-zero-value", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="child-app-zero-value", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

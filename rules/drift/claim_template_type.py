@@ -16,7 +16,7 @@ Sources: argoproj/argo-cd#11106, #16707; minio/operator and charts of the same f
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.values import split_pointer
 
 from ._edits import server_side_diff, write_live
@@ -55,4 +55,4 @@ def _untyped(resource: Resource, change: Change) -> bool:
     return server_set and only_hollow(change.desired, change.live)
 
 
-RULE = Rule(id="claim-template-type", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="claim-template-type", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.applied import git_moved
 from argolint.knowledge import load
 from argolint.values import annotations_of
@@ -68,4 +68,4 @@ def _rewritten(provider: Any, resource: Resource, change: Change) -> bool:
     return not words or any(f'"{word}"' in text for word in words)
 
 
-RULE = Rule(id="cloud-mutation", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="cloud-mutation", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

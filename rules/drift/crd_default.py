@@ -17,7 +17,7 @@ Sources: argoproj/argo-cd#11074; docs/user-guide/diff-strategies.md.
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, Want
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want
 from argolint.applied import rewritten_on_arrival
 from argolint.values import below
 
@@ -87,4 +87,6 @@ def _appeared(app: App, resource: Resource, change: Change) -> bool:
     return is_custom(resource.group) and rewritten_on_arrival(app, resource, change)
 
 
-RULE = Rule(id="crd-default", family="drift", severity="warning", doc=__doc__, check=check, wants=wants, rank=-5)
+RULE = Rule(
+    id="crd-default", family="drift", severity="warning", doc=__doc__, check=check, wants=wants, rank=Rank.DEFAULTED
+)

@@ -14,7 +14,7 @@ Sources: docs/user-guide/diffing.md; docs/operator-manual/upgrading/2.14-3.0.md 
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.values import below
 
 from ._defaults import is_default
@@ -51,4 +51,4 @@ def _noise(resource: Resource, change: Change) -> bool:
     )
 
 
-RULE = Rule(id="crd-noise", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="crd-noise", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -14,7 +14,7 @@ Sources: crossplane/crossplane#2773; https://docs.crossplane.io/latest/managed-r
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.applied import by_argocd
 from argolint.values import dig
 
@@ -62,4 +62,4 @@ def _initialised(resource: Resource, change: Change) -> bool:
     )
 
 
-RULE = Rule(id="crossplane-late-init", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="crossplane-late-init", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

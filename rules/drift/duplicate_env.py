@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from argolint import App, Finding, Fleet, Json, Location, Object, Resource, Rule, Symptom
+from argolint import App, Finding, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.kubernetes import containers, pod_spec
 from argolint.values import below, items
 
@@ -134,5 +134,5 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
 
 
 RULE = Rule(
-    id="duplicate-env", family="drift", severity="error", doc=__doc__, check=check, reads=worth_reading, rank=10
+    id="duplicate-env", family="drift", severity="error", doc=__doc__, check=check, reads=worth_reading, rank=Rank.CAUSE
 )

@@ -15,7 +15,7 @@ Sources: docs/faq.md of Argo CD; https://pkg.go.dev/time#Duration.String.
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
 from argolint.comparison import duration
 from argolint.knowledge import load
 from argolint.values import get
@@ -66,4 +66,4 @@ def _announced(app: App, resource: Resource, pointer: str) -> Finding:
     )
 
 
-RULE = Rule(id="duration-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=5)
+RULE = Rule(id="duration-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.SPELLING)

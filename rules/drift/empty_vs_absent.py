@@ -19,7 +19,7 @@ what held it).
 import json
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.applied import git_moved, new_in_git, rewritten_on_arrival
 from argolint.comparison import rules_of
 from argolint.edits import application_place, ignore_entries
@@ -131,4 +131,4 @@ def _default(app: App, resource: Resource, change: Change) -> bool:
     return change.desired is MISSING and is_custom(resource.group) and rewritten_on_arrival(app, resource, change)
 
 
-RULE = Rule(id="empty-vs-absent", family="drift", severity="warning", doc=__doc__, check=check, rank=5)
+RULE = Rule(id="empty-vs-absent", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.SPELLING)

@@ -13,7 +13,7 @@ Sources: docs/user-guide/diffing.md; docs/faq.md (HorizontalPodAutoscaler metric
 import json
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint import App, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.values import below, dig
 
 from ._edits import place
@@ -54,4 +54,4 @@ def _text(metric: object) -> str:
     return json.dumps(metric, sort_keys=True)
 
 
-RULE = Rule(id="hpa-metric-order", family="drift", severity="info", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="hpa-metric-order", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -27,7 +27,7 @@ from ._fields import listing, told, value, writer
 from ._ignored import entries, has_entries, hidden_changes, selected, server_entries
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Applications whose objects have ignored fields, by their own entries or the server's."""
     return has_entries(app, fleet) or bool(server_entries(app, fleet))
 

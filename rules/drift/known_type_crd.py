@@ -16,7 +16,7 @@ Sources: argoproj/argo-cd#6154; docs/user-guide/diffing.md ("Known Kubernetes ty
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.applied import git_moved
 from argolint.values import dig, get, join_pointer, split_pointer
 
@@ -72,4 +72,4 @@ def _pod_spec(resource: Resource, pointer: str) -> str:
     return ""
 
 
-RULE = Rule(id="known-type-crd", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="known-type-crd", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

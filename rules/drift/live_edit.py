@@ -16,7 +16,7 @@ Sources: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Resource, Rule
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.applied import adopts, confirmed, not_stored
 from argolint.comparison import managers
 from argolint.values import sh
@@ -79,4 +79,4 @@ def _edit(resource: Resource, change: Change) -> Change | None:
     return replace(change, writer=last[0]) if last and is_sort(last[0], "person") else None
 
 
-RULE = Rule(id="live-edit", family="drift", severity="warning", doc=__doc__, check=check, rank=-10)
+RULE = Rule(id="live-edit", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.WRITER)

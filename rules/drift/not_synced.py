@@ -15,7 +15,7 @@ Sources: controller/appcontroller.go (autoSync); docs/user-guide/auto_sync.md.
 
 from collections.abc import Iterator, Sequence
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.applied import not_yet_applied, settled
 from argolint.kubernetes import reads
 from argolint.values import sh
@@ -98,4 +98,6 @@ def _reason(app: App, to_prune: bool) -> str:
     return "no sync has reached this revision"
 
 
-RULE = Rule(id="not-synced", family="drift", severity="info", doc=__doc__, check=check, rank=-50, standing=True)
+RULE = Rule(
+    id="not-synced", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.NOT_DONE, standing=True
+)

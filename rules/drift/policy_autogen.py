@@ -15,7 +15,7 @@ Sources: kyverno/kyverno#2234, #5738, #9451; https://kyverno.io/docs/platform-no
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.values import dig, get
 
 from ._defaults import is_default
@@ -70,4 +70,4 @@ def _rule_at(resource: Resource, change: Change) -> object:
     return get(resource.normalized, "/".join(steps[:4]), None) if steps[1:3] == ["spec", "rules"] else None
 
 
-RULE = Rule(id="policy-autogen", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="policy-autogen", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

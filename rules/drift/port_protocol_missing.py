@@ -15,7 +15,7 @@ Sources: argoproj/argo-cd#19402; sigs.k8s.io/structured-merge-diff typed/helpers
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
 
 from ._edits import place
 from ._refused import refusals
@@ -50,4 +50,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(id="port-protocol-missing", family="drift", severity="error", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="port-protocol-missing", family="drift", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -16,7 +16,7 @@ Sources: argoproj/argo-cd#1615, #17682, #21135; docs/faq.md ("Why is my app Out 
 
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Rule
+from argolint import App, Finding, Fleet, Rank, Rule
 
 from ._spelling import respelled, same_amount
 
@@ -26,4 +26,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     yield from respelled(app, same_amount, "quantity", "Write the canonical quantity", "core/Quantity")
 
 
-RULE = Rule(id="quantity-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=5)
+RULE = Rule(id="quantity-normalised", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.SPELLING)

@@ -13,7 +13,7 @@ Sources: argo-cd test/e2e/testdata/always-outofsync; Kubernetes pkg/apis/rbac/v1
 import re
 from collections.abc import Iterator
 
-from argolint import App, Change, Finding, Fleet, Resource, Rule
+from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule
 
 from ._edits import write_live
 from ._fields import finding, listing, matching
@@ -42,4 +42,4 @@ def _unnamed(resource: Resource, change: Change) -> bool:
     )
 
 
-RULE = Rule(id="rbac-empty-apigroup", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="rbac-empty-apigroup", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

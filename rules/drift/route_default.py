@@ -15,7 +15,7 @@ Sources: argoproj/argo-cd#22151, argoproj/argo-helm#3538; https://gateway-api.si
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
 from argolint.applied import git_moved, rewritten_on_arrival
 
 from ._defaults import is_default
@@ -43,4 +43,4 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
 
 
-RULE = Rule(id="route-default", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="route-default", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

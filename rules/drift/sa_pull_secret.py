@@ -14,7 +14,7 @@ Sources: stackrox/stackrox#12124; https://docs.openshift.com/ (image pull secret
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.applied import by_argocd
 
 from ._edits import drop
@@ -57,4 +57,4 @@ def _added(change: Change) -> bool:
     return change.desired is MISSING or hollow(change.desired) or not by_argocd(change.writer)
 
 
-RULE = Rule(id="sa-pull-secret", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="sa-pull-secret", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -16,13 +16,13 @@ Sources: argoproj/argo-cd#29109; https://kubernetes.io/docs/concepts/configurati
 import json
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
 from argolint.applied import by_argocd, last_applied
 from argolint.comparison import writers
 from argolint.values import dig, join_pointer, sh
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Applications that manage a Secret themselves."""
     return any(not r.hook for r in app.of_kind("Secret", ""))
 
@@ -75,4 +75,6 @@ def _leftovers(resource: Resource) -> Iterator[str]:
             yield key
 
 
-RULE = Rule(id="secret-key-leftover", family="drift", severity="error", doc=__doc__, check=check, reads=reads, rank=10)
+RULE = Rule(
+    id="secret-key-leftover", family="drift", severity="error", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE
+)

@@ -17,7 +17,7 @@ Sources: argoproj/argo-cd#3008; https://kubernetes.io/docs/reference/using-api/a
 from collections.abc import Iterator
 from functools import cache
 
-from argolint import MISSING, App, Finding, Fleet, Location, Resource, Rule, Symptom
+from argolint import MISSING, App, Finding, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.consequences import consequences
 from argolint.knowledge import load
 from argolint.values import below, get, join_pointer
@@ -90,4 +90,4 @@ def _refusal(app: App, resource: Resource) -> str:
     return ""
 
 
-RULE = Rule(id="server-field-in-git", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="server-field-in-git", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -16,7 +16,7 @@ Sources: controller/state.go (CompareAppState), pkg/apis/application/v1alpha1/ty
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Finding, Fleet, Location, Resource, Rule, Symptom, narrowest_ignore
+from argolint import App, Change, Finding, Fleet, Location, Rank, Resource, Rule, Symptom, narrowest_ignore
 from argolint.applied import by_argocd, not_stored
 from argolint.values import dig
 
@@ -127,5 +127,5 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     causes=("other-writer", "not-stored", "missing", "extra", "namespace-metadata", "unknown"),
-    rank=-100,
+    rank=Rank.CATCH_ALL,
 )

@@ -14,7 +14,7 @@ Sources: argoproj/argo-cd#17643, aws-samples/appmod-blueprints#726; Kubernetes p
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Finding, Fleet, Resource, Rule
+from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule
 
 from ._defaults import is_default
 from ._edits import server_side_diff, write_live
@@ -37,4 +37,4 @@ def _filled(resource: Resource, change: Change) -> bool:
     return is_default("webhook-default", resource, change)
 
 
-RULE = Rule(id="webhook-default", family="drift", severity="warning", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="webhook-default", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -16,7 +16,7 @@ Sources: argoproj/argo-cd#25260; docs/user-guide/diff-strategies.md (IncludeMuta
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Finding, Fleet, Resource, Rule, narrowest_ignore
+from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
 from argolint.applied import rewritten_on_arrival
 
 from ._ca_bundles import by_the_patcher, injected
@@ -62,4 +62,4 @@ def _by_mutator(resource: Resource, change: Change) -> bool:
     return is_sort(change.writer, "mutator") and not told_elsewhere
 
 
-RULE = Rule(id="webhook-mutated", family="drift", severity="info", doc=__doc__, check=check, rank=-10)
+RULE = Rule(id="webhook-mutated", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.WRITER)

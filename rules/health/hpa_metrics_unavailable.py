@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, json_in, mapping, maps, parse_time, sh
 
@@ -35,7 +35,7 @@ _NO_REQUEST = re.compile(r"missing request for (\S+)")
 _V1_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"  # where autoscaling/v1 keeps them
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Argo CD may call such an autoscaler Healthy: before 3.0 all of them, later those that read one container's metric."""
     return any(app.of_kind("HorizontalPodAutoscaler", "autoscaling"))
 
@@ -152,5 +152,5 @@ RULE = Rule(
     check=check,
     reads=reads,
     options=Patience,
-    rank=10,
+    rank=Rank.CAUSE,
 )

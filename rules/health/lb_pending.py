@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Resource, Rule, Symptom, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.values import dig, get, items, sh
 
 from ..shared.age import Patience
@@ -85,5 +85,5 @@ RULE = Rule(
     check=check,
     wants=wants,
     options=Patience,
-    rank=10,
+    rank=Rank.CAUSE,
 )

@@ -21,7 +21,7 @@ from argolint.values import dig, mapping, number_at, sh
 _KINDS = ("StatefulSet", "DaemonSet")
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """The list tells neither the strategy nor how many pods are old."""
     return any(any(app.of_kind(kind, "apps")) for kind in _KINDS)
 

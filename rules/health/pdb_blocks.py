@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Resource, Rule, Symptom
 from argolint.values import dig, integer, mapping, number_at
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Argo CD calls such a budget Healthy."""
     return any(app.of_kind("PodDisruptionBudget", "policy"))
 
@@ -91,4 +91,6 @@ def _enough(demanded: Json, expected: int) -> int:
     return next(n for n in range(expected + 1, expected + 102) if ceil(share * n / 100) < n)
 
 
-RULE = Rule(id="pdb-blocks", family="health", severity="warning", doc=__doc__, check=check, reads=reads, rank=10)
+RULE = Rule(
+    id="pdb-blocks", family="health", severity="warning", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE
+)

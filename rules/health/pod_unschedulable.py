@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Follows, Location, Node, Related, Resource, Rule, Symptom, Want
+from argolint import App, Finding, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
 from argolint.kubernetes import reads
 from argolint.values import age_text, dig
 
@@ -153,5 +153,5 @@ RULE = Rule(
     wants=wants,
     options=Patience,
     causes=("resources", "selector", "taint", "volume", "quota", "image", "unknown"),
-    rank=10,
+    rank=Rank.CAUSE,
 )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Related, Resource, Rule, Symptom, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, Rule, Symptom, Want
 from argolint.edits import removals
 from argolint.kubernetes import SYNC_WAVE, reads
 from argolint.values import annotations_of, dig, join_pointer, sh
@@ -137,5 +137,5 @@ RULE = Rule(
     check=check,
     wants=wants,
     options=Patience,
-    rank=10,
+    rank=Rank.CAUSE,
 )

@@ -24,7 +24,7 @@ from argolint.redaction import excerpt
 from argolint.values import dig, get, maps, number_at, sh, split_pointer
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Argo CD has no health for a CronJob before 3.2, and calls a suspended one Healthy in later versions."""
     return any(app.of_kind("CronJob", "batch"))
 

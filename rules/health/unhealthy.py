@@ -32,6 +32,7 @@ from argolint import (
     Location,
     Node,
     Object,
+    Rank,
     Related,
     Resource,
     Rule,
@@ -273,5 +274,5 @@ RULE = Rule(
     check=check,
     wants=wants,
     options=Patience,
-    rank=-100,
+    rank=Rank.CATCH_ALL,
 )

@@ -36,7 +36,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
             yield Want("manifests")
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object = None) -> bool:
     """Whether an application that looks fine may hold a random value: a chart with a Secret, known or hashed twice."""
     if not rendered(app) or not any(not r.hook for r in app.of_kind("Secret", "")):
         return False

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Symptom
 from argolint.kubernetes import containers
 from argolint.values import below, dig, join_pointer, labels_of, mapping
 
@@ -147,5 +147,7 @@ def _is_label(pointer: str) -> bool:
     return any(pointer.endswith("/labels" + join_pointer(label)) for label in _LABELS)
 
 
-RULE = Rule(id="checksum-follows-label", family="nondeterminism", severity="info", doc=__doc__, check=check, rank=20)
+RULE = Rule(
+    id="checksum-follows-label", family="nondeterminism", severity="info", doc=__doc__, check=check, rank=Rank.ROOT
+)
 """It outranks rules that see a changed label as drift: the label and the checksum are one move."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Rule
+from argolint import App, Finding, Fleet, Rank, Rule
 
 from . import _evidence as evidence
 from . import _roots as roots
@@ -43,5 +43,5 @@ RULE = Rule(
     check=check,
     wants=evidence.wants,
     reads=evidence.reads,
-    rank=20,
+    rank=Rank.ROOT,
 )

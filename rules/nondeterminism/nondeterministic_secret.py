@@ -28,7 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from argolint import App, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule, Want
+from argolint import App, Finding, Fleet, Location, Rank, Related, Resource, ResourceKey, Rule, Want
 from argolint.values import annotations_of, dig, join_pointer, mapping
 
 from ..shared import charts
@@ -123,5 +123,5 @@ RULE = Rule(
     check=check,
     wants=evidence.wants,
     reads=evidence.reads,
-    rank=20,
+    rank=Rank.ROOT,
 )

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Related, ResourceId, Rule
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, ResourceId, Rule
 from argolint.fleet import IN_CLUSTER
 from argolint.values import dig, items, maps, text_at
 
@@ -194,4 +194,6 @@ def _bare(template: str) -> str:
     return template.replace(" ", "")
 
 
-RULE = Rule(id="appset-duplicate-application", family="ownership", severity="error", doc=__doc__, check=check, rank=20)
+RULE = Rule(
+    id="appset-duplicate-application", family="ownership", severity="error", doc=__doc__, check=check, rank=Rank.ROOT
+)

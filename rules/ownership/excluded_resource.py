@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 from shlex import quote
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, ResourceId, Rule, Want
 from argolint.kubernetes import CLUSTER_SCOPED, api_of
 from argolint.values import dig
 
@@ -136,5 +136,11 @@ def _fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
 
 
 RULE = Rule(
-    id="excluded-resource", family="ownership", severity="warning", doc=__doc__, check=check, wants=wants, rank=10
+    id="excluded-resource",
+    family="ownership",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    rank=Rank.CAUSE,
 )

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Related, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Related, Rule
 
 _COUNT = re.compile(r"Application has (\d{1,9}) orphaned resources?")
 _NAMED = 3
@@ -76,5 +76,11 @@ def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
 
 
 RULE = Rule(
-    id="orphaned-resources", family="ownership", severity="info", doc=__doc__, check=check, rank=10, standing=True
+    id="orphaned-resources",
+    family="ownership",
+    severity="info",
+    doc=__doc__,
+    check=check,
+    rank=Rank.CAUSE,
+    standing=True,
 )

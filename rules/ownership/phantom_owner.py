@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.comparison import TRACKING_ID
 from argolint.consequences import consequences
 from argolint.shared_warnings import SharedWarning, shared_warnings
@@ -157,4 +157,4 @@ def _untrack(fleet: Fleet, resource: Resource) -> Fix:
     )
 
 
-RULE = Rule(id="phantom-owner", family="ownership", severity="warning", doc=__doc__, check=check, rank=20)
+RULE = Rule(id="phantom-owner", family="ownership", severity="warning", doc=__doc__, check=check, rank=Rank.ROOT)

@@ -30,6 +30,7 @@ from argolint import (
     Fix,
     Fleet,
     Location,
+    Rank,
     Related,
     Resource,
     ResourceId,
@@ -247,5 +248,5 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
-    rank=15,
+    rank=Rank.CONSEQUENCE,
 )

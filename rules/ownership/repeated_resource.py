@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from shlex import quote
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, ResourceId, Rule, Want
 from argolint.comparison import differences
 from argolint.kubernetes import group_of, is_secret
 from argolint.redaction import show
@@ -108,5 +108,11 @@ def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fi
 
 
 RULE = Rule(
-    id="repeated-resource", family="ownership", severity="warning", doc=__doc__, check=check, wants=wants, rank=10
+    id="repeated-resource",
+    family="ownership",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    rank=Rank.CAUSE,
 )

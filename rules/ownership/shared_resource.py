@@ -39,6 +39,7 @@ from argolint import (
     Follows,
     Json,
     Location,
+    Rank,
     Related,
     ResourceId,
     ResourceKey,
@@ -65,7 +66,7 @@ _SHOWN = 6
 """How many differing fields the evidence shows with their values."""
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """The first claimants of each contested object: their states tell the owner and the contents."""
     return any(app.ref in fleet.contested[key][:_READ] for key in fleet.contests.get(app.ref, ()))
 
@@ -292,5 +293,5 @@ RULE = Rule(
     reads=reads,
     collect=collect,
     join=join,
-    rank=20,
+    rank=Rank.ROOT,
 )

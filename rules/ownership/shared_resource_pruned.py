@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.pruning import cascades, outlives, prunes
 
 from ._handover import take_over
@@ -28,7 +28,7 @@ from ._sharing import claims
 from ._tracking import tracking_of
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Applications that are being deleted with their objects: an annotation may keep one of these."""
     return app.deleting and cascades(app)
 
@@ -121,5 +121,11 @@ def _handover(resource: Resource, taker: AppRef, fleet: Fleet) -> Fix:
 
 
 RULE = Rule(
-    id="shared-resource-pruned", family="ownership", severity="error", doc=__doc__, check=check, reads=reads, rank=20
+    id="shared-resource-pruned",
+    family="ownership",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    reads=reads,
+    rank=Rank.ROOT,
 )

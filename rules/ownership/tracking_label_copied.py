@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.comparison import SYNC_OPTIONS, managers
 from argolint.kubernetes import kubectl_name
 
 from ._tracking import copied_tracking, tracking_of
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """A copy that took over IgnoreExtraneous as well leaves the application Synced: the list tells it by requiresPruning."""
     return any(row.requires_pruning and not row.hook for row in app.rows)
 
@@ -86,5 +86,11 @@ def _fixes(app: App, resource: Resource) -> Iterator[Fix]:
 
 
 RULE = Rule(
-    id="tracking-label-copied", family="ownership", severity="warning", doc=__doc__, check=check, reads=reads, rank=10
+    id="tracking-label-copied",
+    family="ownership",
+    severity="warning",
+    doc=__doc__,
+    check=check,
+    reads=reads,
+    rank=Rank.CAUSE,
 )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
 from argolint.consequences import consequences
 
 from ._tracking import LABEL_LIMIT
@@ -60,4 +60,6 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(id="tracking-label-too-long", family="ownership", severity="error", doc=__doc__, check=check, rank=20)
+RULE = Rule(
+    id="tracking-label-too-long", family="ownership", severity="error", doc=__doc__, check=check, rank=Rank.ROOT
+)

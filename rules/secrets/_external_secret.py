@@ -36,7 +36,7 @@ WRITTEN_BY_OPERATOR = ("ExternalSecret", "ClusterExternalSecret", "PushSecret", 
 ONE_HOUR = timedelta(hours=1)
 
 
-def holds_external_secrets(app: App, fleet: Fleet) -> bool:
+def holds_external_secrets(app: App, fleet: Fleet, options: object = None) -> bool:
     """`reads` of the rules that look at healthy ExternalSecrets too."""
     return GROUP in app.groups
 

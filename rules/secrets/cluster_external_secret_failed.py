@@ -19,7 +19,7 @@ resource_customizations/external-secrets.io/ClusterExternalSecret/health.lua.
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Related, Resource, ResourceId, Rule
+from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, ResourceId, Rule
 from argolint.edits import set_field
 from argolint.values import dig, enumerated, items, sh
 
@@ -160,5 +160,5 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     reads=es.holds_external_secrets,
-    rank=10,
+    rank=Rank.CAUSE,
 )

@@ -20,7 +20,22 @@ Sources: external-secrets config/crds/bases; issues 6398, 6797; Argo CD gitops-e
 
 from collections.abc import Iterator, Sequence
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Follows, Location, Object, Resource, Rule, Symptom
+from argolint import (
+    MISSING,
+    App,
+    Change,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Follows,
+    Location,
+    Object,
+    Rank,
+    Resource,
+    Rule,
+    Symptom,
+)
 from argolint.applied import git_moved
 from argolint.comparison import COMPARE_OPTIONS
 from argolint.edits import annotation_option, application_place, ignore_entries
@@ -166,5 +181,5 @@ RULE = Rule(
     severity="warning",
     doc=__doc__,
     check=check,
-    rank=10,
+    rank=Rank.CAUSE,
 )

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom, Want
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom, Want
 from argolint import consequences as operations
 from argolint.edits import set_field
 from argolint.knowledge import load
@@ -244,5 +244,5 @@ RULE = Rule(
     check=check,
     wants=wants,
     reads=es.holds_external_secrets,
-    rank=10,
+    rank=Rank.CAUSE,
 )

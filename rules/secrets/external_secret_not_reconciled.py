@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Resource, Rule, Symptom, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.values import age_text, items, sh
 
 from . import _external_secret as es
@@ -170,5 +170,5 @@ RULE = Rule(
     check=check,
     wants=wants,
     options=Options,
-    rank=10,
+    rank=Rank.CAUSE,
 )

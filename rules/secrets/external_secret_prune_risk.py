@@ -20,7 +20,7 @@ Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controll
 
 from collections.abc import Iterator, Mapping
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.edits import set_field
 from argolint.pruning import prune_option
 from argolint.values import annotations_of, join_pointer, labels_of
@@ -118,5 +118,5 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     reads=es.holds_external_secrets,
-    rank=20,
+    rank=Rank.ROOT,
 )

@@ -39,7 +39,7 @@ first-sync race up to v0.10.7), 4086, 4225, 4340, 4867, 5259; webhook receivers 
 import re
 from collections.abc import Iterator
 
-from argolint import App, Finding, Fleet, Location, Resource, Rule, Symptom, Want
+from argolint import App, Finding, Fleet, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.values import dig, parse_time
 
 from . import _external_secret as es
@@ -244,5 +244,5 @@ RULE = Rule(
     causes=CAUSES,
     check=check,
     wants=wants,
-    rank=10,
+    rank=Rank.CAUSE,
 )

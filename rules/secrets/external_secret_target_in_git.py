@@ -32,6 +32,7 @@ from argolint import (
     Fleet,
     Json,
     Location,
+    Rank,
     Related,
     Resource,
     ResourceId,
@@ -283,5 +284,5 @@ RULE = Rule(
     check=check,
     wants=wants,
     reads=es.holds_external_secrets,
-    rank=20,
+    rank=Rank.ROOT,
 )

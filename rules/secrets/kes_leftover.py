@@ -25,7 +25,7 @@ external-secrets docs/introduction/stability-support.md (only the newest minor i
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
 from argolint.knowledge import dump
 from argolint.kubernetes import containers
 from argolint.values import age_text, dig, items, mapping, parse_time, sh
@@ -37,7 +37,7 @@ CRD = "externalsecrets.kubernetes-client.io"
 IMAGE = "kubernetes-external-secrets"
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Applications that hold its objects, or run its image as the list tells it."""
     images = items(app.status, "summary", "images")
     return es.holds_old_external_secrets(app, fleet) or any(IMAGE in str(image) for image in images)
@@ -158,5 +158,5 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     reads=reads,
-    rank=10,
+    rank=Rank.CAUSE,
 )

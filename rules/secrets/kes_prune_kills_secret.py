@@ -19,7 +19,7 @@ Sources: kubernetes-external-secrets lib/poller.js (ownerReferences); Kubernetes
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Resource, Rule, Symptom
 from argolint.pruning import prunes
 from argolint.values import sh
 
@@ -87,5 +87,5 @@ RULE = Rule(
     severity="error",
     doc=__doc__,
     check=check,
-    rank=20,
+    rank=Rank.ROOT,
 )

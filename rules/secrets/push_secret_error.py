@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Resource, Rule, Symptom, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
 from argolint.edits import set_field
 from argolint.values import dig, items, sh
 
@@ -266,5 +266,5 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
-    rank=10,
+    rank=Rank.CAUSE,
 )

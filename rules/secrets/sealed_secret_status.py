@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Resource, Rule
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Rank, Resource, Rule
 from argolint.values import age_text, annotations_of, condition, dig, sh
 
 from . import _external_secret as es
@@ -208,7 +208,7 @@ def _wider(resource: Resource) -> Fix:
     )
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """A stale error does not always show in the health."""
     return es.SEALED_GROUP in app.groups
 
@@ -221,5 +221,5 @@ RULE = Rule(
     check=check,
     reads=reads,
     options=Options,
-    rank=10,
+    rank=Rank.CAUSE,
 )

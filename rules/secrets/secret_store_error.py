@@ -37,6 +37,7 @@ from argolint import (
     Fleet,
     Json,
     Location,
+    Rank,
     Related,
     Resource,
     ResourceId,
@@ -297,5 +298,5 @@ RULE = Rule(
     join=join,
     reads=es.holds_external_secrets,
     options=Options,
-    rank=10,
+    rank=Rank.CAUSE,
 )

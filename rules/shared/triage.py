@@ -8,6 +8,6 @@ SMALL = 200
 """Applications that are read one by one within seconds; a larger fleet is read where the list gives a reason, or with `--deep`."""
 
 
-def worth_reading(app: App, fleet: Fleet) -> bool:
+def worth_reading(app: App, fleet: Fleet, options: object = None) -> bool:
     """A rule's `reads` for faults that nothing in the list hints at: in a small fleet every application that manages something."""
     return len(fleet.apps) <= SMALL and any(not row.hook for row in app.rows)

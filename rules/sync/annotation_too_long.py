@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.comparison import LAST_APPLIED
 from argolint.consequences import consequences
 from argolint.edits import application_place, sync_option
@@ -112,4 +112,4 @@ def _left_over(app: App, first: Resource) -> Iterator[Fix]:
     )
 
 
-RULE = Rule(id="annotation-too-long", family="sync", severity="error", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="annotation-too-long", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)

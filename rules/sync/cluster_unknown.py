@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from argolint import App, Condition, Edit, Finding, Fix, Fleet, Follows, Location, Rule, Symptom
+from argolint import App, Condition, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Rule, Symptom
 from argolint.consequences import consequences
 from argolint.edits import set_field
 from argolint.redaction import excerpt
@@ -157,5 +157,5 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     causes=("unregistered", "unreachable"),
-    rank=10,
+    rank=Rank.CAUSE,
 )

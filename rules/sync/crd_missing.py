@@ -20,7 +20,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Related, Resource, ResourceId, Rule, Symptom
+from argolint import (
+    App,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Follows,
+    Location,
+    Rank,
+    Related,
+    Resource,
+    ResourceId,
+    Rule,
+    Symptom,
+)
 from argolint.comparison import has_sync_option
 from argolint.consequences import consequences
 from argolint.redaction import excerpt
@@ -156,4 +170,4 @@ def _fixes(app: App, group: str, kind: str, id_: ResourceId | None, definitions:
         )
 
 
-RULE = Rule(id="crd-missing", family="sync", severity="error", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="crd-missing", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Symptom
 from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
@@ -36,7 +36,7 @@ class Options:
     minutes: int = 5
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """An application that is being deleted: Argo CD does not judge the health of its objects any more."""
     return app.deleting and bool(_finalizers(app.raw))
 
@@ -173,5 +173,5 @@ RULE = Rule(
     check=check,
     options=Options,
     reads=reads,
-    rank=10,
+    rank=Rank.CAUSE,
 )

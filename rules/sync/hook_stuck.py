@@ -32,6 +32,7 @@ from argolint import (
     Node,
     Object,
     Operation,
+    Rank,
     Related,
     ResourceId,
     Rule,
@@ -288,5 +289,12 @@ def _terminate(app: App) -> Fix:
 
 
 RULE = Rule(
-    id="hook-stuck", family="sync", severity="error", doc=__doc__, check=check, wants=wants, options=Options, rank=-20
+    id="hook-stuck",
+    family="sync",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    wants=wants,
+    options=Options,
+    rank=Rank.WAITING,
 )

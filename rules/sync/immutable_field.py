@@ -30,6 +30,7 @@ from argolint import (
     Fleet,
     Location,
     Object,
+    Rank,
     Resource,
     ResourceId,
     Rule,
@@ -322,4 +323,4 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
     )
 
 
-RULE = Rule(id="immutable-field", family="sync", severity="error", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="immutable-field", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.values import age_text, annotations_of, dig
 
 from ._options import as_hook, once_a_hook
@@ -25,7 +25,7 @@ from ._options import as_hook, once_a_hook
 _HOOK = "argocd.argoproj.io/hook"
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: object) -> bool:
     """A Job that has not been removed yet: the list does not tell its time to live."""
     return any(not job.hook for job in app.of_kind("Job", "batch"))
 
@@ -68,4 +68,4 @@ def _finding(app: App, job: Resource, seconds: int) -> Finding:
     )
 
 
-RULE = Rule(id="job-ttl", family="sync", severity="warning", doc=__doc__, check=check, reads=reads, rank=10)
+RULE = Rule(id="job-ttl", family="sync", severity="warning", doc=__doc__, check=check, reads=reads, rank=Rank.CAUSE)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Related, ResourceId, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, ResourceId, Rule, Symptom
 from argolint.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
@@ -121,5 +121,11 @@ def _fixes(app: App, name: str) -> Iterator[Fix]:
 
 
 RULE = Rule(
-    id="namespace-terminating", family="sync", severity="error", doc=__doc__, check=check, options=Options, rank=10
+    id="namespace-terminating",
+    family="sync",
+    severity="error",
+    doc=__doc__,
+    check=check,
+    options=Options,
+    rank=Rank.CAUSE,
 )

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Related, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, Resource, Rule, Symptom
 from argolint.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import parse_version
@@ -187,4 +187,4 @@ def _best(served: tuple[str, ...]) -> str:
     return max(served, key=rank)
 
 
-RULE = Rule(id="removed-api", family="sync", severity="error", doc=__doc__, check=check, rank=10)
+RULE = Rule(id="removed-api", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.CAUSE)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Operation, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Operation, Rank, Rule, Symptom
 from argolint.consequences import failed_by_health
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
@@ -89,4 +89,6 @@ def _newer_commit(app: App, operation: Operation) -> bool:
     return moved_on(app, operation) and not by_paths
 
 
-RULE = Rule(id="retry-exhausted", family="sync", severity="error", doc=__doc__, check=check, rank=20, standing=True)
+RULE = Rule(
+    id="retry-exhausted", family="sync", severity="error", doc=__doc__, check=check, rank=Rank.ROOT, standing=True
+)

@@ -30,6 +30,7 @@ from argolint import (
     Fleet,
     Json,
     Location,
+    Rank,
     Related,
     Resource,
     ResourceId,
@@ -284,4 +285,6 @@ def _facts(app: App, told: _Undeclared, pointer: str) -> Mapping[str, Json]:
     }
 
 
-RULE = Rule(id="schema-field-unknown", family="sync", severity="error", doc=__doc__, check=check, wants=wants, rank=10)
+RULE = Rule(
+    id="schema-field-unknown", family="sync", severity="error", doc=__doc__, check=check, wants=wants, rank=Rank.CAUSE
+)

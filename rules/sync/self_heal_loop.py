@@ -35,6 +35,7 @@ from argolint import (
     Follows,
     Json,
     Location,
+    Rank,
     Related,
     Resource,
     ResourceId,
@@ -62,9 +63,9 @@ _STARTED = re.compile(r"Initiated automated sync to '([^']*)'")  # util/argo/aud
 _ARGOCD = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
 
 
-def reads(app: App, fleet: Fleet) -> bool:
+def reads(app: App, fleet: Fleet, options: Options) -> bool:
     """Between two turns the application looks fine."""
-    return _heals_now(app, Options())
+    return _heals_now(app, options)
 
 
 def wants(app: App, fleet: Fleet, options: Options) -> Iterator[Want]:
@@ -302,5 +303,5 @@ RULE = Rule(
     wants=wants,
     reads=reads,
     options=Options,
-    rank=10,  # beside job-ttl, which says why the object goes
+    rank=Rank.CAUSE,  # beside job-ttl, which says why the object goes
 )

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint import App, Condition, Finding, Fleet, Location, Related, Rule, Severity, Symptom
+from argolint import App, Condition, Finding, Fleet, Location, Rank, Related, Rule, Severity, Symptom
 from argolint.consequences import consequences, failed_by_health
 from argolint.redaction import excerpt
 
@@ -117,5 +117,5 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     causes=("quota", "admission", "forbidden", "validation", "timeout", "unknown"),
-    rank=-40,  # below every rule that knows a reason, above not-synced, which only says that nothing happened
+    rank=Rank.FAILURE,  # below every rule that knows a reason, above not-synced, which only says that nothing happened
 )

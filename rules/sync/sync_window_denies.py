@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rule, Symptom, Want
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Rule, Symptom, Want
 from argolint.applied import not_yet_applied
 from argolint.values import items, maps, parse_duration, sh, text_at
 
@@ -212,6 +212,6 @@ RULE = Rule(
     doc=__doc__,
     check=check,
     wants=wants,
-    rank=10,
+    rank=Rank.CAUSE,
     standing=True,
 )
