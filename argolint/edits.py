@@ -113,9 +113,9 @@ def sync_option(app: App, option: str) -> list[Operation]:
     """Puts an option into the Application's spec.syncPolicy.syncOptions."""
     pointer = "/spec/syncPolicy/syncOptions"
     held = items(app.spec, "syncPolicy", "syncOptions")
-    if option in held:
-        return []
     rivals = [index for index, other in enumerate(held) if isinstance(other, str) and _name(other) == _name(option)]
+    if [held[index] for index in rivals] == [option]:
+        return []
     if rivals:
         more = [{"op": "remove", "path": f"{pointer}/{index}"} for index in reversed(rivals[1:])]
         return [*more, {"op": "replace", "path": f"{pointer}/{rivals[0]}", "value": option}]

@@ -136,9 +136,13 @@ def test_broken_yaml_is_an_error_with_file_and_line(hook: Hook, text: str, place
         (
             {"destination": {"server": "https://10.0.0.1", "namespace": "shop"}},
             1,
-            ("cluster-unknown", None, "a.yaml", 12),
+            ("cluster-unknown", "unregistered", "a.yaml", 12),
         ),
-        ({"destination": {"name": "porduction", "namespace": "shop"}}, 1, ("cluster-unknown", None, "a.yaml", 12)),
+        (
+            {"destination": {"name": "porduction", "namespace": "shop"}},
+            1,
+            ("cluster-unknown", "unregistered", "a.yaml", 12),
+        ),
         (
             {"destination": {"server": IN_CLUSTER, "namespace": "kube-system"}},
             1,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -452,7 +453,9 @@ def test_no_value_that_a_fix_recommends_is_hidden() -> None:
 )
 def test_pages_about_secrets_hold_none(page: Path) -> None:
     """Sentences, commands and values of fixes by the thousand."""
-    told = [line for line in page.read_text().splitlines() if without_secrets(line) != line]
+    lines = page.read_text().replace("$$", "$").splitlines()  # as advice is filled in
+    named = re.compile(r"\s+auth\.\w+: ")  # a field of a store, whose advice stands beside it
+    told = [line for line in lines if without_secrets(line) != line and not named.match(line)]
     assert [line for line in told if "x}" not in line] == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from argolint_rules.drift import _grammar as grammar
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from argolint.comparison.ignore import without
@@ -124,6 +124,7 @@ def test_a_quantity_keeps_its_amount_or_is_rounded_up_to_the_next_thousandth(
     digits = str(number).rjust(places + 1, "0")
     text = f"{digits[:-places]}.{digits[-places:]}" if places else digits
     amount = Fraction(number, 10**places) * Fraction(10) ** _UNITS[unit]
+    assume(amount < 10**21)  # Go has no suffix for more, and writes none
     printed = str(quantity(text + unit))
     assert 0 <= _amount(printed) - amount < Fraction(1, 1000)
     assert quantity(printed) == printed or _amount(printed) == _amount(str(quantity(printed)))

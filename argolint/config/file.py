@@ -103,7 +103,10 @@ LOOK_ALIKES = (".argolint.yml", "argolint.yaml", "argolint.yml", ".argolint.json
 
 def find() -> Path | None:
     """`.argolint.yaml` here, else the nearest one above within the Git clone: what lies above that is somebody else's."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the folder was removed under us, and nothing stands in it
+        return None
     for folder in (here, *here.parents):
         if (folder / DEFAULT_FILE).exists():
             return DEFAULT_FILE if folder == here else folder / DEFAULT_FILE

@@ -18,7 +18,6 @@ reasons).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
 from argolint.fleet import IN_CLUSTER
@@ -54,11 +53,10 @@ _HOW = {
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a set; told by the first Application that it made, else by the fleet's first."""
-    for raw, condition in _spoken_for(fleet).get(app.ref, ()):
+    for raw, condition in fleet.derive(_spoken_for).get(app.ref, ()):
         yield _finding(app, raw, condition)
 
 
-@lru_cache(maxsize=4)
 def _spoken_for(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Object]]]:
     found: dict[AppRef, list[tuple[Object, Object]]] = {}
     for raw in fleet.application_sets:

@@ -208,7 +208,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     known = facts(app, fleet, target, ns, resource.name, text, found.detail, retry)
     if store and found.cause == "store-not-found":
         edit = Edit(
-            "text",
+            "command",
             f"kubectl get secretstores.external-secrets.io -n {sh(ns)}; kubectl get clustersecretstores.external-secrets.io\n{retry}   # afterwards",
         )
         return (

@@ -6,7 +6,7 @@ An entry holds `title`, `target`, `where`, `kind` and `content`, perhaps `caveat
     of_object      true for a patch of the manifest that `advice` is given, rather than the finding's own
 
 `$name` (or `${name}`) stands for a fact. In a command it is quoted for the shell: names come from manifests and servers that nobody has
-checked. In a json-patch a text that is nothing but `$name` becomes the fact itself, whatever its type. `$$` is a dollar sign.
+checked; in a comment of one (`# …`) it stands as it is, on that line. In a json-patch a text that is nothing but `$name` becomes the fact itself, whatever its type. `$$` is a dollar sign.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 from argolint import Edit, Fix, Json, ResourceId
 from argolint.knowledge import load
-from argolint.values import sh
+from argolint.values import plain, sh
 
 Facts = Mapping[str, Any]
 """What a rule knows, by the names that its table uses. A list is several words of a command."""
@@ -62,8 +62,17 @@ def _content(entry: Facts, facts: Facts) -> Json:
     if entry["kind"] == "json-patch":
         return _patch(entry["content"], facts)
     if entry["kind"] == "command":
-        return Template(entry["content"]).substitute(_Quoted(facts))
+        lines = (_command(line, facts) for line in entry["content"].splitlines())
+        return "\n".join(line for line in lines if line is not None)
     return _filled(entry["content"], facts)
+
+
+def _command(line: str, facts: Facts) -> str | None:
+    """One line of a command; None for a comment that has nothing to say. A comment is for people: its facts are not quoted, and stay on its line."""
+    if not line.lstrip().startswith("# "):
+        return Template(line).substitute(_Quoted(facts))
+    said = " ".join(plain(Template(line).substitute(facts)).split())
+    return said if said != "#" else None
 
 
 def _filled(text: str, facts: Facts) -> str:

@@ -40,7 +40,9 @@ def one_line(report: Report, style: Style) -> str:
         + (f" ({s.suppressed} suppressed)" if s.suppressed else "")
     ]
     if not report.complete:
-        parts.append(paint(f"incomplete: {number(len(report.failures), 'look')} failed", style, fg="magenta"))
+        parts.append(
+            paint(f"incomplete: {number(len(report.failures), 'check')} could not be completed", style, fg="magenta")
+        )
     parts.append(f"{number(stats.requests, 'request')}, {stats.bytes / 1e6:.1f} MB, {stats.seconds:.1f} s")
     return " · ".join(parts)
 

@@ -23,8 +23,9 @@ def fix_lines(
     yield from wrapped(
         paint(which, style, fg="green") + fix.title + where + checked, style, indent=indent, hang=indent + "  "
     )
-    for line in steps_before(fix):
-        yield f"{indent}    first: {line}"
+    if fix.before:
+        yield f"{indent}  first:"
+        yield from (f"{indent}    {line}" for line in steps_before(fix))
     if fix.effects:
         yield from wrapped("note: " + told_effects(fix), style, indent=indent + "  ", hang=indent + "    ")
     if fix.caveat:

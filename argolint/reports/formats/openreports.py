@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from argolint.reports.document import App, Failure, Finding, Report
 from argolint.reports.formats import Style
+from argolint.values import parse_time
 
 API_VERSION = "openreports.io/v1alpha1"
 LABEL = "argolint.dev/report"
@@ -120,8 +120,8 @@ def _result(finding: Finding) -> dict[str, Any]:
                 **({"namespace": own.namespace} if own.namespace else {}),
             }
         ]
-    if finding.since:
-        made["timestamp"] = {"seconds": int(datetime.fromisoformat(finding.since).timestamp()), "nanos": 0}
+    if since := parse_time(finding.since):
+        made["timestamp"] = {"seconds": int(since.timestamp()), "nanos": 0}
     return made
 
 
