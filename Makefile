@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 
 ATTACKS ?= ../shared/attack
 
-.PHONY: demo test lint types tests race attack bench docs image chart site live lock clean
+.PHONY: demo test lint types tests long race attack bench docs image chart site live lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/argolint demo
@@ -22,6 +22,10 @@ types: $(VENV)/.installed-dev
 
 tests: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+# The properties with many examples, and every hostile text for the patterns: some 20 minutes.
+long: $(VENV)/.installed-dev
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n auto --dist worksteal $$(grep -lE '^from hypothesis|PROFILE' tests/test_*.py)
 
 # Threads that decode the same types at once, 200 processes: none may die.
 race: $(VENV)/.installed-dev

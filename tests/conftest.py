@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("short", max_examples=20, deadline=None, derandomize=True, database=None)
+settings.register_profile("long", max_examples=200, deadline=None, database=None, print_blob=True)
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "short")
+"""`short` asks each property the same few examples in every run, `long` many others each time: `make long`."""
+settings.load_profile(PROFILE)
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDINGS = ROOT.parent / "shared" / "recordings"
@@ -40,6 +48,26 @@ def recording(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"recording {name} is not beside this checkout")
     return path
+
+
+@pytest.fixture(scope="session")
+def report_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The JSON report of a plain check of a recorded phase: made once for all tests, whichever process runs them."""
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+
+    def made(phase: str) -> Path:
+        file = root / f"report-{phase.replace('/', '-')}.json"
+        with file.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not file.exists():
+                written = file.with_suffix(".new")
+                ran = run_argolint("check", "--snapshot", recording(phase), "-o", f"json={written}")
+                assert (ran.code, ran.err) == (1, "")
+                written.rename(file)
+        return file
+
+    return made
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Ran, recording, run_argolint
+from tests.conftest import Ran, run_argolint
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
-    folder = tmp_path_factory.mktemp("reports")
-    phases = ("1-first-sync", "2-after-mutate", "3-after-commits")
-    files = tuple(folder / f"{phase}.json" for phase in phases)
-    for phase, file in zip(phases, files, strict=True):
-        run_argolint("check", "--snapshot", recording(f"harbourline/{phase}"), "-o", f"json={file}")
-    return files
+def reports(report_of: Callable[[str], Path]) -> tuple[Path, ...]:
+    return tuple(report_of(f"harbourline/{phase}") for phase in ("1-first-sync", "2-after-mutate", "3-after-commits"))
 
 
 def compare(*args: str | Path) -> Ran:

@@ -283,7 +283,7 @@ def test_what_is_read_of_one_application_is_bounded_as_a_whole() -> None:
 GOOD = OK + b"Content-Length: 12\r\nDate: Mon, 02 Mar 2026 10:00:00 GMT\r\nRetry-After: 0\r\n\r\n" + LIST
 
 
-@settings(max_examples=50, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_bytes_in_an_answer_give_an_answer_or_an_error(data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(GOOD)))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from argolint.comparison import jq
@@ -270,7 +270,6 @@ def test_any_text_is_judged_and_only_known_names_are_written(path: str) -> None:
     }
 
 
-@settings(max_examples=40, deadline=None)
 @given(PROGRAMS)
 def test_any_program_leaves_an_object(path: str) -> None:
     made = program(path)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from argolint_rules.nondeterminism._shapes import alike, drawn
-from hypothesis import given, settings
+from hypothesis import given
 
 from argolint.errors import NotRecorded, UsageError
 from argolint.redaction import agrees
@@ -203,7 +203,6 @@ def test_checksums_references_and_bodies_that_are_no_json_are_left_alone() -> No
 
 
 @pytest.mark.parametrize("place", PLACES)
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
 @given(value=SECRETS)
 def test_no_answer_that_is_kept_holds_a_secret(place: str, value: str) -> None:
     made = PLACES[place](value)

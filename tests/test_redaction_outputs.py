@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Rule
@@ -90,7 +90,6 @@ def chain_of(data: Mapping[str, Any]) -> str:
     return "".join(narrative.render(c, Style(width=400, verbose=True)) + why.to_json(c).decode() for c in chains)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, database=None)
 @given(
     st.text("abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789_+!^%", min_size=5, max_size=30).map("Zq7".__add__)
 )

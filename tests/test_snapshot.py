@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from argolint.errors import NotRecorded, SnapshotError, UsageError
@@ -497,7 +497,6 @@ def _with(node: Any, at: tuple[Any, ...], value: Any) -> Any:
     return changed
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, database=None)
 @given(st.data())
 def test_answers_of_odd_shapes_are_narrowed_or_refused_in_words(data: st.DataObject) -> None:
     answers = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -182,36 +182,34 @@ def test_a_baseline_that_does_not_fit_is_refused(tmp_path: Path, text: str, told
     assert told in caught.value.message
 
 
-def test_a_baseline_of_the_first_phase_leaves_exactly_the_new_findings_of_the_second(tmp_path: Path) -> None:
-    first, second = recording("harbourline/1-first-sync"), recording("harbourline/2-after-mutate")
-    for phase, name in ((first, "one"), (second, "two")):
-        run_argolint("check", "--snapshot", phase, "-o", f"json={tmp_path / name}")
+FIRST, SECOND = "harbourline/1-first-sync", "harbourline/2-after-mutate"
+
+
+def test_a_baseline_of_the_first_phase_leaves_exactly_the_new_findings_of_the_second(
+    tmp_path: Path, report_of: Callable[[str], Path]
+) -> None:
+    first, second = recording(FIRST), recording(SECOND)
     assert run_argolint("baseline", "--snapshot", first, "-o", tmp_path / "b.json").code == 0
     run_argolint("check", "--snapshot", second, "--baseline", tmp_path / "b.json", "-o", f"json={tmp_path / 'left'}")
     marks = {
         name: {
             f.fingerprint
-            for f in report.from_json((tmp_path / name).read_bytes(), name).findings
+            for f in report.from_json(file.read_bytes(), name).findings
             if f.suppressed is None and f.family != "suppression"
         }
-        for name in ("one", "two", "left")
+        for name, file in (("one", report_of(FIRST)), ("two", report_of(SECOND)), ("left", tmp_path / "left"))
     }
     assert marks["left"] == marks["two"] - marks["one"]
     assert marks["left"]
     assert marks["two"] & marks["one"]
 
 
-def test_prune_drops_what_is_gone_and_accepts_nothing_new(tmp_path: Path) -> None:
-    first, second, file = (
-        recording("harbourline/1-first-sync"),
-        recording("harbourline/2-after-mutate"),
-        tmp_path / "b.json",
-    )
-    run_argolint("baseline", "--snapshot", first, "-o", file)
+def test_prune_drops_what_is_gone_and_accepts_nothing_new(tmp_path: Path, report_of: Callable[[str], Path]) -> None:
+    two, file = report_of(SECOND), tmp_path / "b.json"
+    run_argolint("baseline", "--report", report_of(FIRST), "-o", file)
     before = {a.fingerprint for a in suppress.read_baseline(file).findings}
-    run_argolint("check", "--snapshot", second, "-o", f"json={tmp_path / 'two'}")
-    present = {f["fingerprint"] for f in json.loads((tmp_path / "two").read_text())["findings"]}
-    assert run_argolint("baseline", "--report", tmp_path / "two", "-o", file, "--prune").code == 0
+    present = {f["fingerprint"] for f in json.loads(two.read_text())["findings"]}
+    assert run_argolint("baseline", "--report", two, "-o", file, "--prune").code == 0
     assert {a.fingerprint for a in suppress.read_baseline(file).findings} == before & present
 
 
@@ -234,18 +232,17 @@ def test_a_baseline_is_not_written_over_by_an_incomplete_run(tmp_path: Path) -> 
     assert (tmp_path / "b.json").read_text() == "mine"
 
 
-def test_compare_says_what_is_new_and_what_is_gone(tmp_path: Path) -> None:
-    for phase, name in (("harbourline/1-first-sync", "one"), ("harbourline/2-after-mutate", "two")):
-        run_argolint("check", "--snapshot", recording(phase), "-o", f"json={tmp_path / name}")
-    data = json.loads(run_argolint("compare", tmp_path / "one", tmp_path / "two", "-o", "json").out)
-    one, two = ({f["fingerprint"] for f in json.loads((tmp_path / n).read_text())["findings"]} for n in ("one", "two"))
+def test_compare_says_what_is_new_and_what_is_gone(report_of: Callable[[str], Path]) -> None:
+    files = [report_of(FIRST), report_of(SECOND)]
+    data = json.loads(run_argolint("compare", *files, "-o", "json").out)
+    one, two = ({f["fingerprint"] for f in json.loads(file.read_text())["findings"]} for file in files)
     assert {f["fingerprint"] for f in data["new"]} == two - one
     assert {f["fingerprint"] for f in data["gone"]} == one - two
     assert data["unchanged"] == len(one & two)
-    text = run_argolint("compare", tmp_path / "one", tmp_path / "two")
+    text = run_argolint("compare", *files)
     assert text.code == 1
     assert text.out.splitlines()[-1] == f"{len(two - one)} new, {len(one - two)} gone, {len(one & two)} unchanged"
-    same = run_argolint("compare", tmp_path / "one", tmp_path / "one", "-o", "markdown")
+    same = run_argolint("compare", files[0], files[0], "-o", "markdown")
     assert (same.code, same.out) == (0, f"**argolint**: 0 new, 0 gone, {len(one)} unchanged\n")
 
 
