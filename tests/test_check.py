@@ -146,10 +146,10 @@ def test_a_clean_run_says_so_in_one_line() -> None:
     assert "nothing found" in ran.out
 
 
-def test_text_is_grouped_by_application_worst_first_and_fits_the_terminal() -> None:
-    phase = recording("harbourline/2-after-mutate")
+def test_text_is_grouped_by_application_worst_first_and_fits_the_terminal(report_of: Callable[[str], Path]) -> None:
+    saved = report_of("harbourline/2-after-mutate")
     for width in (60, 140):
-        out = run_argolint("check", "--snapshot", phase, "--full", env={"COLUMNS": str(width)}).out
+        out = run_argolint("report", saved, "--full", env={"COLUMNS": str(width)}).out
         heads = [line for line in out.splitlines() if re.match(r"\S+  \d+ (error|warning|info)", line)]
         assert len(heads) > 20
         errors = ["error" in head for head in heads]
