@@ -23,7 +23,7 @@ types: $(VENV)/.installed-dev
 tests: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
-# The properties with many examples, and every hostile text for the patterns: some 20 minutes.
+# The properties with many examples, and every hostile text for the patterns.
 long: $(VENV)/.installed-dev
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q -n auto --dist worksteal $$(grep -lE '^from hypothesis|PROFILE' tests/test_*.py)
 

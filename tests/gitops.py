@@ -96,7 +96,8 @@ class GitServer(FixtureTransport):
         try:
             asked = dict(query)
             found = self._rendered(parts[-2], asked.get("revision") or "main", asked.get("render", ""))
-        except (subprocess.CalledProcessError, ValueError) as error:
+        except (subprocess.CalledProcessError, ValueError, LookupError, TypeError, RecursionError) as error:
+            # also of what is no manifest: a server that gave no answer would be asked again for many seconds
             reason = (
                 f"{parts[-2]}: app path does not exist" if isinstance(error, OSError) else f"failed to render: {error}"
             )

@@ -385,7 +385,7 @@ def test_a_file_that_expands_without_end_and_one_without_a_spec_end_the_gate_in_
         },
     )
     ran = gate("--head", "odd", "--checkout", str(clone), "--base", "main")
-    assert ran.code in (0, 3), ran.err
+    assert ran.code == 1, ran.err  # the server itself renders nothing of this
     assert "Its manifest has no spec that an API server accepts, so it is not judged." in gate.comment
 
 
