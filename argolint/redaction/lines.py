@@ -22,8 +22,8 @@ _BLOCK = re.compile(
     r"(?P<indent>[ \t]*)(?:- )?[\"']?(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?[ \t]*:[ \t]*(?:[|>][-+\d]{0,2}[ \t]*)?\r?"
 )
 _OVER_LINES = re.compile(
-    r"^(?P<head>[ \t]*(?P<name>[A-Za-z_][\w.-]{0,120})[ \t]*[:=][ \t]*)"
-    r"(?:(?P<q>\"\"\"|''')(?P<text>[^\"']*)(?P=q)|(?P<value>(?:[^\n]*\\\r?\n)+[^\n]*))$",
+    r"^(?P<head>[ \t]*(?P<name>[A-Za-z_][\w.-]{0,120}+)[ \t]*+[:=][ \t]*+)"
+    r"(?:(?P<q>\"\"\"|''')(?P<text>[^\"']*)(?P=q)|(?P<value>(?:(?:[^\n\\]|\\(?!\r?\n))*+\\\r?\n)++[^\n]*+))$",
     re.MULTILINE,
 )
 """`password = \"\"\"x\"\"\"` of TOML, and a value of a properties file that goes on after a backslash."""
@@ -33,14 +33,18 @@ _TEMPLATED = re.compile(
     re.MULTILINE,
 )
 """`password: {{ .Values.password | default "x" }}`"""
-_SECTION = re.compile(r"[ \t]*\[{1,2}[ \t]*(?P<name>[\w.\"' -]{1,200}?)[ \t]*\]{1,2}[ \t]*(?:[#;].*)?")
+_SECTION = re.compile(
+    r"\A[ \t]*+\[{1,2}+[ \t]*+(?P<name>[\w.\"'-](?:[\w.\"' -]{0,198}[\w.\"'-])?)[ \t]*+\]{1,2}+[ \t]*+(?:[#;].*)?"
+)
 _BRACES = re.compile(r"(?<![\w.-])(?P<name>[A-Za-z_][\w-]{0,80})\"?[ \t]*(?:[=:][ \t]*)?\{(?P<body>[^{}]{0,4000})\}")
 _SETTING = re.compile(
-    r"(?P<head>[\"']?(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?[ \t]*[=:][ \t]*)(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;}]+)"
+    r"(?P<head>(?<![\w.-])[\"']?(?P<name>[A-Za-z_][\w.-]{0,120}+)[\"']?[ \t]*+[=:][ \t]*+)(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"',;}]+)"
 )
 _KIND = re.compile(r"^[ \t]*kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?$", re.MULTILINE)
 _DATA = re.compile(r"(?P<indent>[ \t]*)(?:data|stringData):[ \t]*\r?")
-_ENTRY = re.compile(r"(?P<head>[ \t]+[\"']?[\w.-]{1,253}[\"']?:[ \t]+)(?P<value>[^\s|>][^\n]*?)(?P<rest>\s*)")
+_ENTRY = re.compile(
+    r"\A(?P<head>[ \t]++[\"']?[\w.-]{1,253}+[\"']?:[ \t]++)(?P<value>[^\s|>](?:[^\n]*\S)?)(?P<rest>\s*)"
+)
 _KEYED = re.compile(r"(?:\{\{|[\w.-]+:(?:\s|$))")
 """Below the name stands a map, whose own keys tell."""
 
