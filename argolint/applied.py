@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint.app import App, Operation, Resource
+from argolint.app import App
 from argolint.comparison import compare, managed_fields
 from argolint.comparison.scheme import GROUPS
 from argolint.model import MISSING, Change, Json, Object, Writer
+from argolint.operation import Operation
+from argolint.resource import Resource
 from argolint.values import dig, get, index_of, items, join_pointer, maps, split_pointer, text_at
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})

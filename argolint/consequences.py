@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint.app import App, Operation, Resource
+from argolint.app import App
 from argolint.applied import not_yet_applied
 from argolint.model import Finding, Object, Symptom
+from argolint.operation import Operation
+from argolint.resource import Resource
 
 
 def consequences(app: App) -> Iterator[Symptom]:

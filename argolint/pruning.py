@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from argolint.app import App, Resource
+from argolint.app import App
 from argolint.comparison.compare import SYNC_OPTIONS
 from argolint.fleet import Fleet
 from argolint.model import Object
+from argolint.resource import Resource
 from argolint.values import annotations_of, items
 
 

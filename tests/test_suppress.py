@@ -14,7 +14,7 @@ from argolint.config import file as config
 from argolint.config.file import Config, Ignore, Loaded
 from argolint.engine import suppress
 from argolint.engine.fingerprint import fingerprint
-from argolint.engine.run import Outcome
+from argolint.engine.plan import Outcome
 from argolint.errors import UsageError
 from argolint.model import AppRef, Finding, Location, Note, Related, ResourceId
 from argolint.reports import document as report

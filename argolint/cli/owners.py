@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from argolint.cli import session as common
-from argolint.engine.run import load_fleet
+from argolint.engine.load import load_fleet
 from argolint.errors import UsageError
 from argolint.harmless import harmless
 from argolint.redaction import without_secrets

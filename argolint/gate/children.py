@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from argolint.app import App, app_from_list
-from argolint.engine import run as engine
-from argolint.engine.run import Plan
+from argolint.engine.load import load
+from argolint.engine.plan import Plan
 from argolint.fleet import Fleet
 from argolint.gate.candidates import Change, UnreadableError, applications_of, is_application
 from argolint.gate.delta import Delta, delta
@@ -174,7 +174,7 @@ def _child(
 ) -> Touched:
     """The edit laid over the live Application, to which templates and people may have added."""
     if found is None or found.dull or found.what == "removed" or found.after is None:
-        app, _ = engine.load(t, listed, fleet, plan, states=True)
+        app, _ = load(t, listed, fleet, plan, states=True)
         found = Touched("changed", app, app)
     assert found.after is not None
     if not isinstance(after.get("spec"), Mapping):
@@ -232,7 +232,7 @@ def _new_child(manifest: Object, fleet: Fleet, folder: Path | None, coming: froz
 
 def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touched:
     """An Application that its parent lets go: with the resources finalizer its objects are deleted with it."""
-    app, _ = engine.load(t, listed, fleet, plan, states=True)
+    app, _ = load(t, listed, fleet, plan, states=True)
     if not cascades(app):
         return Touched("removed", app, None, notes=("It has no resources finalizer, so its objects stay, unmanaged.",))
     deleted = (r for r in app.resources if not r.hook and not outlives(app, r.live or {}, fleet))

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from argolint.app import App, Resource
-from argolint.engine import run as engine
+from argolint.app import App
 from argolint.engine.fingerprint import fingerprint
-from argolint.engine.run import AppResult, Chosen, Outcome, Plan
+from argolint.engine.inspect import inspect
+from argolint.engine.join import join
+from argolint.engine.load import gather, load, load_fleet, needs_states
+from argolint.engine.plan import AppResult, Chosen, Outcome, Plan
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.gate import candidates as touched
@@ -27,6 +29,7 @@ from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
 from argolint.gate.verdict import Mark, Verdict, mark
 from argolint.model import AppRef, Failure, Finding, Object, ResourceKey, Symptom
+from argolint.resource import Resource
 from argolint.server.transport import Transport
 from argolint.values import enumerated, mapping
 
@@ -37,7 +40,7 @@ _RENDERS_IN_FLIGHT = 4
 
 def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     """The verdict on a change. Raises UsageError when the repository has no application here, or the revisions are not there."""
-    fleet, failures = engine.load_fleet(t)
+    fleet, failures = load_fleet(t)
     base_name = change.base or touched.usual_base(fleet, change.repo)
     found, others = touched.candidates(fleet, change.repo, base_name)
     found = tuple(c for c in found if plan.wanted(c.app, fleet))
@@ -96,12 +99,12 @@ def _concluded(
 ) -> Verdict:
     ahead = _head_fleet(fleet, judged)
     gathered: list[Failure] = []
-    after = {j.ref: engine.gather(t, ahead.by_ref[j.ref], ahead, plan, gathered) for j in judged if j.after is not None}
+    after = {j.ref: gather(t, ahead.by_ref[j.ref], ahead, plan, gathered) for j in judged if j.after is not None}
     before_results: list[AppResult] = []
     after_results: list[AppResult] = []
     for j in judged:
-        before = engine.inspect(j.before, fleet, plan.rules) if j.before is not None else AppResult(j.ref)
-        result = engine.inspect(after[j.ref], ahead, plan.rules) if j.ref in after else AppResult(j.ref)
+        before = inspect(j.before, fleet, plan.rules) if j.before is not None else AppResult(j.ref)
+        result = inspect(after[j.ref], ahead, plan.rules) if j.ref in after else AppResult(j.ref)
         if any(c.rule.id == REFUSED_RULE for c in plan.rules) and j.after is not None and j.respecified:
             result = replace(result, findings=(*result.findings, *unknown_repositories(j.after, fleet)))
         before_results.append(before)
@@ -118,8 +121,8 @@ def _concluded(
     standing = frozenset(c.rule.id for c in plan.rules if c.rule.standing)
     return Verdict(
         fleet,
-        plan.shown.of(_without(engine.join(before_results, plan.rules), standing), families),
-        plan.shown.of(_without(engine.join(after_results, plan.rules), standing), families),
+        plan.shown.of(_without(join(before_results, plan.rules), standing), families),
+        plan.shown.of(_without(join(after_results, plan.rules), standing), families),
         base_name,
         tuple(judged),
         tuple(dict.fromkeys((*failures, *gathered))),
@@ -134,11 +137,11 @@ def _without(outcome: Outcome, rules: Set[str]) -> Outcome:
 
 def _peer(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> tuple[AppResult, AppResult, list[Failure]]:
     """An application that the change leaves alone, in the fleet as it is and as it will be."""
-    states = engine.needs_states(app, fleet, plan.rules) or engine.needs_states(app, ahead, plan.rules)
-    loaded, failures = engine.load(t, app, fleet, plan, states=states)
+    states = needs_states(app, fleet, plan.rules) or needs_states(app, ahead, plan.rules)
+    loaded, failures = load(t, app, fleet, plan, states=states)
     gathered = [*failures]
-    later = engine.gather(t, replace(loaded, raw=ahead.by_ref[app.ref].raw), ahead, plan, gathered)
-    return engine.inspect(loaded, fleet, plan.rules), engine.inspect(later, ahead, plan.rules), gathered
+    later = gather(t, replace(loaded, raw=ahead.by_ref[app.ref].raw), ahead, plan, gathered)
+    return inspect(loaded, fleet, plan.rules), inspect(later, ahead, plan.rules), gathered
 
 
 def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
@@ -219,7 +222,7 @@ def _other_causes(
     known = {mark(f) for f in before.findings}
     subjects = {(f.rule, f.at.resource.key) for f in before.findings if f.at.resource is not None}
     sides = (_without_status(judged.before, keys), fleet), (_without_status(after, keys), ahead)
-    old, new = (engine.inspect(app, of, plan.rules).findings for app, of in sides)
+    old, new = (inspect(app, of, plan.rules).findings for app, of in sides)
     known |= {mark(f) for f in old}
     for finding in new:
         key = finding.at.resource.key if finding.at.resource is not None else None

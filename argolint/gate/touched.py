@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from argolint.app import App
-from argolint.engine import run as engine
-from argolint.engine.run import Plan
+from argolint.engine.inspect import inspect
+from argolint.engine.load import load
+from argolint.engine.plan import Plan
 from argolint.fleet import Fleet
 from argolint.gate.delta import Delta, Masks, delta, only_drawn_anew, settled, unnamed
 from argolint.gate.head import failed_app, head_app, rendered_app
@@ -57,7 +58,7 @@ def _loaded(t: Transport, found: Renders, fleet: Fleet, plan: Plan) -> tuple[App
     app = found.candidate.app
     if found.base is not None:
         app = replace(app, evidence={**app.evidence, Want("manifests"): found.base.manifests})
-    return engine.load(t, app, fleet, plan, states=True)
+    return load(t, app, fleet, plan, states=True)
 
 
 def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | None:
@@ -71,7 +72,7 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
     if base is None:
         after = rendered_app(app, ahead, fleet)
         return Touched("changed", app, after, notes=("It does not render at base, so what changes cannot be told.",))
-    findings = [f for f in engine.inspect(app, fleet, plan.rules).findings if f.family == "nondeterminism"]
+    findings = [f for f in inspect(app, fleet, plan.rules).findings if f.family == "nondeterminism"]
     drawn, pinned = _drawn(findings, app, fleet, found)
     named = unnamed(ahead, base)
     head = settled(named, base, drawn)

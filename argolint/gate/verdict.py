@@ -9,7 +9,7 @@ from typing import Literal
 from argolint.comparison.diff import differences
 from argolint.engine import suppress
 from argolint.engine.fingerprint import fingerprint
-from argolint.engine.run import Outcome
+from argolint.engine.plan import Outcome
 from argolint.engine.suppress import Suppressions
 from argolint.fleet import Fleet
 from argolint.gate.candidates import Change
