@@ -78,15 +78,7 @@ def _in_vain(app: App, entry: IgnoreRule, told_of: set[ResourceKey]) -> Finding 
             "both sides are equal at the moment, or a sync wrote the live one",
         ),
         related=tuple(Related(app.ref, other, "", "other") for other in list(others)[:10]),
-        fixes=(
-            Fix(
-                f"Add the sync option {RESPECT}",
-                "application",
-                application_place(app),
-                Edit("json-patch", sync_option(app, RESPECT)),
-                "holds for every ignored field of this application",
-            ),
-        ),
+        fixes=(_respect(app),),
     )
 
 
@@ -100,15 +92,19 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
         at=Location(app.ref, resource.id, first.pointer),
         evidence=tuple(told(change) for change in changes),
         fixes=(
-            Fix(
-                f"Add the sync option {RESPECT}",
-                "application",
-                application_place(app),
-                Edit("json-patch", sync_option(app, RESPECT)),
-                "holds for every ignored field of this application",
-            ),
+            _respect(app),
             *((remove(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
         ),
+    )
+
+
+def _respect(app: App) -> Fix:
+    return Fix(
+        f"Add the sync option {RESPECT}",
+        "application",
+        application_place(app),
+        Edit("json-patch", sync_option(app, RESPECT)),
+        "holds for every ignored field of this application",
     )
 
 
