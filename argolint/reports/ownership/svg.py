@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from argolint.reports.ownership.graph import Drawn
-from argolint.values import plain
+from argolint.values import plain, shorten
 
 _ROW = 34
 _HEIGHT = 24
@@ -88,7 +88,7 @@ def _wide(label: str) -> float:
 
 def _box(label: str, x: float, y: float, round_: int) -> str:
     whole = plain(label)
-    short = whole if len(whole) <= _LETTERS else whole[: _LETTERS - 1] + "…"
+    short = shorten(whole, _LETTERS)
     place = f'x="{x:g}" y="{y:g}" width="{_wide(label):g}" height="{_HEIGHT}" rx="{round_}"'
     return (
         f'<g aria-label={quoteattr(whole)}><title>{escape(whole)}</title><rect class="box" {place}/>'
