@@ -163,7 +163,7 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
         remarks=(*verdict.fleet.remarks, *counts.remarks),
     )
     fails = _fails(built, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = msgspec.structs.replace(built, gate=msgspec.structs.replace(gate.told(verdict, change), fails=fails))
+    made = msgspec.structs.replace(built, gate=msgspec.structs.replace(gate.gate_report(verdict, change), fails=fails))
     if files:
         return common.publish(_in_files(made, verdict, held), run)
     return common.publish(_anchored(made, verdict, change), run)

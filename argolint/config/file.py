@@ -185,8 +185,8 @@ def rule_options(rule: Rule, given: Mapping[str, Any], where: str) -> Any:
     names = [f.name for f in dataclasses.fields(rule.options)]
     for name in given:
         if name.replace("-", "_") not in names:
-            told = f"its options: {', '.join(names)}" if names else "it has none"
-            raise UsageError(f"{where}: rule {rule.id} has no option {name!r}{_nearest(name, names)}", told)
+            known = f"its options: {', '.join(names)}" if names else "it has none"
+            raise UsageError(f"{where}: rule {rule.id} has no option {name!r}{_nearest(name, names)}", known)
     try:
         return converted({k.replace("-", "_"): v for k, v in given.items()}, rule.options)
     except msgspec.ValidationError as error:

@@ -314,8 +314,8 @@ def _in_directory(
                 if _is(obj, resource, dig(app, "spec", "destination", "namespace") or resource.namespace)
             ]
         except EditError as error:
-            said = str(error)
-            unread = unread or (f" ({said})" if said.startswith(file) else f" ({file}: {said})")
+            text = str(error)
+            unread = unread or (f" ({text})" if text.startswith(file) else f" ({file}: {text})")
     return _only(found, resource, folder, unread)
 
 

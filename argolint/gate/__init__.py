@@ -7,6 +7,6 @@ two renders share are taken as equal.
 from argolint.checkouts.git import Git
 from argolint.gate.candidates import Change
 from argolint.gate.judge import judge
-from argolint.gate.verdict import Verdict, told
+from argolint.gate.verdict import Verdict, gate_report
 
-__all__ = ["Change", "Git", "Verdict", "judge", "told"]
+__all__ = ["Change", "Git", "Verdict", "gate_report", "judge"]

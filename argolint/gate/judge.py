@@ -75,12 +75,12 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     judged = with_children(judged, fleet, t, plan, edits, change)
     if change.by_files:
         failures = (*failures, *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in judged if j.unjudged))
-    dull = [j.ref for j in judged if j.dull]
-    if dull:
+    unchanged = [j.ref for j in judged if j.drawn_only]
+    if unchanged:
         unlisted.append(
-            f"{_listed(dull)}: differs only in values that no two renders share, or that follow a Secret's masked data"
+            f"{_listed(unchanged)}: differs only in values that no two renders share, or that follow a Secret's masked data"
         )
-    judged = tuple(j for j in judged if not j.dull)
+    judged = tuple(j for j in judged if not j.drawn_only)
     made = _concluded(t, judged, fleet, plan, base_name, failures, (*unlisted, *edits.notes))
     return replace(made, files=files)
 
@@ -190,8 +190,8 @@ def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[
             for f in after.findings
             if any(c.kind == "condition" and "ComparisonError" in c.detail for c in f.explains)
         ]
-        told = {mark(f): f for f in (*error, *before.findings)}
-        return replace(before, findings=tuple(told.values()))
+        already = {mark(f): f for f in (*error, *before.findings)}
+        return replace(before, findings=tuple(already.values()))
     fallback = {c.rule.id for c in rules if c.rule.rank < 0}
     pruned = {Symptom("extra", key) for key in judged.delta.removed}
     known = {fingerprint(f) for f in before.findings}

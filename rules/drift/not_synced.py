@@ -20,7 +20,7 @@ from argolint.applied import not_yet_applied, settled
 from argolint.kubernetes import reads
 from argolint.values import sh
 
-from ._fields import told
+from ._fields import described
 
 Wait = tuple[Resource, tuple[Symptom, ...], tuple[str, ...]]
 """An object, what it waits with, and the evidence."""
@@ -41,7 +41,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _changed(app: App, resource: Resource) -> Wait:
     changes = [change for change in resource.changes if not_yet_applied(app, resource, change)]
-    return resource, tuple(Symptom.change(resource.id, c.pointer) for c in changes), tuple(map(told, changes))
+    return resource, tuple(Symptom.change(resource.id, c.pointer) for c in changes), tuple(map(described, changes))
 
 
 def _finding(app: App, waits: Sequence[Wait], fact: str) -> Iterator[Finding]:

@@ -111,7 +111,7 @@ def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Tro
     )
 
 
-_LACKS = re.compile(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
+_INSUFFICIENT = re.compile(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
 _NO_SECRET = re.compile(r'secrets? "([^"]{1,253})" not found')
 _QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253})")
 
@@ -123,7 +123,7 @@ def _follows(app: App, resource: Resource, trouble: Trouble) -> Iterator[Follows
             made = dig(maker.any, "spec", "target", "name") or maker.name
             if maker.namespace == resource.namespace and made == name:
                 yield Follows(Symptom.health(maker.id))
-    lacking = sorted(((-int(nodes), what) for nodes, what in _LACKS.findall(trouble.text)))
+    lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
     quota = _QUOTA.search(trouble.text)
     if trouble.cause == "resources" and lacking:
         what = lacking[0][1]

@@ -146,16 +146,16 @@ def _after_a_move(
             yield _shown(resource, change, kind, "likely", why)
 
 
-def _derived(app: App, found: Sequence[Place], told: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
+def _derived(app: App, found: Sequence[Place], signs: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
     """Keys whose names tell nothing, beside a drawn one of the same Secret: a connection string is made of the password in it."""
     for resource, change, kind in found:
         drawn_here = [
-            s for s in told if s.kind == "secret" and s.resource == resource.id and s.pointer != change.pointer
+            s for s in signs if s.kind == "secret" and s.resource == resource.id and s.pointer != change.pointer
         ]
         if (
             kind != "secret"
             or not drawn_here
-            or any(s.pointer == change.pointer and s.resource == resource.id for s in told)
+            or any(s.pointer == change.pointer and s.resource == resource.id for s in signs)
         ):
             continue
         release, item = item_at(app, resource, change.pointer, known)

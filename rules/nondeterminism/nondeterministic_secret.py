@@ -46,15 +46,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     hooks = evidence.hook_secrets(app)
     if not hooks:
         return
-    told: set[ResourceKey] = set()
+    reported: set[ResourceKey] = set()
     for release in charts.releases(app):
         for item in release.random():
-            told.update(r.key for s in item.secrets for r in hooks if release.named(s.name, r.name))
+            reported.update(r.key for s in item.secrets for r in hooks if release.named(s.name, r.name))
             rotating = _rotating(release, item, hooks)
             if rotating and not charts.pinned(item, release):
                 yield _rotation(app, release, item, rotating)
     for hook in hooks:
-        if hook.key not in told:
+        if hook.key not in reported:
             yield from _of_unknown_chart(app, hook)
 
 

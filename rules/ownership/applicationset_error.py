@@ -53,11 +53,11 @@ _HOW = {
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a set; told by the first Application that it made, else by the fleet's first."""
-    for raw, condition in fleet.derive(_spoken_for).get(app.ref, ()):
+    for raw, condition in fleet.derive(_by_application).get(app.ref, ()):
         yield _finding(app, raw, condition)
 
 
-def _spoken_for(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Object]]]:
+def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Object]]]:
     found: dict[AppRef, list[tuple[Object, Object]]] = {}
     for raw in fleet.application_sets:
         condition = _failed(raw)
@@ -80,8 +80,8 @@ def _failed(raw: Object) -> Object | None:
         condition = conditions.get(type_)
         if condition is not None and condition.get("status") == bad:
             message = text_at(condition, "message")
-            said = NAMED_TWICE.search(message) or OWNED_TWICE.search(message)
-            return None if said or (bad == "False" and not message) else condition
+            named = NAMED_TWICE.search(message) or OWNED_TWICE.search(message)
+            return None if named or (bad == "False" and not message) else condition
     return None
 
 

@@ -167,8 +167,8 @@ def _overdue(app: App, fleet: Fleet, resource: Resource, bug: Object, version: O
 def _error_text(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
     failed = (str(dig(f, "reason") or "") for f in items(resource.live, "status", "failedNamespaces"))
     ready = es.ready(resource.live)
-    told = [e.message for e in warnings(app, resource)] if ready.get("status") == "False" else []
-    texts = (*told[:1], *([str(ready.get("message") or "")] if ready.get("status") == "False" else ()), *failed)
+    messages = [e.message for e in warnings(app, resource)] if ready.get("status") == "False" else []
+    texts = (*messages[:1], *([str(ready.get("message") or "")] if ready.get("status") == "False" else ()), *failed)
     if any(re.search(bug["match"], clean(text)) for text in texts):
         yield _comment(app, resource, bug, version, "fails as it does by a bug of the operator")
 
@@ -223,8 +223,8 @@ def _webhook(app: App) -> Iterator[Finding]:
 
 
 def _reason(text: str) -> str:
-    told = clean(text.lstrip(": "))
-    return f" ({told if len(told) <= 160 else f'…{told[-159:]}'})" if told else ""
+    reason = clean(text.lstrip(": "))
+    return f" ({reason if len(reason) <= 160 else f'…{reason[-159:]}'})" if reason else ""
 
 
 _SIGNS = {
