@@ -145,7 +145,7 @@ def test_an_expired_entry_no_longer_counts_and_says_so() -> None:
     assert [(f.rule, f.cause) for f in found] == [("unexplained-drift", "a"), ("suppression-unused", "expired")]
     assert (
         found[1].message
-        == "ignore entry for unexplained-drift in x.yaml:10 expired on 2026-06-01, so its findings are told again"
+        == "ignore entry for unexplained-drift in x.yaml:10 expired on 2026-06-01, so its findings are reported again"
     )
 
 

@@ -82,7 +82,7 @@ def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
     condition = f"{stale.get('type')}=True" + (f" {excerpt(str(stale['message']))}" if stale.get("message") else "")
     return Finding(
-        message=f"{resource.id} is told Suspended by the condition {stale.get('type')} of its status alone: neither its spec nor an annotation pauses it, so its controller has not taken the condition back.",
+        message=f"{resource.id} is shown Suspended because of the condition {stale.get('type')} of its status alone: neither its spec nor an annotation pauses it, so its controller has not taken the condition back.",
         at=Location(app.ref, resource.id),
         evidence=(f"condition {condition}",),
         fixes=(

@@ -96,7 +96,7 @@ def _finding(app: App, raw: Object, condition: Object) -> Finding:
         at=Location(app.ref, id_),
         cause=cause,
         evidence=(
-            f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not told'}",
+            f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not stated'}",
         ),
         fixes=(Fix(_HOW[cause], "application", f"ApplicationSet {namespace}/{name}", Edit("command", command)),),
     )

@@ -50,7 +50,7 @@ def render(report: Report, style: Style) -> str:
     room -= sum(map(_size, lines))
     shown, hidden = _fit(diffs, room)
     cuts = [
-        *([f"{len(lines)} findings are told in one line each."] if lines else []),
+        *([f"{len(lines)} findings are listed in one line each."] if lines else []),
         *([f"{unlisted} findings are left out."] if unlisted else []),
         *([f"The changes of {hidden} applications are left out."] if hidden else []),
     ]
