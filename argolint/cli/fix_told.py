@@ -30,7 +30,7 @@ _SUBJECT = 72
 
 @dataclass(frozen=True)
 class Told:
-    """One fix and what became of it; `many`: there are several checkouts, so files are told with theirs."""
+    """One fix and what became of it; `many`: there are several checkouts, so files are named with theirs."""
 
     group: Group
     outcome: Outcome

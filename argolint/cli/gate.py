@@ -108,7 +108,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
 
 def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
     """What went wrong, where the comment is made from: else an earlier verdict would stay on the pull request."""
-    with suppress(ArgolintError):  # of the two errors the first one is told
+    with suppress(ArgolintError):  # of the two errors the first one is reported
         for output in formats.parse_outputs(outputs):
             if output.format == "markdown" and output.file is not None:
                 formats.put(output.file, markdown.problem(without_secrets(error.message), without_secrets(error.hint)))

@@ -25,7 +25,7 @@ DEFAULT_FILE = Path(".argolint.yaml")
 
 
 class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Findings not to be told, and why. All given fields must match; globs where it says so.
+    """Findings not to be reported, and why. All given fields must match; globs where it says so.
 
     rule      a rule id, or a glob of ids
     cause     exact
@@ -70,7 +70,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
     select, deselect   rules by id, family or severity
     rules              settings of single rules by id
-    ignore             findings not to be told, each with a reason
+    ignore             findings not to be reported, each with a reason
     fail-on, output    as the options of the command line
     baseline           file of accepted findings
     require-plugins    packages that must bring rules, or the run does not start

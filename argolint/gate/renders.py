@@ -154,7 +154,7 @@ _BROKEN = (400, 404, 500)
 
 
 def _attempt(t: Transport, candidate: Candidate, revision: str, fresh: int = 0) -> tuple[Object, ...] | str | Failure:
-    """Manifests, why they do not render, or why that cannot be told. `revision` empty: what the application follows."""
+    """Manifests, why they do not render, or why that cannot be determined. `revision` empty: what the application follows."""
     app = candidate.app
     several = bool(dig(app.spec, "sources")) and not dig(app.spec, "sourceHydrator")
     try:

@@ -71,7 +71,9 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
         base = replace(rendered(states, app, fleet), hooks=ahead.hooks)
     if base is None:
         after = rendered_app(app, ahead, fleet)
-        return Touched("changed", app, after, notes=("It does not render at base, so its changes cannot be determined.",))
+        return Touched(
+            "changed", app, after, notes=("It does not render at base, so its changes cannot be determined.",)
+        )
     findings = [f for f in inspect(app, fleet, plan.rules).findings if f.family == "nondeterminism"]
     drawn, pinned = _drawn(findings, app, fleet, found)
     named = unnamed(ahead, base)

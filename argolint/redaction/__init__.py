@@ -42,7 +42,7 @@ _SENTENCES = Redactor(userinfo=lambda value: "")
 
 
 def without_secrets(text: str) -> str:
-    """A text as it may be printed; masks of a snapshot are told as any other."""
+    """A text as it may be printed; masks of a snapshot are shown as any other."""
     if "masked-" in text:
         text = MASK.sub(HIDDEN, text)
     return _SENTENCES.text(text)

@@ -1,10 +1,10 @@
 """Git is ahead of the cluster
 
 What it finds: differences that are nothing but a sync which has not happened: live still holds what was applied last, or
-the object was never applied, or it left Git and waits to be pruned. Why the sync did not happen is told: nobody started it,
+the object was never applied, or it left Git and waits to be pruned. Why the sync did not happen is reported: nobody started it,
 the last one failed, one is running.
 
-Why it hurts: it does not, as long as somebody syncs. It is told so that every difference has its reason.
+Why it hurts: it does not, as long as somebody syncs. It is reported so that every difference has its reason.
 
 How to fix: sync the application, or repair what made the last sync fail (its own finding says what).
 

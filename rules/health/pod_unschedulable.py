@@ -11,7 +11,7 @@ How to fix: by cause; the scheduler's or kubelet's own words stand in the messag
 Example: a Deployment with `nodeSelector: {accelerator: tpu}` on a cluster where no node has that label.
 
 Sources: kube-scheduler (FailedScheduling), k8s.io/apiserver pkg/admission (resourcequota), kubelet events;
-gitops-engine/pkg/health/health_pod.go. A pod that merely waits is told after five minutes (option `minutes`).
+gitops-engine/pkg/health/health_pod.go. A pod that merely waits is reported after five minutes (option `minutes`).
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _switch(resource: Resource) -> Object | None:
         entries = (*entries, *_switches()["*", "*"])
     for entry in entries:
         if not resource.mentions(f'"{split_pointer(entry["pointer"])[-1]}"'):
-            continue  # no such field: nearly all objects are told so without decoding them
+            continue  # no such field: nearly all objects are passed over without decoding them
         if get(resource.live or resource.desired, entry["pointer"], None) not in _OFF:
             return entry
     return None

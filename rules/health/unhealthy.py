@@ -10,7 +10,7 @@ How to fix: follow the reason. Where Argo CD's health check is wrong for the kin
 
 Example: a Certificate that is Progressing for an hour, since no issuer answers.
 
-Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. What only waits is told after five minutes (option
+Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. What only waits is reported after five minutes (option
 `minutes`), and after its own progressDeadlineSeconds and minReadySeconds.
 """
 

@@ -60,7 +60,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
 
 
 def _drawn_kind(change: Change) -> Kind | None:
-    """A field of no usual kind is told by its values alone: a pod annotation is a stamp, the rest plain values."""
+    """A field of no usual kind is judged by its values alone: a pod annotation is a stamp, the rest plain values."""
     if not (isinstance(change.desired, str) and isinstance(change.live, str) and drawn(change.desired, change.live)):
         return None
     return "stamp" if "/template/metadata/annotations/" in change.pointer else "value"
@@ -178,7 +178,7 @@ def _random(place: Place) -> bool:
 
 def _hashable_moves(app: App) -> bool:
     """Whether a ConfigMap or Secret holds other data live than Git renders, if only where differences are ignored, or belongs to a
-    hook, of which no states are told."""
+    hook, of which no states are sent."""
     return any(
         r.hook or any(mapping(r.live, part).get(key) != value for key, value in mapping(r.desired, part).items())
         for kind in ("ConfigMap", "Secret")

@@ -2,7 +2,7 @@
 
 What it finds: a Secret whose values are drawn anew at each render: a random password, a key, a salted hash, a certificate.
 One finding holds the Secret and whatever follows from it, the checksum annotations that hash it and the CA bundles that its
-certificate signs. Helm hooks that make a new Secret at each sync are told as a rotation risk.
+certificate signs. Helm hooks that make a new Secret at each sync are reported as a rotation risk.
 
 *proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ, or two
 workloads of one render hold different hashes of it. *likely*: the chart is known to draw it at these values, or nothing

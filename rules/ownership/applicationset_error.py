@@ -1,7 +1,7 @@
 """An ApplicationSet that cannot do its work
 
 What it finds: an ApplicationSet whose status says that an error occurred (`ErrorOccurred`), or that its generators gave no parameters
-(`ParametersGenerated` False). Names that are generated twice are told by `appset-duplicate-application`.
+(`ParametersGenerated` False). Names that are generated twice are reported by `appset-duplicate-application`.
 
 Why it hurts: no new Application is made, and those that exist keep the spec of the last good run, while each of them may look
 fine by itself.

@@ -1,6 +1,6 @@
 """The provider behind a store: what it is called, which credential the store names, and what helps there.
 
-What helps is data (provider_advice.yaml). A store that no application shows is told by words that only one provider's errors hold.
+What helps is data (provider_advice.yaml). A store that no application shows is recognised by words that only one provider's errors hold.
 """
 
 from __future__ import annotations

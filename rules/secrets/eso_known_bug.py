@@ -15,7 +15,7 @@ Example:
 
 Sources: external-secrets issues 1031, 1312, 5390 (mended by 5670), 4663 (6334), 5920 (5921), 2583, 2693, 6053, 4934,
 4935 (5082), 5471 (5472), 3379 (4928), 4724, 4833 (4878); 956, 3410 and 4814
-(webhook). The race of v0.10.7 and older is told by external-secret-sync-error, injected defaults by eso-default.
+(webhook). The race of v0.10.7 and older is reported by external-secret-sync-error, injected defaults by eso-default.
 """
 
 import re

@@ -317,7 +317,7 @@ def _by_events(app: App, resource: Resource) -> dict[str, str]:
 
 
 def _keys(resource: Resource) -> dict[str, str]:
-    """The keys that the Secret must have, with the pointer of what makes each; empty when that cannot be told."""
+    """The keys that the Secret must have, with the pointer of what makes each; empty when that cannot be determined."""
     template = mapping(resource.live, "spec", "target", "template")
     if template.get("templateFrom"):
         return {}

@@ -5,7 +5,7 @@ condition says only `could not get secret data from provider` or `could not upda
 Event, which the cluster keeps for about an hour. argolint reads the newest Event that fits the condition, holds it against
 the objects that are there now (a store that was missing at start-up may exist by now, be of another controller class, shut
 the namespace out or not be ready), and falls back to the condition and the objects around the ExternalSecret. One that is new
-in Git, or turns to another store, is told before it fails when the stores that Argo CD shows leave no doubt. What it failed for
+in Git, or turns to another store, is reported before it fails when the stores that Argo CD shows leave no doubt. What it failed for
 and what ended within the last five minutes (a store that became ready, a generator that was made after it, an edit that the
 operator has not answered yet) is an information: the next attempt is due.
 
@@ -14,7 +14,7 @@ retries with a growing delay (1 s to 7 min since v0.14), and for some causes (a 
 it never tries again.
 
 How to fix: by cause, and by the provider that the store names: the message says which identity may not do what, the fix names the
-Secret or ServiceAccount of the store and the kind of grant. What the store's settings add is told as well: a field that its API
+Secret or ServiceAccount of the store and the kind of grant. What the store's settings add is reported as well: a field that its API
 version or the operator drops or ignores, a key of another region or of an engine that makes credentials. Say the kind of a ClusterSecretStore, create or repair the store and admit the namespace; renew credentials
 and rights at the provider; correct key, property, decoding, template or generator; give each Secret one writer. What stays
 False after a race of the first sync (v0.10.7 and older) needs one forced sync, and v0.11.0 to be rid of it.

@@ -133,7 +133,7 @@ def _key(resource: ResourceId) -> str:
 
 def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Finding | None:
     if es.deleting(resource):
-        return None  # its credentials may be gone before it: a finalizer that holds it is told as such
+        return None  # its credentials may be gone before it: a finalizer that holds it is reported as such
     condition = es.ready(resource.live)
     if condition.get("status") == "False":
         return _not_ready(app, fleet, resource, clean(str(condition.get("message") or "")))

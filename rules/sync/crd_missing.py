@@ -68,7 +68,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
     """An object yet to be made, of a custom group of which the cluster serves nothing and nobody brings a CRD.
 
-    A single kind may be missing from what the cluster is said to serve since Argo CD is told to exclude it.
+    A single kind may be missing from what the cluster is said to serve since Argo CD is configured to exclude it.
     """
     group = resource.group
     if "." not in group or group.endswith(".k8s.io") or resource.desired is None or resource.live is not None:

@@ -11,7 +11,7 @@ How to fix: find what is left in it and remove the finalizer that nobody serves;
 Example: an operator was removed before its objects, whose finalizers then keep the namespace for ever.
 
 Sources: k8s.io/apiserver pkg/admission (namespace lifecycle); Namespace conditions NamespaceContentRemaining and
-NamespaceFinalizersRemaining. A terminating Namespace alone is told after five minutes (option `minutes`).
+NamespaceFinalizersRemaining. A terminating Namespace alone is reported after five minutes (option `minutes`).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _BLOCK_LINES = 40
 _VALUE = 300
 _NAMED = 20
 _SAME = 3
-"""A field that changes alike in this many objects is told once."""
+"""A field that changes alike in this many objects is reported once."""
 _MARK = {"error": "🔴", "warning": "🟠", "info": "🔵"}
 
 
