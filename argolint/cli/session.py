@@ -23,9 +23,9 @@ from argolint.checkouts.checkout import Checkout, open_checkouts
 from argolint.cli import complete
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
-from argolint.engine import run as engine
 from argolint.engine import suppress, trusted
-from argolint.engine.run import Chosen, Plan
+from argolint.engine.load import load_fleet
+from argolint.engine.plan import Chosen, Plan
 from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
@@ -469,7 +469,7 @@ def _collected(
     told = progress(given)
     told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
     with told:
-        fleet, failures = engine.load_fleet(t)
+        fleet, failures = load_fleet(t)
         _require_named(run.selection, fleet)
         part = lint.collect(t, run.plan, told.count, fleet)
     part = msgspec.structs.replace(

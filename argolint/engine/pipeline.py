@@ -13,7 +13,9 @@ import msgspec
 from argolint.decoding import decoder
 from argolint.engine import run as engine
 from argolint.engine import suppress
-from argolint.engine.run import AppResult, Chosen, Outcome, Plan
+from argolint.engine.join import join
+from argolint.engine.load import load_fleet
+from argolint.engine.plan import AppResult, Chosen, Outcome, Plan, Progress
 from argolint.engine.shown import Shown
 from argolint.engine.suppress import Suppressions
 from argolint.errors import UsageError
@@ -44,12 +46,12 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def collect(
-    t: Transport, plan: Plan, progress: engine.Progress = lambda done, total: None, fleet: Fleet | None = None
+    t: Transport, plan: Plan, progress: Progress = lambda done, total: None, fleet: Fleet | None = None
 ) -> Part:
     """Read the fleet (unless given) and examine this shard's applications."""
     failures: tuple[Failure, ...] = ()
     if fleet is None:
-        fleet, failures = engine.load_fleet(t)
+        fleet, failures = load_fleet(t)
     results = sorted(engine.run(t, fleet, plan, progress), key=lambda r: r.ref)
     return Part(
         SHARD_VERSION,
@@ -100,7 +102,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
 
 def conclude(part: Part, rules: Sequence[Chosen], suppressions: Suppressions) -> Outcome:
     """Join the results, suppress what the user does not want to hear of, and leave what is to be shown."""
-    outcome = engine.join(part.results, rules)
+    outcome = join(part.results, rules)
     done = suppress.apply(replace(outcome, failures=(*part.failures, *outcome.failures)), suppressions)
     return part.shown.of(done, {c.rule.id: c.rule.family for c in rules})
 

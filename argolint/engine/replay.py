@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from argolint.app import App, Resource
+from argolint.app import App
 from argolint.comparison import compare, diff
 from argolint.comparison.compare import Comparison, Rules, Strategy
 from argolint.comparison.ignore import IgnoreRule, matches, matches_object, without
@@ -26,6 +26,7 @@ from argolint.engine.verdict import CannotReplay, Contradicted, Loses, Proven
 from argolint.fleet import Fleet
 from argolint.kubernetes import is_secret_data
 from argolint.model import MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
+from argolint.resource import Resource
 from argolint.values import annotations_of, below, get, index_of, items, mapping, split_pointer
 
 Check = Callable[[App], Iterable[Finding]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argolint.app import Resource
 from argolint.model import Effect, Proof
+from argolint.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)

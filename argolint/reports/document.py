@@ -18,7 +18,7 @@ import msgspec
 from argolint import DOCS, model
 from argolint.decoding import converted, json_value
 from argolint.engine.fingerprint import fingerprint
-from argolint.engine.run import Outcome
+from argolint.engine.plan import Outcome
 from argolint.errors import UsageError
 from argolint.redaction import PRINTED, without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
