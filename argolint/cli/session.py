@@ -179,6 +179,13 @@ scale_options = options(
         envvar="ARGOLINT_PROCESSES",
         help="Look at applications in N processes of this machine, which share --workers [default: 1].",
     ),
+    click.option(
+        "--fleet",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        envvar="ARGOLINT_FLEET",
+        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards.",
+    ),
 )
 
 state_option = click.option(
@@ -476,6 +483,7 @@ def _collected(
     gc.set_threshold(200_000, 20, 20)
     t = t or open_transport(given)
     look = _look(given, t)
+    t = with_fleet(given, t)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
     told = progress(given)
@@ -491,6 +499,23 @@ def _collected(
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
     )
     return part, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} if run.checkouts else {}
+
+
+def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
+    """The transport, and the file of --fleet in place of the server's own list."""
+    if not given.get("fleet"):
+        return t
+    if t.offline:
+        raise UsageError("--fleet and --snapshot exclude each other: a snapshot holds its list", "pass one of them")
+    from argolint.snapshots.fleet_file import OLD, FleetTransport, spoken
+
+    found = FleetTransport(given["fleet"], t)
+    if found.age > OLD:
+        click.echo(
+            f"warning: the fleet in {given['fleet']} was read {spoken(found.age)} ago, and states are read now",
+            err=True,
+        )
+    return found
 
 
 def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
