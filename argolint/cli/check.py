@@ -15,6 +15,7 @@ from argolint.cli import session as common
 @common.selection_options
 @common.rule_options
 @common.run_options
+@common.scale_options
 @common.state_option
 @common.fail_options
 @common.output_options

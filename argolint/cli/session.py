@@ -26,6 +26,7 @@ from argolint.engine import pipeline as lint
 from argolint.engine import suppress, trusted
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
+from argolint.engine.run import Look
 from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
@@ -170,6 +171,23 @@ run_options = options(
     click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
 )
 
+scale_options = options(
+    click.option(
+        "--processes",
+        type=click.IntRange(1, 64),
+        metavar="N",
+        envvar="ARGOLINT_PROCESSES",
+        help="Look at applications in N processes of this machine, which share --workers [default: 1].",
+    ),
+    click.option(
+        "--fleet",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        envvar="ARGOLINT_FLEET",
+        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards.",
+    ),
+)
+
 state_option = click.option(
     "--state",
     type=click.Path(path_type=Path),
@@ -306,7 +324,7 @@ _SECTIONS: Mapping[str, frozenset[str]] = {
     "What is read": _names(source_options),
     "Which applications": _names(selection_options),
     "Which findings are shown": _names(rule_options),
-    "How it is looked at": _names(run_options),
+    "How it is looked at": _names(run_options) | _names(scale_options),
     "How it ends": _names(fail_options),
     "How it is shown": _names(output_options),
 }
@@ -464,6 +482,8 @@ def _collected(
         gc.freeze()
     gc.set_threshold(200_000, 20, 20)
     t = t or open_transport(given)
+    look = _look(given, t)
+    t = with_fleet(given, t)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
     told = progress(given)
@@ -471,7 +491,7 @@ def _collected(
     with told:
         fleet, failures = load_fleet(t)
         _require_named(run.selection, fleet)
-        part = lint.collect(t, run.plan, told.count, fleet)
+        part = lint.collect(t, run.plan, told.count, fleet, look)
     part = msgspec.structs.replace(
         part,
         failures=(*failures, *part.failures),
@@ -479,6 +499,46 @@ def _collected(
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
     )
     return part, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} if run.checkouts else {}
+
+
+def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
+    """The transport, and the file of --fleet in place of the server's own list."""
+    if not given.get("fleet"):
+        return t
+    if t.offline:
+        raise UsageError("--fleet and --snapshot exclude each other: a snapshot holds its list", "pass one of them")
+    from argolint.snapshots.fleet_file import OLD, FleetTransport, spoken
+
+    found = FleetTransport(given["fleet"], t)
+    if found.age > OLD:
+        click.echo(
+            f"warning: the fleet in {given['fleet']} was read {spoken(found.age)} ago, and states are read now",
+            err=True,
+        )
+    return found
+
+
+def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
+    """Who looks at the applications, when it is not this process. UsageError for what cannot be divided."""
+    count = given.get("processes") or 1
+    if count == 1:
+        return None
+    if sys.platform == "win32":
+        raise UsageError(
+            "--processes is not for Windows", "divide the work with --shard I/N, and join it with `argolint merge`"
+        )
+    if given["render_twice"] and not t.offline:
+        raise UsageError(
+            "--render-twice renders one application at a time", "leave --processes out: it would gain nothing"
+        )
+    if not t.offline and count > workers(given):
+        raise UsageError(
+            f"{count} processes need {count} requests in flight at least, and --workers allows {workers(given)}",
+            f"pass --workers {count} if the server may be asked so much, or fewer --processes",
+        )
+    from argolint.workers.processes import in_processes
+
+    return in_processes(count, lambda threads: open_transport({**given, "workers": threads}))
 
 
 def _require_named(selection: Selection, fleet: Fleet) -> None:
