@@ -25,12 +25,15 @@ from argolint.fleet import Fleet
 from argolint.host.inflate import held_together
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
+from argolint.timing import charged, measured, watched
 
 _LOG = logging.getLogger(__name__)
 
 
 def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done, total: None) -> Iterator[AppResult]:
     """One result an application of this shard, in no particular order."""
+    if plan.timings:
+        plan = replace(plan, rules=tuple(replace(chosen, rule=watched(chosen.rule)) for chosen in plan.rules))
     wanted = {a.ref for a in fleet.apps if plan.wanted(a, fleet)}
     beside = _beside(wanted, fleet)
     taken = wanted | beside
@@ -40,8 +43,9 @@ def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done
     def task(app: App) -> AppResult:
         if not ended:
             try:
-                with held_together():
+                with held_together(), measured(plan.timings) as ledger:
                     result = examine(t, app, fleet, plan)
+                result = replace(result, spent=ledger.costs)
                 return replace(result, findings=(), notes=(), beside=True) if app.ref in beside else result
             except AuthError as error:
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept
@@ -109,8 +113,11 @@ def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
 def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     """Read what one application needs, then inspect it. Only AuthError escapes."""
     app = replace(app, resources=tuple(app.resources))  # the rules look at each of them many times
-    app, failures = load(t, app, fleet, plan, states=plan.deep or needs_states(app, fleet, plan.rules))
-    result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
+    with charged("decide"):
+        states = plan.deep or needs_states(app, fleet, plan.rules)
+    app, failures = load(t, app, fleet, plan, states=states)
+    with charged("inspect"):
+        result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
     return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))))
 
 
