@@ -20,12 +20,12 @@ import msgspec
 from argolint import __version__
 from argolint.app import App
 from argolint.checkouts.checkout import Checkout, open_checkouts
-from argolint.cli import complete
+from argolint.cli import complete, timings
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import suppress, trusted
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import Chosen, Outcome, Plan
 from argolint.engine.run import Look
 from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
@@ -43,6 +43,7 @@ from argolint.server import api as argocd
 from argolint.server.connection import connection_options
 from argolint.server.transport import Transport
 from argolint.snapshots.narrow import label_selector
+from argolint.timing import charged, measured
 from argolint.values import integer, labels_of, parse_time, plain, same_repository
 
 if TYPE_CHECKING:
@@ -437,6 +438,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         shard=parse_shard(given["shard"]),
         local=local_renders(given, checkouts),
         shown=shown,
+        timings=bool(given.get("timings")),
     )
     return Run(
         plan,
@@ -489,7 +491,8 @@ def _collected(
     told = progress(given)
     told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
     with told:
-        fleet, failures = load_fleet(t)
+        with measured(run.plan.timings) as ledger, charged("list"):
+            fleet, failures = load_fleet(t)
         _require_named(run.selection, fleet)
         part = lint.collect(t, run.plan, told.count, fleet, look)
     part = msgspec.structs.replace(
@@ -497,6 +500,7 @@ def _collected(
         failures=(*failures, *part.failures),
         remarks=(*run.remarks, *part.remarks),
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
+        spent=ledger.costs,
     )
     return part, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} if run.checkouts else {}
 
@@ -623,8 +627,20 @@ def conclude(part: lint.Part, run: Run) -> Report:
             "write one for this server: `argolint baseline -o FILE`",
         )
     suppressions = replace(run.suppressions, now=parse_time(part.started_at))
-    outcome = lint.conclude(part, run.plan.rules, suppressions)
-    made = report.build(
+    costs = part.costs
+    with measured(bool(costs)) as ledger, charged("join"):
+        outcome = lint.conclude(part, run.plan.rules, suppressions)
+        made = _built(part, outcome)
+    stats = timings.with_costs(part.stats, costs, ledger.costs)
+    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
+    shown = (
+        r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
+    )  # a hidden one is not one without findings
+    return msgspec.structs.replace(made, rules=tuple(shown), stats=stats)
+
+
+def _built(part: lint.Part, outcome: Outcome) -> Report:
+    return report.build(
         outcome,
         server=part.server,
         version=part.version,
@@ -633,11 +649,6 @@ def conclude(part: lint.Part, run: Run) -> Report:
         tool_version=__version__,
         remarks=part.remarks,
     )
-    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
-    shown = (
-        r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
-    )  # a hidden one is not one without findings
-    return msgspec.structs.replace(made, rules=tuple(shown))
 
 
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
@@ -671,7 +682,12 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
     made = _anchored(conclude(part, run), run, apps)
-    return publish(made if known is None else remember(made, part, run, known), run)
+    if known is not None:
+        made = remember(made, part, run, known)
+    with measured(run.plan.timings) as ledger, charged("report"):
+        code = publish(made, run)
+    timings.tell(made.stats, ledger.costs)
+    return code
 
 
 def remember(made: Report, part: lint.Part, run: Run, known: History) -> Report:

@@ -25,6 +25,7 @@ from argolint.redaction import Redactor
 from argolint.redaction.masks import slow_mask
 from argolint.reports import document as report
 from argolint.server.transport import Transport
+from argolint.timing import Cost, summed
 
 SHARD_VERSION = "1.0"
 
@@ -43,6 +44,12 @@ class Part(msgspec.Struct, frozen=True):
     stats: report.Stats = report.Stats()
     remarks: tuple[str, ...] = ()
     shown: Shown = Shown()
+    spent: tuple[Cost, ...] = ()
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        """What the fleet and all applications cost, where the run was to say so."""
+        return summed(self.spent, *(r.spent for r in self.results))
 
 
 def collect(
@@ -101,6 +108,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
             sum(p.stats.bytes for _, p in parts),
             round(sum(p.stats.seconds for _, p in parts), 3),
         ),
+        spent=summed(*(p.spent for _, p in parts)),
     )
 
 

@@ -25,6 +25,7 @@ from argolint.fleet import Fleet
 from argolint.host.inflate import held_together
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
+from argolint.timing import charged, measured, watched
 
 _LOG = logging.getLogger(__name__)
 
@@ -52,13 +53,16 @@ def run(
 
 def here(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
     """Look in threads of this process. Once the server no longer lets us in, what is left is not asked for."""
+    if plan.timings:
+        plan = replace(plan, rules=tuple(replace(chosen, rule=watched(chosen.rule)) for chosen in plan.rules))
     ended: list[AuthError] = []
 
     def task(app: App) -> AppResult:
         if not ended:
             try:
-                with held_together():
-                    return examine(t, app, fleet, plan)
+                with held_together(), measured(plan.timings) as ledger:
+                    result = examine(t, app, fleet, plan)
+                return replace(result, spent=ledger.costs)
             except AuthError as error:
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept
             except Exception as error:  # of no rule: this application is a Failure, the other ones go on
@@ -123,8 +127,11 @@ def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
 def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     """Read what one application needs, then inspect it. Only AuthError escapes."""
     app = replace(app, resources=tuple(app.resources))  # the rules look at each of them many times
-    app, failures = load(t, app, fleet, plan, states=plan.deep or needs_states(app, fleet, plan.rules))
-    result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
+    with charged("decide"):
+        states = plan.deep or needs_states(app, fleet, plan.rules)
+    app, failures = load(t, app, fleet, plan, states=states)
+    with charged("inspect"):
+        result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
     return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))))
 
 
