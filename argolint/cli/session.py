@@ -32,7 +32,7 @@ from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
-from argolint.model import SEVERITIES, AppRef, Object
+from argolint.model import SEVERITIES, AppRef
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
@@ -471,13 +471,11 @@ def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> 
 
 def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
     """Read and examine, from `t` or from where the options point; the stats say what it cost."""
-    return _collected(run, given, t)[0]
+    return collected(run, given, t)[0]
 
 
-def _collected(
-    run: Run, given: Mapping[str, Any], t: Transport | None
-) -> tuple[lint.Part, Mapping[tuple[str, str], Object]]:
-    """The part, and the Applications by namespace and name where checkouts are to tell lines."""
+def collected(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> tuple[lint.Part, Fleet]:
+    """As `collect`, and the fleet. The one way to read for every command, with its guards and warnings."""
     clock = Clock()
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
     if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
@@ -502,7 +500,7 @@ def _collected(
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
         spent=ledger.costs,
     )
-    return part, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} if run.checkouts else {}
+    return part, fleet
 
 
 def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
@@ -561,14 +559,14 @@ def _require_named(selection: Selection, fleet: Fleet) -> None:
         )
 
 
-def _anchored(made: Report, run: Run, apps: Mapping[tuple[str, str], Object]) -> Report:
+def _anchored(made: Report, run: Run, fleet: Fleet) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
     from argolint.fixes.placement import Site
 
-    return anchored(made, Site(run.checkouts, apps))
+    return anchored(made, Site(run.checkouts, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps}))
 
 
 def _warn_of_renders(t: Transport) -> None:
@@ -673,7 +671,7 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 
 
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
-    part, apps = _collected(run, given, None)
+    part, fleet = collected(run, given)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
     if not part.results and run.selection != Selection(tuple(names)):
@@ -681,7 +679,7 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
             f"no application of {part.server} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    made = _anchored(conclude(part, run), run, apps)
+    made = _anchored(conclude(part, run), run, fleet)
     if known is not None:
         made = remember(made, part, run, known)
     with measured(run.plan.timings) as ledger, charged("report"):
