@@ -18,7 +18,7 @@ from msgspec import structs
 from argolint.app import App
 from argolint.comparison import compare, diff
 from argolint.comparison.compare import Comparison, Rules, Strategy
-from argolint.comparison.ignore import IgnoreRule, matches, matches_object, removed, without
+from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_object, removed, without
 from argolint.decoding import json_value
 from argolint.engine import effects, losses
 from argolint.engine.render_proof import Place, drawn_anew, is_named, named_by
@@ -198,7 +198,7 @@ def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: _Terms, 
         rule for rule in terms.rules.ignore if rule not in known and _effective(rule) and matches_object(rule, desired)
     ]
     kept = {pointer for rule in rules for side in (live, desired) for pointer in removed(rule, side)}
-    return frozenset(kept.union(pair.claimed if rules else ()))
+    return frozenset({*kept, *disputed(live, desired, rules), *(pair.claimed if rules else ())})
 
 
 def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: _Terms, before: _Terms) -> frozenset[Effect]:
@@ -361,7 +361,8 @@ def _moments(
     if fix.target == "live":
         return
     synced = _synced(live, desired, terms)
-    yield _with_next(_moment(synced, desired, terms), terms)
+    first = _moment(synced, desired, terms)
+    yield _with_next(first, terms) if fix.target == "manifest" else first
     later = _rewritten(synced, pair)
     if later != synced:
         yield _moment(later, desired, terms)
