@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from argolint import testing
+from argolint import Edit, Fix, testing
+from argolint.engine.effects import told_by
+from argolint.engine.verify import unreplayed
 from argolint.plugins import load_rules
 from argolint.reports import document as report
 
@@ -309,3 +311,11 @@ def test_a_roll_out_that_was_held_back_is_a_restart() -> None:
         {"name": "web", "resources": [{"desired": paused, "live": applied(paused), "health": {"status": "Suspended"}}]},
     )
     assert "restarts" in resumed.effects
+
+
+def test_who_has_to_make_the_operator_look_again_is_told_so() -> None:
+    """Of a finding about one application, and of one about several, whose fixes no application's states could prove."""
+    command = 'kubectl -n n annotate externalsecrets.external-secrets.io db force-sync="$(date +%s)" --overwrite'
+    assert told_by(Fix("Sync", "live", "db", Edit("command", command))) == {"needs-force-sync"}
+    assert told_by(Fix("Sync", "live", "db", Edit("command", f"# {command}"))) == frozenset()
+    assert unreplayed(Fix("Sync", "live", "db", Edit("command", command))).effects == ("needs-force-sync",)

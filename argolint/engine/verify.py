@@ -78,7 +78,7 @@ def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
 def unreplayed(fix: Fix) -> Fix:
     """A fleet finding's fix: no one application's states could prove it, and it says so."""
     why = NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
-    return replace(fix, verified=None, unverified=why)
+    return _with(replace(fix, verified=None, unverified=why), effects.told_by(fix))
 
 
 def _with_step(fix: Fix, lost: Loses, app: App) -> tuple[Fix, Mapping[ResourceKey, Object]]:
