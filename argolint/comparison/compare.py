@@ -29,6 +29,7 @@ from argolint.comparison.server_side import server_side_apply, with_owner
 from argolint.comparison.three_way import Place, completed, numbered, three_way
 from argolint.kubernetes import group_of, is_secret
 from argolint.model import MISSING, Json, Object
+from argolint.remembered import by_identity
 from argolint.values import annotations_of, items, json_in, labels_of, mapping
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -205,6 +206,7 @@ def _replaced(live: Object, target: Object) -> Object:
 _SERVERS_OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
 
 
+@by_identity(16)
 def last_applied(live: Object) -> Object | None:
     """The decoded last-applied configuration, or None when live holds none that can be read."""
     found = json_in(annotations_of(live).get(LAST_APPLIED))
