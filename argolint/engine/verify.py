@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from argolint.app import App
 from argolint.engine import effects, losses
+from argolint.engine.moments import Today
 from argolint.engine.render_proof import Render, render_again
-from argolint.engine.replay import NOT_REPLAYED, Check, Looks, Today, replay
+from argolint.engine.replay import NOT_REPLAYED, Check, Looks, replay
 from argolint.engine.verdict import CannotReplay, Contradicted, Loses, TakesTwoSyncs
 from argolint.fleet import Fleet
 from argolint.model import Effect, Finding, Fix, Object, ResourceKey
