@@ -34,6 +34,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "config": {"config": {"fail-on": "warning", "deselect": ["floating-revision"]}},
     "monitored": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "alerts": {"prometheusRule": {"enabled": True}, "dashboards": {"enabled": True, "folder": "Argo CD"}},
+    "watch": {"serve": {"watch": True}},
     "token": {"serve": {"existingTokenSecret": {"name": "callers"}}, "serviceMonitor": {"enabled": True}},
     "closed": {"networkPolicy": {"ingressFrom": [{"podSelector": {}}], "egressTo": [{"podSelector": {}}]}},
     "open": {"networkPolicy": {"enabled": False}, "service": {"type": "NodePort"}},

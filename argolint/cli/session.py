@@ -26,12 +26,13 @@ from argolint.engine import pipeline as lint
 from argolint.engine import suppress, trusted
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
+from argolint.engine.run import Look
 from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
-from argolint.model import SEVERITIES, AppRef, Object
+from argolint.model import SEVERITIES, AppRef, Failure, Object
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
@@ -449,13 +450,21 @@ def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> 
     return LocalRenders(helm.find(), checkouts, click.get_current_context().with_resource(temporary_folder()))
 
 
-def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
-    """Read and examine, from `t` or from where the options point; the stats say what it cost."""
-    return _collected(run, given, t)[0]
+Reads = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
+
+
+def collect(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> lint.Part:
+    """Read and examine, from `t` or from where the options point; the stats say what it cost.
+
+    `read` and `look` stand in for the reading of the fleet and of an application, where earlier checks are known.
+    """
+    return _collected(run, given, t, read, look)[0]
 
 
 def _collected(
-    run: Run, given: Mapping[str, Any], t: Transport | None
+    run: Run, given: Mapping[str, Any], t: Transport | None, read: Reads = load_fleet, look: Look | None = None
 ) -> tuple[lint.Part, Mapping[tuple[str, str], Object]]:
     """The part, and the Applications by namespace and name where checkouts are to tell lines."""
     clock = Clock()
@@ -469,9 +478,9 @@ def _collected(
     told = progress(given)
     told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
     with told:
-        fleet, failures = load_fleet(t)
+        fleet, failures = read(t)
         _require_named(run.selection, fleet)
-        part = lint.collect(t, run.plan, told.count, fleet)
+        part = lint.collect(t, run.plan, told.count, fleet, look)
     part = msgspec.structs.replace(
         part,
         failures=(*failures, *part.failures),
@@ -614,10 +623,10 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
     return publish(made if known is None else remember(made, part, run, known), run)
 
 
-def remember(made: Report, part: lint.Part, run: Run, known: History) -> Report:
-    """The report with the ages of its findings. What was not asked for is neither gone nor there."""
+def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:
+    """The report with the ages of its findings. What was not asked for is neither gone nor there. See History for `whole`."""
     looked = None if run.selection == Selection() else {report.app(r.ref) for r in part.results if not r.beside}
-    return known.remember(made, looked)
+    return known.remember(made, looked, whole=whole)
 
 
 def write_shard(part: lint.Part, run: Run) -> int:

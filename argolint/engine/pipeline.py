@@ -46,13 +46,17 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def collect(
-    t: Transport, plan: Plan, progress: Progress = lambda done, total: None, fleet: Fleet | None = None
+    t: Transport,
+    plan: Plan,
+    progress: Progress = lambda done, total: None,
+    fleet: Fleet | None = None,
+    look: engine.Look | None = None,
 ) -> Part:
-    """Read the fleet (unless given) and examine this shard's applications."""
+    """Read the fleet (unless given) and examine this shard's applications, or `look` at them."""
     failures: tuple[Failure, ...] = ()
     if fleet is None:
         fleet, failures = load_fleet(t)
-    results = sorted(engine.run(t, fleet, plan, progress), key=lambda r: r.ref)
+    results = sorted(engine.run(t, fleet, plan, progress, look), key=lambda r: r.ref)
     return Part(
         SHARD_VERSION,
         plan.shard,
