@@ -8,14 +8,38 @@ from argolint.redaction.forms import Hide
 from argolint.redaction.names import is_secret
 
 _COMMAND = re.compile(
-    r"(\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlsh|mariadb(?:-\w{1,20})?)\b[^|;&\n]{0,400}?\s-p)([^\s\"';|&]+)"
+    r"(\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlsh|mariadb(?:-\w{1,20})?)\b[^|;&\n]{0,400}?[\s\"',\[]-p)([^\s\"';|&,\]]+)"
     r"|(\b(?:curl|wget|httpie?|git|smbclient)\b[^|;&\n]{0,400}?\s(?:-u|--user|--proxy-user|-U)[ =]?[\"']?[^\s:%'\"]{0,200}[:%])([^\s\"']+)"
     r"|(\b(?:sshpass|mongo(?:sh|dump|restore|export|import)?|(?:docker|podman|skopeo|crane|oras|helm registry|argocd|oc|az|ldap\w{1,10})\b[^|;&\n]{0,200}?\blogin|ldap\w{1,10})\b[^|;&\n]{0,400}?\s-[pw][ ]?[\"']?)(?![- ])([^\s\"';|&]+)"
+    r"|(\b(?:sqlcmd|bcp|ipmitool|mosquitto_(?:pub|sub|rr))\b[^|;&\n]{0,400}?\s-P[ ]?[\"']?)([^\s\"'-][^\s\"']*)"
+    r"|(\bsnmp(?:walk|get|getnext|bulkget|bulkwalk|set|trap|inform|table|status|d?f)\b[^|;&\n]{0,400}?\s-[cAX][ ]?[\"']?)([^\s\"'-][^\s\"']*)"
+    r"|(\b(?:cqlsh|twine|rabbitmqadmin)\b[^|;&\n]{0,400}?\s-p[ ]?[\"']?)([^\s\"'-][^\s\"']*)"
+    r"|(\b(?:l?ftp|ncftp\w{0,5})\b[^|;&\n]{0,200}?\s-u[ ]?[\"']?[\w.@-]{1,64},)([^\s\"']+)"
+    r"|(\b(?:etcdctl|skopeo|buildah|podman|oras|http|xh)\b[^|;&\n]{0,400}?\s--?(?:user|auth|creds|src-creds|dest-creds)[= ][\"']?[\w.@-]{1,64}:)([^\s\"']+)"
+    r"|(\brabbitmqctl\s+(?:-\S+\s+){0,10}(?:add_user|change_password|authenticate_user)\s+\S{1,100}\s+[\"']?)([^\s\"'-][^\s\"']*)"
+    r"|(\bsmbclient\s+\S{1,300}\s+[\"']?)(?!-)(?=[^\s\"']*[0-9!$%^])([^\s\"'-][^\s\"']*)"
+    r"|(\b(?:isql|SQLConnectInfo)\s+(?:-\w+\s+){0,9}\S{1,200}\s+\S{1,100}\s+[\"']?)(?=[^\s\"']*[0-9!$%^])([^\s\"'-][^\s\"']*)"
+    r"|(\bx?freerdp\b[^|;&\n]{0,300}?\s/p:[\"']?)([^\s\"']+)"
+    r"|(\bnet use\b[^|;&\n]{0,300}?/user:\S{1,100}\s+[\"']?)([^\s\"'/][^\s\"']*)"
+    r"|(\bcurl\b[^|;&\n]{0,400}?\s(?:-b|--cookie)[= ]?[\"']?[\w.-]{1,64}=)([^\s\"';]+)"
+    r"|(\bchpasswd\b[^|;&\n]{0,60}?<<<\s*[\"']?[\w.-]{1,64}:)([^\s\"']+)"
+    r"|(\b(?:passwd|sudo)\b[^|;&\n]{0,100}?\s(?:--stdin|-S)\b[^|;&\n]{0,100}?<<<\s*[\"']?)([^\s\"'$]+)"
+    r"|(\bread\s+(?:-\w+\s+){0,9}\w{0,60}(?i:pass\w{0,20}|token|secret|key)\s*<<<\s*[\"']?)([^\s\"'$]+)"
+    r"|(\B-setcookie\s+[\"']?)([^\s\"']+)"
+    r"|(\brootpw\s+(?:--\w+\s+){1,5})([^\s\"'-][^\s\"']*)"
+    r"|(\bsnmp-server community\s+|\b(?:enable|username \S{1,64}) (?:secret|password) (?:\d )?)(?=[^\s]*[0-9$])([^\s]{4,})"
+    r"|(\bcreateUser\s+(?:-e \S{1,100} )?\S{1,64}\s+(?:MD5|SHA(?:-?\d+)?)\s+[\"']?)([^\s\"']+)"
+    r"|(\bcreateUser\s+(?:-e \S{1,100} )?\S{1,64}\s+(?:MD5|SHA(?:-?\d+)?)\s+\S{1,200}\s+(?:DES|AES(?:-?\d+)?)\s+[\"']?)([^\s\"']+)"
+    r"|(\bcom2sec6?\s+\S{1,100}\s+\S{1,100}\s+)(\S+)"
+    r"|(\b(?:conn(?:ect)?)\s+[\w$#]{1,64}/)([^\s\"'/@]+)(?=@)"
+    r"|(\buser_[\w-]{1,64}=\\{0,3}\")([^\"\\\n]{1,400})(?=\\{0,3}\"[^{}]{0,2000}(?:[;}]|\Z))"
+    r"|(\b(?:login)=[\w.@-]{1,64}:)(?=[^\s]*[0-9!$%^])(\S{4,})"
     r"|(\bredis-cli\b[^|;&\n]{0,400}?\s-a[ ]?[\"']?)([^\s\"']+)"
     r"|(\b(?:login|user(?:name)?|account)\s+(?!and\b|or\b)\S{1,200}\s+password\s+[\"']?)([^\s\"'()]+)"
     r"|(\becho\s+(?:-n\s+)?[\"']?)([^\s\"'|$]+)(?=[\"']?\s*\|[^\n|;&]{0,200}?(?:--password-stdin|\blogin\b))"
     r"|(\bhtpasswd\s+-(?:(?=\w*n)\w++|\w+\s+[^\s$\"'<>]{1,200})\s+[^\s$\"'<>]{1,200}\s+[\"']?)([^\s$\"'<>]+)"
-    r"|((?i:\bpassword\s{0,4}[=(]?|\bidentified(?: with \S{1,60})? by)\s{0,4}N?')([^'\n]{1,400})"
+    r"|((?i:\bpassword(?: for [^\s=]{1,200} ?)?(?:\s{0,4}[=(]\s{0,4}|\s{1,4})|\bidentified(?: with \S{1,60})? by\s{1,4}|\bidentified by password\s{1,4})N?')([^'\n]{1,400})"
+    r"|((?i:\bpassword\s{1,4}\$\$))([^$\n]{1,400})(?=\$\$)"
     r"|(\b(?:value|argument) \\{0,3}\")([^\"\\\n]{1,400})(?=\\{0,3}\" for (?:flag )?\\{0,3}\"?[-\w, ]{0,60}(?:pass|token|secret|key|auth))"
     r"|((?<![\w-])--from-literal[= ][\"']?[\w.-]{1,200}=)([^\s\"']+)"
     r"|(\becho\s+(?:-\w\s+)?[\"']?[\w.-]{1,64}:)([^\s\"'|]+)(?=[\"']?\s*\|\s*(?:sudo\s+)?chpasswd)"
@@ -25,6 +49,7 @@ _COMMAND = re.compile(
     r"|(\bmc (?:alias|config host) (?:set|add)\s+\S{1,200}\s+\S{1,400}\s+\S{1,200}\s+[\"']?)([^\s\"']+)"
     r"|((?:\b(?:sqlplus|sqlldr|expdp|impdp|rman)\s+(?:-\w+\s+){0,30}|\bjdbc:oracle:\w{1,10}:)[\w$#.-]{1,128}/)([^\s\"'/@]+)(?=@)"
     r"|((?i:pass|token|secret|key)\w{0,80}=[\"']?(?:\$\(|`)\s*(?:echo|printf)\s+(?:-\w+\s+){0,30}[\"']?)([^\s\"'`)|$]+)"
+    r"|((?m:^)(?:PWD|Pwd)[ \t]{0,8}=[ \t]{0,8})([^\s/$\"'`][^\s/]{2,400})(?m:$)"
     r"|((?:^|;)\s*(?i:pwd)\s*=\s*)([^;\s\"']{1,400})(?=;|[\"']|$)"
     r"|(\bstats auth\s+[^\s:]{1,64}:)(\S+)"
     r"|(\bsentinel auth-pass\s+\S{1,100}\s+)(\S+)"
@@ -41,7 +66,7 @@ _COMMAND = re.compile(
     r"|(\bopenssl\b[^|;&\n]{0,200}?\s-k[ ])([^\s\"'-][^\s\"']*)"
     r"|(\b(?:useradd|usermod)\b[^|;&\n]{0,200}?\s-p[ ])([^\s\"'-][^\s\"']*)"
     r"|(\bhttps?\s[^|;&\n]{0,200}?-a[ ]\S{0,100}?:)([^\s\"']+)"
-    r"|(\b(?:echo|printf)\s+(?:-\w+\s+){0,30}[\"']?)([^\s\"'$|<>]+)(?=[\"']?\s*(?:\|\s*(?:kinit|sudo\s+-S)\b|>++\s*+[^\s>]{0,200}?(?:pass|token|secret|cred|netrc)))"
+    r"|(\b(?:echo|printf)\s+(?:-\w+\s+){0,30}(?:[\"']?%s(?:\\n)?[\"']?\s+)?[\"']?)([^\s\"'$|<>]+)(?=[\"']?\s*(?:\|\s*(?:kinit|sudo\s+-S)\b|(?:\|\s*tee\s+(?:-a\s+)?|>++\s*+)[^\s>]{0,200}?(?:pass|token|secret|cred|netrc)))"
     r"|(\bAUTH (?:[A-Za-z]\w{0,20} )?)(?=[^\s:\"']*[0-9])([^\s:\"']{8,})"
 )
 _COMMANDS = (
@@ -59,6 +84,22 @@ _COMMANDS = (
         "auth",
         "user ",
         " -",
+        "-setcookie",
+        "freerdp",
+        "<<<",
+        "rootpw",
+        "snmp",
+        "enable ",
+        "createUser",
+        "com2sec",
+        "conn",
+        "user_",
+        "login=",
+        "ctl ",
+        "smbclient",
+        "isql",
+        "SQLConnectInfo",
+        "net use",
         "crypt(",
         "getConnection",
     ),
