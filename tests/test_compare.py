@@ -69,7 +69,9 @@ class TestThreeWay:
         def namespace(*own: str, **metadata: Any) -> dict[str, Any]:
             return manifest("Namespace", {"spec": {"finalizers": list(own)}}, **metadata)
 
-        assert compare(namespace("kubernetes", "x.io/more"), namespace("kubernetes")).pointers == ("/spec/finalizers/1",)
+        assert compare(namespace("kubernetes", "x.io/more"), namespace("kubernetes")).pointers == (
+            "/spec/finalizers/1",
+        )
         assert not compare(namespace(finalizers=["x.io/a", "x.io/b"]), namespace(finalizers=["x.io/a"])).modified
 
     def test_a_field_that_was_applied_and_left_the_manifest_is_a_difference(self) -> None:
