@@ -14,11 +14,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from argolint.app import Event, ManagedResource, Tree
 from argolint.decoding import TooDeepError, decoder, items_apart, json_value, kind_of
 from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Object, ResourceId
+from argolint.operation import Event
 from argolint.redaction import excerpt
+from argolint.resource import ManagedResource, Tree
 from argolint.values import mapping, maps, number_at, parse_time, text_at
 
 if TYPE_CHECKING:
