@@ -121,7 +121,7 @@ def test_the_files_for_other_tools_are_yaml_and_their_commands_work(tmp_path: Pa
     given = {"application": "tracking-ingest", "resource": "", "pointer": "", "pattern": "", "rule": "shared-resource"}
     for name, command in tools.items():
         filled = re.sub(r"{{ (\w+) }}", lambda found: given[found[1]], command)
-        source = [] if "explain" in name else ["--snapshot", RECORDING]
+        source: list[str | Path] = [] if "explain" in name else ["--snapshot", RECORDING]
         program, verb, *words = shlex.split(filled)
         ran = run_here(verb, *source, *words, cwd=tmp_path)
         assert (name, program, ran.code, ran.err) == (name, "argolint", 0, "")
