@@ -26,7 +26,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argolint.app import App, Awaited, Condition, Event, Health, Node, Operation, Resource
+    from argolint.app import App
     from argolint.fleet import Fleet
     from argolint.ignore_fix import narrowest_ignore
     from argolint.model import (
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         Want,
         Writer,
     )
+    from argolint.operation import Awaited, Condition, Event, Operation
+    from argolint.resource import Health, Node, Resource
     from argolint.rule import NoOptions, Rank, Rule
 
 __version__ = "0.1.0"
@@ -58,7 +60,7 @@ DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
 
 # Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
 _HOME = {
-    "argolint.app": ("App", "Awaited", "Condition", "Event", "Health", "Node", "Operation", "Resource"),
+    "argolint.app": ("App",),
     "argolint.fleet": ("Fleet",),
     "argolint.ignore_fix": ("narrowest_ignore",),
     "argolint.model": (
@@ -82,6 +84,8 @@ _HOME = {
         "Want",
         "Writer",
     ),
+    "argolint.operation": ("Awaited", "Condition", "Event", "Operation"),
+    "argolint.resource": ("Health", "Node", "Resource"),
     "argolint.rule": ("NoOptions", "Rank", "Rule"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argolint.app import App, Operation, Resource
+from argolint.app import App
 from argolint.comparison import compare, managed_fields
 from argolint.comparison.scheme import GROUPS
 from argolint.model import MISSING, Change, Json, Object, Writer
+from argolint.operation import Operation
+from argolint.resource import Resource
 from argolint.values import dig, get, index_of, items, join_pointer, maps, split_pointer, text_at
 
 _APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
@@ -71,9 +73,9 @@ def _last_whole(app: App) -> tuple[str, ...]:
     return next((items(entry, "revisions") or (text_at(entry, "revision"),) for entry in latest), ())
 
 
-def _sources(told: object) -> Json:
+def _sources(recorded: object) -> Json:
     """What was rendered, Helm values and image overrides included; None when the server does not tell."""
-    return dig(told, "sources") or dig(told, "source")
+    return dig(recorded, "sources") or dig(recorded, "source")
 
 
 def confirmed(resource: Resource, change: Change) -> bool:

@@ -1,7 +1,7 @@
 """What a sync that failed or does not end leaves behind.
 
 A later wave's objects stay missing and changed fields stay old: consequences, which the finding that explains the operation
-answers as well, so that one fault is told once.
+answers as well, so that one fault is reported once.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint.app import App, Operation, Resource
+from argolint.app import App
 from argolint.applied import not_yet_applied
 from argolint.model import Finding, Object, Symptom
+from argolint.operation import Operation
+from argolint.resource import Resource
 
 
 def consequences(app: App) -> Iterator[Symptom]:

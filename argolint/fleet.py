@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from argolint.app import App, Resource
+from argolint.app import App
 from argolint.model import AppRef, Object, ResourceKey
+from argolint.resource import Resource
 from argolint.values import items, mapping, parse_version, text_at
 
 _VERSION = re.compile(r"v?([0-9]{1,6})\.([0-9]{1,6})(?![0-9])")

@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from argolint.app import App, Resource
+from argolint.app import App
 from argolint.comparison import compare, managed_fields
 from argolint.comparison.ignore import IgnoreRule, application_rules, locate
 from argolint.comparison.scheme import GROUPS
 from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
 from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Edit, Fix, Json, Object
+from argolint.resource import Resource
 from argolint.values import get, index_of, join_pointer, mapping, split_pointer
 
 FOR_MANY = re.compile(
@@ -32,7 +33,7 @@ FOR_MANY = re.compile(
 def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str], caveat: str = "") -> Fix:
     """The Application edit that ignores these differing fields of one managed object, and nothing else.
 
-    `pointers` are those of `resource.changes`; `caveat` is told before the usual one. The edit is a json-patch on the
+    `pointers` are those of `resource.changes`; `caveat` comes before the usual one. The edit is a json-patch on the
     Application; the engine verifies it.
     """
     fields = _fields(resource, _joined(resource, pointers))

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from argolint.app import App, Condition
+from argolint.app import App
+from argolint.operation import Condition
 
 
 @dataclass(frozen=True)

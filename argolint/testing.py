@@ -23,7 +23,7 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
       manifests: [{...}]                                 # plain render
       renders: [[{...}], [{...}]]                        # two fresh renders
       syncwindows: {...}
-      revisions: {<commit>: {author: ..., message: ...}}     # what is told of a commit
+      revisions: {<commit>: {author: ..., message: ...}}     # what is known of a commit
     live: [{...}]                                        # objects that only a read of the cluster shows
     expect:                                              # bad fixtures: every finding of the rule, in order
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
@@ -43,16 +43,16 @@ from urllib.parse import unquote
 
 import yaml
 
-from argolint.app import State
 from argolint.comparison import compare
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
-from argolint.engine import run as engine
 from argolint.engine import suppress
+from argolint.engine.plan import Chosen, Plan
 from argolint.errors import NotRecorded
 from argolint.fleet import IN_CLUSTER, cluster_of
 from argolint.model import Json, Object
 from argolint.reports import document as report
+from argolint.resource import State
 from argolint.rule import Rule
 from argolint.server.transport import Answer, Query, Stats
 from argolint.values import dig, parse_time
@@ -84,7 +84,7 @@ def load_fixture(path: Path) -> Fixture:
 def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
     """The report of a whole check over the fixture, with default options."""
     t = FixtureTransport(fixture.data)
-    plan = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in rules), workers=1, manifests=True)
+    plan = Plan(tuple(Chosen(r, r.default_options) for r in rules), workers=1, manifests=True)
     part = lint.collect(t, plan)
     ids = frozenset(r.id for r in rules)
     outcome = lint.conclude(part, plan.rules, suppress.Suppressions(config.Loaded(config.Config()), None, ids, t.now()))

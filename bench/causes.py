@@ -13,8 +13,9 @@ from statistics import median
 
 from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline
-from argolint.engine import run as engine
 from argolint.engine.causes import with_causes
+from argolint.engine.join import join
+from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.reports import causes
 from argolint.reports import document as report
@@ -24,12 +25,12 @@ RUNS = 5
 
 
 def main() -> None:
-    rules = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values())
+    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
     took: dict[str, list[float]] = {"check": [], "link": [], "group": []}
     for _ in range(RUNS):
         start = time.perf_counter()
-        part = pipeline.collect(SnapshotTransport([RECORDING]), engine.Plan(rules, workers=1))
-        outcome = engine.join(part.results, rules)
+        part = pipeline.collect(SnapshotTransport([RECORDING]), Plan(rules, workers=1))
+        outcome = join(part.results, rules)
         took["check"].append(time.perf_counter() - start)
         start = time.perf_counter()
         with_causes(outcome.findings)

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import msgspec
 
-from argolint.engine import run as engine
+from argolint.engine.load import load_fleet
 from argolint.errors import NotRecorded
 from argolint.fleet import Fleet
 from argolint.model import Fact
@@ -73,7 +73,7 @@ def measure(file: Path, what: str) -> dict[str, float]:
         msgspec.json.decode(file.read_bytes())
         found["decode"] = time.perf_counter() - started
     else:
-        fleet, _ = engine.load_fleet(OneAnswer(file))
+        fleet, _ = load_fleet(OneAnswer(file))
         found["read"] = time.perf_counter() - started
         rule = load_rules()[RULE]
         gc.collect()

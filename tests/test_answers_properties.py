@@ -18,7 +18,8 @@ from jinja2 import Environment
 from argolint.cli.demo import RECORDING
 from argolint.decoding import MAX_DEPTH, TooDeepError, items_apart, json_value
 from argolint.engine import pipeline as lint
-from argolint.engine import run as engine
+from argolint.engine.join import join
+from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ArgolintError
 from argolint.plugins import load_rules
 from argolint.reports import document as report
@@ -112,17 +113,17 @@ def _few() -> bytes:
 
 
 @cache
-def _rules() -> tuple[engine.Chosen, ...]:
-    return tuple(engine.Chosen(r, r.default_options) for r in load_rules().values())
+def _rules() -> tuple[Chosen, ...]:
+    return tuple(Chosen(r, r.default_options) for r in load_rules().values())
 
 
 def look(transport: Transport) -> None:
     """A check and its reports: no rule fails, and no error but an ArgolintError is raised."""
     try:
-        part = lint.collect(transport, engine.Plan(_rules(), workers=1, deep=True))
+        part = lint.collect(transport, Plan(_rules(), workers=1, deep=True))
     except ArgolintError:
         return
-    outcome = engine.join(part.results, _rules())
+    outcome = join(part.results, _rules())
     assert [f for f in outcome.failures if f.error.startswith(("rule ", "argolint failed"))] == []
     made = report.build(
         outcome,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from argolint.engine import pipeline as lint
-from argolint.engine import run as engine
 from argolint.engine.pipeline import Part
+from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ApiError, ConnectError
 from argolint.model import AppRef, Failure, ResourceId
 from argolint.plugins import load_rules
@@ -50,10 +50,10 @@ class Spoiled:
 
 def looked_at(folder: Path, bodies: Mapping[str, bytes]) -> Part:
     """A check of the small fleet, of which these answers are spoiled."""
-    rules = tuple(engine.Chosen(r, r.default_options) for r in load_rules().values())
+    rules = tuple(Chosen(r, r.default_options) for r in load_rules().values())
     with ReplayServer(Spoiled(folder, bodies)) as server:
         transport = HttpTransport(Connection(server.url, token=server.token()), retry_s=0.001)
-        return lint.collect(transport, engine.Plan(rules, workers=4, deep=True))
+        return lint.collect(transport, Plan(rules, workers=4, deep=True))
 
 
 def of_list(part: Part) -> list[str]:

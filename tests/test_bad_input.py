@@ -19,8 +19,8 @@ from argolint import testing
 from argolint.cli.demo import RECORDING
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
-from argolint.engine import run as engine
 from argolint.engine import suppress
+from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
@@ -74,8 +74,8 @@ def _places(node: Any) -> Iterator[tuple[Any, Any]]:
 @pytest.mark.parametrize("end", ["/managed-resources", "/resource-tree", "/events", "/projects", "/clusters"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_values_of_wrong_types_fail_no_rule(end: str, seed: int) -> None:
-    rules = tuple(engine.Chosen(r, r.default_options) for r in load_rules().values())
-    part = lint.collect(Distorted(end, seed), engine.Plan(rules, workers=1, deep=True))
+    rules = tuple(Chosen(r, r.default_options) for r in load_rules().values())
+    part = lint.collect(Distorted(end, seed), Plan(rules, workers=1, deep=True))
     outcome = lint.conclude(part, rules, suppress.Suppressions(config.Loaded(config.Config()), None, frozenset()))
     assert [(f.rule, f.error) for f in outcome.failures if f.rule] == []
     assert outcome.findings

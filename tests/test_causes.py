@@ -12,10 +12,9 @@ import pytest
 from argolint import AppRef, Finding, Follows, Location, ResourceId, Severity, Symptom
 from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline, suppress
-from argolint.engine import run as engine
 from argolint.engine.causes import with_causes
 from argolint.engine.fingerprint import fingerprint
-from argolint.engine.run import Outcome
+from argolint.engine.plan import AppResult, Chosen, Outcome, Plan
 from argolint.engine.shown import Shown
 from argolint.model import SEVERITIES
 from argolint.plugins import load_rules
@@ -24,7 +23,7 @@ from argolint.reports.causes import linked, roots
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
 
-RULES = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values())
+RULES = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
 FAMILY = {c.rule.id: c.rule.family for c in RULES}
 CLUSTER = "https://one.example.com"
 
@@ -135,7 +134,7 @@ def test_what_is_hidden_still_explains_and_what_follows_names_the_cause_behind()
 @cache
 def checked(phase: str) -> Outcome:
     t = SnapshotTransport([recording(phase)])
-    part = pipeline.collect(t, engine.Plan(RULES, workers=1))
+    part = pipeline.collect(t, Plan(RULES, workers=1))
     return pipeline.conclude(part, RULES, suppress.Suppressions(Loaded(Config()), None, frozenset(FAMILY), t.now()))
 
 
@@ -217,7 +216,7 @@ def test_a_finding_keeps_its_causes_through_a_shard() -> None:
     assert back == result()
 
 
-def result() -> engine.AppResult:
+def result() -> AppResult:
     ways = (Follows(Symptom.health(store("a"))), Follows.finding("r", store("b")), Follows.common("T.", "k"))
     found = replace(finding("r", "a", *ways), key="")
-    return engine.AppResult(found.at.app, 1, (found,), sync="Synced", health="Healthy")
+    return AppResult(found.at.app, 1, (found,), sync="Synced", health="Healthy")

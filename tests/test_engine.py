@@ -14,9 +14,10 @@ import pytest
 from argolint import App, AppRef, Fact, Finding, Fleet, Location, Related, ResourceId, Rule, Symptom, Want
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
-from argolint.engine import run as engine
 from argolint.engine import suppress
-from argolint.engine.run import Chosen, Plan
+from argolint.engine.join import join
+from argolint.engine.plan import Chosen, Plan
+from argolint.engine.settle import settle
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
@@ -157,7 +158,7 @@ def finding(
 
 
 def told(findings: Sequence[Finding], **ranks: int) -> list[str]:
-    return [f.rule for f in engine.settle(findings, ranks)]
+    return [f.rule for f in settle(findings, ranks)]
 
 
 def test_the_rule_of_higher_rank_explains_a_change_and_the_other_is_dropped() -> None:
@@ -173,7 +174,7 @@ def test_among_equals_a_change_goes_to_the_more_specific_pointer_then_to_the_fir
 
 def test_a_finding_that_loses_some_claims_keeps_the_others() -> None:
     one, two = Symptom.change(OBJECT, "/spec/a"), Symptom.change(OBJECT, "/spec/b")
-    kept = engine.settle([finding("low", one, two), finding("high", one)], {"high": 10})
+    kept = settle([finding("low", one, two), finding("high", one)], {"high": 10})
     assert [(f.rule, f.explains) for f in kept] == [("low", (two,)), ("high", (one,))]
 
 
@@ -228,7 +229,7 @@ def test_results_in_any_order_give_the_same_outcome() -> None:
     chosen = tuple(Chosen(r, r.default_options) for r in load_rules().values())
     part = lint.collect(SnapshotTransport([path]), Plan(chosen))
     shuffled = random.Random(7).sample(part.results, len(part.results))
-    assert engine.join(shuffled, chosen) == engine.join(part.results, chosen)
+    assert join(shuffled, chosen) == join(part.results, chosen)
 
 
 def test_shards_of_different_runs_are_refused() -> None:

@@ -14,7 +14,7 @@ import yaml
 
 from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline, suppress
-from argolint.engine import run as engine
+from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.reports import document as report
 from argolint.reports import formats
@@ -30,9 +30,9 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 @cache
 def reported(phase: str) -> report.Report:
-    rules = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values())
+    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
     t = SnapshotTransport([recording(phase)])
-    part = pipeline.collect(t, engine.Plan(rules, workers=1))
+    part = pipeline.collect(t, Plan(rules, workers=1))
     outcome = pipeline.conclude(part, rules, suppress.Suppressions(Loaded(Config()), None, frozenset(), t.now()))
     return report.build(
         outcome, server=part.server, version="", started_at="", stats=report.Stats(), tool_version="1", remarks=()

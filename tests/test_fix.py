@@ -15,6 +15,8 @@ from argolint import narrowest_ignore
 from argolint.app import App
 from argolint.comparison.compare import LAST_APPLIED
 from argolint.engine import run as engine
+from argolint.engine.load import load_fleet
+from argolint.engine.plan import Chosen, Plan
 from argolint.engine.verify import unreplayed, verify
 from argolint.fleet import Fleet
 from argolint.model import Edit, Finding, Fix, FixTarget, Json, Location, Related, ResourceId, Symptom, Want
@@ -28,7 +30,7 @@ from tests.conftest import recording
 
 def states(t: Transport) -> Iterator[tuple[App, Fleet]]:
     """Every application whose states the server answered."""
-    fleet, _ = engine.load_fleet(t)
+    fleet, _ = load_fleet(t)
     for app in fleet.apps:
         if app.desired_known:
             yield app.with_states(argocd.managed_resources(t, app.ref), argocd.resource_tree(t, app.ref)), fleet
@@ -448,8 +450,8 @@ def test_every_rule_proves_its_fixes_on_recordings(
 ) -> None:
     """Verified first fixes are counted by rule; a fix that the engine had to drop is a fault of its rule."""
     transport = SnapshotTransport([recording(phase)])
-    fleet, _ = engine.load_fleet(transport)
-    plan = engine.Plan(tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values()), workers=1)
+    fleet, _ = load_fleet(transport)
+    plan = Plan(tuple(Chosen(rule, rule.default_options) for rule in load_rules().values()), workers=1)
     with caplog.at_level("DEBUG", logger="argolint.engine.run"):
         findings = [finding for result in engine.run(transport, fleet, plan) for finding in result.findings]
     patched = [f for f in findings if f.fixes and f.fixes[0].edit.kind == "json-patch"]

@@ -21,7 +21,9 @@ from argolint.comparison.compare import LAST_APPLIED
 from argolint.edits import RESPECT
 from argolint.engine import run as engine
 from argolint.engine.fingerprint import fingerprint
-from argolint.engine.run import Chosen, Plan
+from argolint.engine.inspect import inspect
+from argolint.engine.load import load_fleet
+from argolint.engine.plan import Chosen, Plan
 from argolint.engine.verify import verify
 from argolint.model import AppRef
 from argolint.plugins import load_rules
@@ -48,7 +50,7 @@ def applied(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> App:
 def examined(phase: str) -> tuple[Fleet, tuple[Chosen, ...], dict[AppRef, App], list[Finding]]:
     """The fleet, its rules, every application with all that the rules asked for, and the findings about it alone."""
     transport = SnapshotTransport([recording(phase)])
-    fleet, _ = engine.load_fleet(transport)
+    fleet, _ = load_fleet(transport)
     rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
     apps: dict[AppRef, App] = {}
 
@@ -76,7 +78,7 @@ def test_a_verified_fix_ends_its_finding_and_brings_no_other(phase: str, capsys:
             if fix.verified is not True:
                 continue
             app = applied(fix, finding, apps[finding.at.app], fleet)
-            left = engine.inspect(app, fleet, rules).findings
+            left = inspect(app, fleet, rules).findings
             what = f"{finding.rule} of {finding.at.app} {finding.at.resource}: {fix.title}"
             if any((f.rule, f.at, f.cause) == (finding.rule, finding.at, finding.cause) for f in left):
                 faults.append(f"{what}: it stays")

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from argolint import App, Fleet
-from argolint.app import Listed, app_from_list
-from argolint.engine import run as engine
+from argolint.app import app_from_list
+from argolint.engine.inspect import inspect
+from argolint.engine.join import join
+from argolint.engine.plan import Chosen
 from argolint.plugins import load_rules
+from argolint.resource import Listed
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 HOME = "https://kubernetes.default.svc"
@@ -115,22 +118,22 @@ def test_the_join_finds_what_comparing_every_pair_finds() -> None:
 
 def test_findings_do_not_depend_on_the_order_of_the_facts() -> None:
     rule = load_rules()["shared-resource"]
-    chosen = (engine.Chosen(rule, rule.default_options),)
+    chosen = (Chosen(rule, rule.default_options),)
     found = fleet(*(app(f"app-{n}", role("x"), role(f"own-{n}")) for n in range(5)))
-    results = [engine.inspect(a, found, chosen) for a in found.apps]
-    expected = engine.join(results, chosen).findings
+    results = [inspect(a, found, chosen) for a in found.apps]
+    expected = join(results, chosen).findings
     assert [(f.at.app.name, [r.app.name for r in f.related]) for f in expected] == [
         ("app-0", ["app-1", "app-2", "app-3", "app-4"])
     ]
     random.Random(3).shuffle(results)
-    assert engine.join(results, chosen).findings == expected
+    assert join(results, chosen).findings == expected
 
 
 def test_one_application_alone_still_names_the_others() -> None:
     rule = load_rules()["shared-resource"]
-    chosen = (engine.Chosen(rule, rule.default_options),)
+    chosen = (Chosen(rule, rule.default_options),)
     found = fleet(*(app(f"app-{n}", role("x")) for n in range(3)))
-    alone = engine.join([engine.inspect(found.apps[2], found, chosen)], chosen).findings
+    alone = join([inspect(found.apps[2], found, chosen)], chosen).findings
     assert [(f.at.app.name, [r.app.name for r in f.related]) for f in alone] == [("app-0", ["app-1", "app-2"])]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint.engine import run as engine
+from argolint.engine.plan import Chosen, Plan
 from argolint.gate import Change, Verdict, judge
 from argolint.model import Finding
 from argolint.plugins import load_rules
@@ -42,7 +42,7 @@ def truth() -> dict[str, Any]:
 @cache
 def verdict(branch: str, phase: str) -> Verdict:
     layers = [recording(f"harbourline/{name}") for name in (phase, "3-after-commits-branches")]
-    plan = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in load_rules().values()))
+    plan = Plan(tuple(Chosen(r, r.default_options) for r in load_rules().values()))
     repo, _, head = branch.partition("/")
     return judge(SnapshotTransport(layers), Change(f"http://git.example.com/{repo}.git", head), plan)
 

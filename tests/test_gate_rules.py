@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from argolint.engine import run as engine
+from argolint.engine.plan import Chosen, Plan
 from argolint.gate import Change, Verdict, judge
 from argolint.plugins import load_rules
 
 from .gitops import REPO, GitServer, Manifest, commit, git
 
 RULES = load_rules()
-PLAN = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in RULES.values()), workers=2)
+PLAN = Plan(tuple(Chosen(r, r.default_options) for r in RULES.values()), workers=2)
 
 
 def deployment(name: str, **container: Any) -> Manifest:

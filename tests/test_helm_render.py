@@ -23,7 +23,7 @@ from msgspec import structs
 from argolint.app import App
 from argolint.checkouts.checkout import open_checkouts
 from argolint.checkouts.export import ExportError, export
-from argolint.engine import run as engine
+from argolint.engine.load import load_fleet
 from argolint.engine.verify import verify
 from argolint.errors import ArgolintError, UsageError
 from argolint.fleet import Fleet
@@ -81,7 +81,7 @@ def one_app(
     info = {"serverVersion": "1.31", "apiVersions": ["v1", "apps/v1"]}
     clusters = [{"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": info}]
     t = FixtureTransport({"apps": [{**app, "resources": resources or []}], "server": {"clusters": clusters}})
-    fleet, _ = engine.load_fleet(t)
+    fleet, _ = load_fleet(t)
     return fleet.apps[0], fleet, t
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from argolint.app import Resource
 from argolint.comparison.diff import differences
 from argolint.kubernetes import containers, is_secret_data, reads, wave
 from argolint.model import MISSING, ResourceId
 from argolint.quantities import amount, quantity
+from argolint.resource import Resource
 from argolint.values import parse_version
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline as lint
-from argolint.engine import run as engine
+from argolint.engine.plan import Chosen, Plan
 from argolint.engine.suppress import Suppressions
 from argolint.plugins import load_rules
 from argolint.reports import document as report
@@ -35,8 +35,8 @@ def run(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...], report.Re
     """(set, phases, the family's report) of each recorded phase; renders are laid over the phase after them."""
     name, phase, layers = request.param
     t = SnapshotTransport([recording(f"{name}/{p}") for p in (phase, *layers)])
-    chosen = tuple(engine.Chosen(r, r.default_options) for r in RULES)
-    part = lint.collect(t, engine.Plan(chosen))
+    chosen = tuple(Chosen(r, r.default_options) for r in RULES)
+    part = lint.collect(t, Plan(chosen))
     ids = frozenset(r.id for r in RULES)
     outcome = lint.conclude(part, chosen, Suppressions(Loaded(Config()), None, ids, t.now()))
     made = report.build(

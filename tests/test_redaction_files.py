@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from argolint.plugins import load_rules
-from argolint.redaction import PRINTED, excerpt, without_secrets
+from argolint.redaction import PRINTED, commands, excerpt, without_secrets
 from argolint.reports.formats import FORMATS, Style, render
 from argolint.snapshots.mask import Masker
 from argolint.testing import check
@@ -139,3 +139,18 @@ ORDINARY: dict[str, Any] = {
 @pytest.mark.parametrize("name", ORDINARY)
 def test_what_is_no_secret_stays(name: str) -> None:
     assert PRINTED.value(ORDINARY[name]) == ORDINARY[name]
+
+
+def test_the_cheap_look_lets_through_whatever_a_command_pattern_finds() -> None:
+    texts = [t for one in objects(SECRETS[1]) for t in (*_strings(one), *json.dumps(one).split("\\n"))]
+    found = [(t, command) for t in texts for command in commands._COMMANDS if command.pattern.search(t)]
+    assert len(found) > 100
+    assert [t for t, command in found if command not in commands._named_in(t)] == []
+
+
+def _strings(node: Any) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, dict | list):
+        for child in node.values() if isinstance(node, dict) else node:
+            yield from _strings(child)

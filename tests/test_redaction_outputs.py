@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 from argolint import App, AppRef, Edit, Fact, Finding, Fix, Fleet, Location, Rule
 from argolint.engine import pipeline as lint
-from argolint.engine import run as engine
+from argolint.engine.inspect import inspect
+from argolint.engine.join import join
+from argolint.engine.load import load, load_fleet
+from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN
 from argolint.redaction.findings import UNTOLD, guarded
@@ -80,10 +83,10 @@ def everything_told(made: report.Report) -> str:
 def chain_of(data: Mapping[str, Any]) -> str:
     """What `why` tells of the application, of its objects and of each field that differs, in both forms."""
     t = FixtureTransport(data)
-    fleet, _ = engine.load_fleet(t)
-    plan = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in RULES), workers=1, manifests=True)
-    app, _ = engine.load(t, fleet.apps[0], fleet, plan, states=True)
-    found = engine.join([engine.inspect(app, fleet, plan.rules)], plan.rules).findings
+    fleet, _ = load_fleet(t)
+    plan = Plan(tuple(Chosen(r, r.default_options) for r in RULES), workers=1, manifests=True)
+    app, _ = load(t, fleet.apps[0], fleet, plan, states=True)
+    found = join([inspect(app, fleet, plan.rules)], plan.rules).findings
     asked = [why.Asked(), *(why.Asked(f"{r.kind}/{r.name}") for r in app.resources)]
     asked += [why.Asked(f"{r.kind}/{r.name}", c.pointer) for r in app.resources for c in r.changes]
     chains = [why.explain(app, found, a) for a in asked]
@@ -314,12 +317,12 @@ def test_a_shard_holds_no_secret_and_still_tells_equal_ones(other: str, cause: s
         return {"name": name, "resources": [{"desired": desired, "live": desired}], "status": {"history": [{"id": 1}]}}
 
     t = FixtureTransport({"about": "made in a test", "apps": [app("one", SECRET), app("two", other)]})
-    chosen = tuple(engine.Chosen(r, r.default_options) for r in RULES)
-    parts = [lint.collect(t, engine.Plan(chosen, workers=1, deep=True, shard=(n, 2))) for n in (1, 2)]
+    chosen = tuple(Chosen(r, r.default_options) for r in RULES)
+    parts = [lint.collect(t, Plan(chosen, workers=1, deep=True, shard=(n, 2))) for n in (1, 2)]
     files = [lint.to_json(part) for part in parts]
     assert not any(value.encode() in file for file in files for value in (SECRET, other))
     assert any(b"masked-" in file for file in files)
     merged = lint.merge([(str(n), lint.from_json(file, "")) for n, file in enumerate(files)])
-    (found,) = [f for f in engine.join(merged.results, chosen).findings if f.rule == "shared-resource"]
+    (found,) = [f for f in join(merged.results, chosen).findings if f.rule == "shared-resource"]
     assert found.cause == cause
     assert SECRET not in str(found)

@@ -9,10 +9,13 @@ import pytest
 import yaml
 
 from argolint import App, Change, Finding, Fleet, Resource, Symptom
-from argolint.app import ManagedResource
 from argolint.engine import run as engine
+from argolint.engine.join import join
+from argolint.engine.load import load_fleet
+from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ArgolintError
 from argolint.plugins import load_rules
+from argolint.resource import ManagedResource
 from argolint.server import api as argocd
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
@@ -25,10 +28,10 @@ CATCH_ALLS = {"unexplained-drift", "not-synced"}
 def checked(phase: str) -> tuple[Fleet, tuple[Finding, ...]]:
     """The fleet of a phase and the findings of every rule."""
     t = SnapshotTransport([recording(phase)])
-    fleet, _ = engine.load_fleet(t)
-    rules = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values())
-    plan = engine.Plan(rules, workers=2, deep=True)
-    return fleet, engine.join(engine.run(t, fleet, plan), rules).findings
+    fleet, _ = load_fleet(t)
+    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+    plan = Plan(rules, workers=2, deep=True)
+    return fleet, join(engine.run(t, fleet, plan), rules).findings
 
 
 @cache

@@ -11,11 +11,14 @@ import yaml
 
 from argolint import Finding, Fleet, ResourceId
 from argolint.engine import run as engine
+from argolint.engine.join import join
+from argolint.engine.load import load, load_fleet
+from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
 
-RULES = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values() if rule.family == "ownership")
+RULES = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values() if rule.family == "ownership")
 FAMILY = frozenset(chosen.rule.id for chosen in RULES)
 
 
@@ -23,8 +26,8 @@ FAMILY = frozenset(chosen.rule.id for chosen in RULES)
 def checked(phase: str) -> tuple[Fleet, Sequence[Finding]]:
     """The fleet of a phase and its ownership findings, sorted."""
     t = SnapshotTransport([recording(phase)])
-    fleet, _ = engine.load_fleet(t)
-    return fleet, engine.join(engine.run(t, fleet, engine.Plan(RULES, workers=2)), RULES).findings
+    fleet, _ = load_fleet(t)
+    return fleet, join(engine.run(t, fleet, Plan(RULES, workers=2)), RULES).findings
 
 
 def truth(phase: str) -> Sequence[Mapping[str, Any]]:
@@ -85,7 +88,7 @@ def test_a_shared_object_explains_every_difference_that_its_applications_show(ph
         if finding.rule != "shared-resource" or finding.at.resource is None:
             continue
         for ref in {finding.at.app, *(r.app for r in finding.related)}:
-            app, _ = engine.load(t, fleet.by_ref[ref], fleet, engine.Plan(RULES), states=True)
+            app, _ = load(t, fleet.by_ref[ref], fleet, Plan(RULES), states=True)
             resource = app.resource(finding.at.resource.key)
             claimed = {claim.detail for claim in finding.explains if claim.kind == "change"}
             assert resource is not None

@@ -21,6 +21,9 @@ from argolint_rules.secrets._provider import facts as provider_facts
 from argolint import Resource, ResourceId, testing
 from argolint.app import App, app_from_list
 from argolint.engine import run as engine
+from argolint.engine.join import join
+from argolint.engine.load import load_fleet
+from argolint.engine.plan import Chosen, Plan
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.knowledge import load
 from argolint.plugins import load_rules
@@ -675,12 +678,12 @@ def test_three_thousand_healthy_external_secrets_cost_no_request_beyond_the_stat
     apps = 6
     t = testing.FixtureTransport({"apps": [_healthy(f"shop-{n}", 3000 // apps) for n in range(apps)]})
     rules = [r for r in load_rules().values() if r.family == "secrets"]
-    fleet, _ = engine.load_fleet(t)
+    fleet, _ = load_fleet(t)
     before = t.stats.requests
-    plan = engine.Plan(tuple(engine.Chosen(r, r.default_options) for r in rules), workers=1)
+    plan = Plan(tuple(Chosen(r, r.default_options) for r in rules), workers=1)
     results = list(engine.run(t, fleet, plan))
     assert sum(r.resources for r in results) == 3000
-    assert [f.message for f in engine.join(results, plan.rules).findings] == []
+    assert [f.message for f in join(results, plan.rules).findings] == []
     assert t.stats.requests - before == 2 * apps  # managed-resources and resource-tree
 
 

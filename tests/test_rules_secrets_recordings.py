@@ -11,6 +11,9 @@ import yaml
 
 from argolint import Finding
 from argolint.engine import run as engine
+from argolint.engine.join import join
+from argolint.engine.load import load_fleet
+from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
@@ -22,9 +25,9 @@ FAMILY = {rule.id: rule for rule in load_rules().values() if rule.family == "sec
 def findings(phase: str) -> tuple[Finding, ...]:
     """What the rules of this family say of a phase."""
     t = SnapshotTransport([recording(phase)])
-    fleet, _ = engine.load_fleet(t)
-    rules = tuple(engine.Chosen(rule, rule.default_options) for rule in FAMILY.values())
-    return engine.join(engine.run(t, fleet, engine.Plan(rules, workers=2)), rules).findings
+    fleet, _ = load_fleet(t)
+    rules = tuple(Chosen(rule, rule.default_options) for rule in FAMILY.values())
+    return join(engine.run(t, fleet, Plan(rules, workers=2)), rules).findings
 
 
 @cache

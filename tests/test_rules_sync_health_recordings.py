@@ -11,6 +11,9 @@ import yaml
 
 from argolint import App, Finding, Symptom
 from argolint.engine import run as engine
+from argolint.engine.join import join
+from argolint.engine.load import _read, load_fleet
+from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
@@ -23,10 +26,10 @@ PATIENCE = timedelta(minutes=5)
 def checked(phase: str) -> tuple[tuple[App, ...], tuple[Finding, ...]]:
     """Every application with its states, and the findings of every rule."""
     t = SnapshotTransport([recording(phase)])
-    fleet, _ = engine.load_fleet(t)
-    rules = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values())
-    outcome = engine.join(engine.run(t, fleet, engine.Plan(rules, workers=2, deep=True)), rules)
-    return tuple(engine._read(t, app, []) for app in fleet.apps), outcome.findings
+    fleet, _ = load_fleet(t)
+    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+    outcome = join(engine.run(t, fleet, Plan(rules, workers=2, deep=True)), rules)
+    return tuple(_read(t, app, []) for app in fleet.apps), outcome.findings
 
 
 def told(phase: str, app: App) -> Iterator[Finding]:

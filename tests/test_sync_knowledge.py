@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from jsonschema import validate
 
 from argolint import testing
-from argolint.app import Operation
 from argolint.model import EditKind, FixTarget, ResourceId
+from argolint.operation import Operation
 from argolint.plugins import load_rules
 from argolint.redaction import excerpt
 

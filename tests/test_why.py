@@ -12,14 +12,17 @@ from click.testing import CliRunner
 
 from argolint import testing
 from argolint.cli.group import cli
-from argolint.engine import run as engine
+from argolint.engine.inspect import inspect
+from argolint.engine.join import join
+from argolint.engine.load import load, load_fleet
+from argolint.engine.plan import Chosen, Plan
 from argolint.errors import UsageError
 from argolint.plugins import load_rules
 from argolint.reports import chain as why
 from argolint.reports.formats import Style, narrative
 from tests.conftest import recording
 
-RULES = tuple(engine.Chosen(rule, rule.default_options) for rule in load_rules().values())
+RULES = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
 STYLE = Style(width=200)
 WAVE = "argocd.argoproj.io/sync-wave"
 
@@ -126,13 +129,13 @@ DATA: Mapping[str, Any] = {
 def explained(app: str, resource: str = "", pointer: str = "") -> why.Why:
     """The chain of one application of DATA."""
     t = testing.FixtureTransport(DATA)
-    fleet, _ = engine.load_fleet(t)
-    plan = engine.Plan(RULES, workers=1)
+    fleet, _ = load_fleet(t)
+    plan = Plan(RULES, workers=1)
     wanted = fleet.app(app)
     assert wanted is not None
-    read, failures = engine.load(t, wanted, fleet, plan, states=True)
+    read, failures = load(t, wanted, fleet, plan, states=True)
     assert failures == ()
-    outcome = engine.join([engine.inspect(read, fleet, plan.rules)], plan.rules)
+    outcome = join([inspect(read, fleet, plan.rules)], plan.rules)
     return why.explain(read, outcome.findings, why.Asked(resource, pointer))
 
 

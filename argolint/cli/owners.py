@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from argolint.cli import session as common
-from argolint.engine.run import load_fleet
+from argolint.engine.load import load_fleet
 from argolint.errors import UsageError
 from argolint.harmless import harmless
 from argolint.redaction import without_secrets
@@ -16,7 +16,7 @@ from argolint.reports import formats as reporters
 from argolint.reports.ownership import diagrams, fleet, graph, svg, text
 
 _FORMATS = ("text", "json", "mermaid", "dot", "svg")
-_MOST = {"mermaid": 15, "dot": 40, "svg": 40}
+_MOST = {"mermaid": diagrams.MERMAID_NODES, "dot": 40, "svg": 40}
 _PICTURES = 30
 
 

@@ -12,6 +12,9 @@ from argolint.app import App
 from argolint.cli import session as common
 from argolint.engine import run as engine
 from argolint.engine import suppress
+from argolint.engine.inspect import inspect
+from argolint.engine.join import join
+from argolint.engine.load import load, load_fleet
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.fleet import Fleet
 from argolint.model import Object
@@ -38,18 +41,18 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) 
     """
     run = common.prepare({**common.NO_SELECTION, **common.NO_FAILING, **given, "outputs": ()})
     t = common.open_transport({**given, "workers": 1})
-    fleet, failures = engine.load_fleet(t)
+    fleet, failures = load_fleet(t)
     asked = why.Asked(resource, pointer)
     wanted = _named(fleet, app)
     plan = replace(run.plan, workers=1)
-    read, missing = engine.load(t, wanted, fleet, plan, states=True)
+    read, missing = load(t, wanted, fleet, plan, states=True)
     why.chosen(read, asked)  # refuses a wrong name before anything more is read
     others = why.sharing(read, fleet)
     results = [
-        engine.inspect(read, fleet, plan.rules),
+        inspect(read, fleet, plan.rules),
         *engine.run(t, fleet, replace(plan, wanted=lambda other, fleet: other.ref in others)),
     ]
-    outcome = suppress.apply(engine.join(results, plan.rules), replace(run.suppressions, now=t.now()))
+    outcome = suppress.apply(join(results, plan.rules), replace(run.suppressions, now=t.now()))
     found = why.explain(read, outcome.findings, asked, _revisions(t, read))
     if as_json:
         click.echo(why.to_json(found).decode(), nl=False)

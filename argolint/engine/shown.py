@@ -11,7 +11,7 @@ import msgspec
 from argolint.model import SEVERITIES, Severity
 
 if TYPE_CHECKING:
-    from argolint.engine.run import Outcome
+    from argolint.engine.plan import Outcome
 
 _CRASHED = frozenset({"check", "wants", "verify", "join"})
 """Stages of failures that are a rule's own."""

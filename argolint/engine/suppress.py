@@ -20,7 +20,8 @@ from argolint.config.file import Ignore, Loaded
 from argolint.decoding import converted
 from argolint.engine.fingerprint import fingerprint
 from argolint.engine.notes import PREFIX
-from argolint.engine.run import Outcome, finding_order
+from argolint.engine.plan import Outcome
+from argolint.engine.settle import finding_order
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
 from argolint.model import AppRef, Finding, Location, Note, Severity, Source
@@ -187,7 +188,10 @@ def _complaints(outcome: Outcome, suppressions: Suppressions, used: set[object])
             yield (
                 UNUSED,
                 Finding(
-                    f"{what} expired on {entry.expires}, so its findings are told again", at, "expired", source=source
+                    f"{what} expired on {entry.expires}, so its findings are reported again",
+                    at,
+                    "expired",
+                    source=source,
                 ),
             )
         elif index not in used and suppressions.whole and not outcome.failures:

@@ -13,13 +13,14 @@ from typing import Any
 
 from msgspec import structs
 
-from argolint.app import BLINDING, App, Resource
+from argolint.app import BLINDING, App
 from argolint.comparison import compare, diff
 from argolint.fleet import Fleet
 from argolint.gate.delta import Delta, Edited, overlap, with_value
 from argolint.kubernetes import api_of, is_secret, wave
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey, Want
 from argolint.renders.manifests import Rendered
+from argolint.resource import Resource
 from argolint.values import annotations_of, items, labels_of, mapping, split_pointer
 
 

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from argolint.app import App, Resource
-from argolint.engine import run as engine
+from argolint.app import App
 from argolint.engine.fingerprint import fingerprint
-from argolint.engine.run import AppResult, Chosen, Outcome, Plan
+from argolint.engine.inspect import inspect
+from argolint.engine.join import join
+from argolint.engine.load import gather, load, load_fleet, needs_states
+from argolint.engine.plan import AppResult, Chosen, Outcome, Plan
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.gate import candidates as touched
@@ -27,7 +29,9 @@ from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
 from argolint.gate.verdict import Mark, Verdict, mark
 from argolint.model import AppRef, Failure, Finding, Object, ResourceKey, Symptom
+from argolint.resource import Resource
 from argolint.server.transport import Transport
+from argolint.shared_warnings import SharedWarning, shared_warnings
 from argolint.values import enumerated, mapping
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
@@ -37,7 +41,7 @@ _RENDERS_IN_FLIGHT = 4
 
 def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     """The verdict on a change. Raises UsageError when the repository has no application here, or the revisions are not there."""
-    fleet, failures = engine.load_fleet(t)
+    fleet, failures = load_fleet(t)
     base_name = change.base or touched.usual_base(fleet, change.repo)
     found, others = touched.candidates(fleet, change.repo, base_name)
     found = tuple(c for c in found if plan.wanted(c.app, fleet))
@@ -71,12 +75,12 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     judged = with_children(judged, fleet, t, plan, edits, change)
     if change.by_files:
         failures = (*failures, *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in judged if j.unjudged))
-    dull = [j.ref for j in judged if j.dull]
-    if dull:
+    unchanged = [j.ref for j in judged if j.drawn_only]
+    if unchanged:
         unlisted.append(
-            f"{_listed(dull)}: differs only in values that no two renders share, or that follow a Secret's masked data"
+            f"{_listed(unchanged)}: differs only in values that no two renders share, or that follow a Secret's masked data"
         )
-    judged = tuple(j for j in judged if not j.dull)
+    judged = tuple(j for j in judged if not j.drawn_only)
     made = _concluded(t, judged, fleet, plan, base_name, failures, (*unlisted, *edits.notes))
     return replace(made, files=files)
 
@@ -96,12 +100,12 @@ def _concluded(
 ) -> Verdict:
     ahead = _head_fleet(fleet, judged)
     gathered: list[Failure] = []
-    after = {j.ref: engine.gather(t, ahead.by_ref[j.ref], ahead, plan, gathered) for j in judged if j.after is not None}
+    after = {j.ref: gather(t, ahead.by_ref[j.ref], ahead, plan, gathered) for j in judged if j.after is not None}
     before_results: list[AppResult] = []
     after_results: list[AppResult] = []
     for j in judged:
-        before = engine.inspect(j.before, fleet, plan.rules) if j.before is not None else AppResult(j.ref)
-        result = engine.inspect(after[j.ref], ahead, plan.rules) if j.ref in after else AppResult(j.ref)
+        before = inspect(j.before, fleet, plan.rules) if j.before is not None else AppResult(j.ref)
+        result = inspect(after[j.ref], ahead, plan.rules) if j.ref in after else AppResult(j.ref)
         if any(c.rule.id == REFUSED_RULE for c in plan.rules) and j.after is not None and j.respecified:
             result = replace(result, findings=(*result.findings, *unknown_repositories(j.after, fleet)))
         before_results.append(before)
@@ -118,8 +122,8 @@ def _concluded(
     standing = frozenset(c.rule.id for c in plan.rules if c.rule.standing)
     return Verdict(
         fleet,
-        plan.shown.of(_without(engine.join(before_results, plan.rules), standing), families),
-        plan.shown.of(_without(engine.join(after_results, plan.rules), standing), families),
+        plan.shown.of(_without(join(before_results, plan.rules), standing), families),
+        plan.shown.of(_without(join(after_results, plan.rules), standing), families),
         base_name,
         tuple(judged),
         tuple(dict.fromkeys((*failures, *gathered))),
@@ -134,11 +138,11 @@ def _without(outcome: Outcome, rules: Set[str]) -> Outcome:
 
 def _peer(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> tuple[AppResult, AppResult, list[Failure]]:
     """An application that the change leaves alone, in the fleet as it is and as it will be."""
-    states = engine.needs_states(app, fleet, plan.rules) or engine.needs_states(app, ahead, plan.rules)
-    loaded, failures = engine.load(t, app, fleet, plan, states=states)
+    states = needs_states(app, fleet, plan.rules) or needs_states(app, ahead, plan.rules)
+    loaded, failures = load(t, app, fleet, plan, states=states)
     gathered = [*failures]
-    later = engine.gather(t, replace(loaded, raw=ahead.by_ref[app.ref].raw), ahead, plan, gathered)
-    return engine.inspect(loaded, fleet, plan.rules), engine.inspect(later, ahead, plan.rules), gathered
+    later = gather(t, replace(loaded, raw=ahead.by_ref[app.ref].raw), ahead, plan, gathered)
+    return inspect(loaded, fleet, plan.rules), inspect(later, ahead, plan.rules), gathered
 
 
 def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
@@ -148,20 +152,21 @@ def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
     apps = (*(app for a in fleet.apps if (app := after.get(a.ref, a)) is not None), *new)
     let_go = {(key.kind, key.name): j.ref for j in judged for key in j.delta.removed}
     if let_go:
-        apps = tuple(_without_warnings(app, let_go) for app in apps)
+        apps = tuple(without_ended_warnings(app, fleet, let_go) for app in apps)
     return replace(fleet, apps=apps)
 
 
-def _without_warnings(app: App, let_go: Mapping[tuple[str, str], AppRef]) -> App:
-    """controller/state.go: `<Kind>/<name> is part of applications <namespace>/<name> and <instance>`."""
+def without_ended_warnings(app: App, fleet: Fleet, let_go: Mapping[tuple[str, str], AppRef]) -> App:
+    """The application without the warnings that end when one of the two parties lets the object go."""
+
+    def is_over(warning: SharedWarning) -> bool:
+        leaver, owner = let_go.get((warning.kind, warning.name)), fleet.app_of_instance(warning.owner)
+        return leaver is not None and leaver in (app.ref, owner.ref if owner else None)
+
+    ended = {warning.condition.message for warning in shared_warnings(app) if is_over(warning)}
 
     def cured(condition: Object) -> bool:
-        subject, said, parties = str(condition.get("message") or "").partition(" is part of applications ")
-        kind, _, name = subject.partition("/")
-        ref = let_go.get((kind, name))
-        return (
-            bool(said) and condition.get("type") == "SharedResourceWarning" and ref is not None and ref.name in parties
-        )
+        return condition.get("type") == "SharedResourceWarning" and condition.get("message") in ended
 
     raw = without_conditions(app.raw, cured)
     return app if raw is app.raw else replace(app, raw=raw)
@@ -185,8 +190,8 @@ def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[
             for f in after.findings
             if any(c.kind == "condition" and "ComparisonError" in c.detail for c in f.explains)
         ]
-        told = {mark(f): f for f in (*error, *before.findings)}
-        return replace(before, findings=tuple(told.values()))
+        already = {mark(f): f for f in (*error, *before.findings)}
+        return replace(before, findings=tuple(already.values()))
     fallback = {c.rule.id for c in rules if c.rule.rank < 0}
     pruned = {Symptom("extra", key) for key in judged.delta.removed}
     known = {fingerprint(f) for f in before.findings}
@@ -219,7 +224,7 @@ def _other_causes(
     known = {mark(f) for f in before.findings}
     subjects = {(f.rule, f.at.resource.key) for f in before.findings if f.at.resource is not None}
     sides = (_without_status(judged.before, keys), fleet), (_without_status(after, keys), ahead)
-    old, new = (engine.inspect(app, of, plan.rules).findings for app, of in sides)
+    old, new = (inspect(app, of, plan.rules).findings for app, of in sides)
     known |= {mark(f) for f in old}
     for finding in new:
         key = finding.at.resource.key if finding.at.resource is not None else None

@@ -11,14 +11,18 @@ from argolint.redaction.names import is_secret
 
 @dataclass(frozen=True)
 class _Command:
-    """What stands before a secret, and the secret, as two groups; one of the words stands in every text in which it is found."""
+    """What stands before a secret, and the secret, as two groups; one of the words stands in every text in which it is found.
+
+    `flagged`: and a flag after a space.
+    """
 
     pattern: re.Pattern[str]
     words: tuple[str, ...]
+    flagged: bool
 
 
 def _after(pattern: str, *words: str) -> _Command:
-    return _Command(re.compile(pattern), words)
+    return _Command(re.compile(pattern), words, flagged=r"\s-" in pattern or r"\s(?:-" in pattern)
 
 
 _COMMANDS = (
@@ -83,15 +87,18 @@ _COMMANDS = (
     _after(r"(\b(?:echo|printf)\s+(?:-\w+\s+){0,30}(?:[\"']?%s(?:\\n)?[\"']?\s+)?[\"']?)([^\s\"'$|<>]+)(?=[\"']?\s*(?:\|\s*(?:kinit|sudo\s+-S)\b|(?:\|\s*tee\s+(?:-a\s+)?|>++\s*+)[^\s>]{0,200}?(?:pass|token|secret|cred|netrc)))", "echo", "printf"),
     _after(r"(\bAUTH (?:[A-Za-z]\w{0,20} )?)(?=[^\s:\"']*[0-9])([^\s:\"']{8,})", "AUTH "),
 )  # fmt: skip
+_NAMED: dict[str, list[int]] = {}
+for _number, _command in enumerate(_COMMANDS):
+    for _word in _command.words:
+        _NAMED.setdefault(_word, []).append(_number)
 _ARGUMENTS = 30
 """How many arguments before one are looked at."""
 
 
 def in_text(text: str, hide: Hide) -> str:
     """The text with the secrets of the command lines in it hidden."""
-    for command in _COMMANDS:
-        if any(word in text for word in command.words):
-            text = command.pattern.sub(lambda found: _without(found, hide), text)
+    for command in _named_in(text):
+        text = command.pattern.sub(lambda found: _without(found, hide), text)
     return text
 
 
@@ -99,12 +106,18 @@ def start_of_secret(before: list[str], item: str) -> int | None:
     """Where in an argument a secret begins that the command line before it asks for: `-p`, `x` of mysql; None when there is none."""
     line = " ".join([*before[-_ARGUMENTS:], item])
     start = len(line) - len(item)
-    for command in _COMMANDS:
-        if any(word in line for word in command.words):
-            for found in command.pattern.finditer(line):
-                if found.start(2) >= start and is_secret("secret", found[2]) and not found[2].startswith("$"):
-                    return found.start(2) - start
+    for command in _named_in(line):
+        for found in command.pattern.finditer(line):
+            if found.start(2) >= start and is_secret("secret", found[2]) and not found[2].startswith("$"):
+                return found.start(2) - start
     return None
+
+
+def _named_in(text: str) -> list[_Command]:
+    """The commands that a text may hold, in their order; most texts hold none."""
+    found = {number for word, numbers in _NAMED.items() if word in text for number in numbers}
+    flag = bool(found) and " -" in text
+    return [_COMMANDS[number] for number in sorted(found) if flag or not _COMMANDS[number].flagged]
 
 
 def _without(found: re.Match[str], hide: Hide) -> str:

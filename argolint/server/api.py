@@ -14,11 +14,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from argolint.app import Event, ManagedResource, Tree
 from argolint.decoding import TooDeepError, decoder, items_apart, json_value, kind_of
 from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
 from argolint.model import AppRef, Object, ResourceId
+from argolint.operation import Event
 from argolint.redaction import excerpt
+from argolint.resource import ManagedResource, Tree
 from argolint.values import mapping, maps, number_at, parse_time, text_at
 
 if TYPE_CHECKING:
@@ -291,7 +292,7 @@ def _app_query(ref: AppRef) -> Query:
 def _get(t: Transport, path: str, query: Query = ()) -> Answer:
     answer = t.get(path, query)
     if answer.status >= 400:
-        raise _refusal(t, path, answer)
+        raise refusal(t, path, answer)
     return answer
 
 
@@ -330,7 +331,8 @@ def _typed(answer: Answer, decode: Callable[[bytes], T], t: Transport, path: str
         ) from None
 
 
-def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | NotRecorded:
+def refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | NotRecorded:
+    """The error that an answer of 400 or above means."""
     try:
         body = json_value(answer.body)
         reason = text_at(body, "message") or text_at(body, "error")

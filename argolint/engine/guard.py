@@ -1,0 +1,85 @@
+"""No secret leaves an application: in its findings, and in the failure that a rule's crash becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from argolint.app import App
+from argolint.errors import UnreadableStateError
+from argolint.model import AppRef, Failure, Finding, Fix, Object, ResourceKey
+from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
+from argolint.resource import Resource
+from argolint.rule import Rule
+
+
+class Guard:
+    """Takes the secrets out of what rules tell of one application; what it learns of an object serves all findings."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._secrets: dict[ResourceKey, frozenset[str]] = {}
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        return secrets_of(self._app.spec)
+
+    def finding(self, finding: Finding) -> Finding:
+        """The finding without secrets: those of the objects that it speaks of are looked for by their values too."""
+        app = self._app
+
+        def edited(finding: Finding, fix: Fix) -> Iterable[Object]:
+            target = fix.resource or finding.at.resource
+            resource = app.resource(target.key) if target and fix.target != "application" else None
+            return (app.raw,) if fix.target == "application" else _seen(resource) if resource else ()
+
+        subjects = {finding.at.resource, *(r.resource for r in finding.related if r.app == app.ref)}
+        return guarded(finding, self.known(r for id_ in subjects if id_ and (r := app.resource(id_.key))), edited)
+
+    def known(self, resources: Iterable[Resource]) -> Known:
+        """The secrets of the application's spec and of these objects."""
+        for resource in (found := tuple(resources)):
+            if resource.key not in self._secrets:
+                self._secrets[resource.key] = frozenset(s for state in _seen(resource) for s in secrets_of(state))
+        return Known((*self._own, *(s for resource in found for s in self._secrets[resource.key])))
+
+
+def _seen(resource: Resource) -> Iterator[Object]:
+    """The states that a rule has looked at: of the others it can tell nothing."""
+    return filter(None, (resource.__dict__.get(side) for side in ("desired", "normalized", "live")))
+
+
+def crash(rule: Rule, app: App | None, stage: str, error: BaseException, known: Known = NOTHING_KNOWN) -> Failure:
+    """A rule's crash as a Failure; `sys.exit()` in a rule is one as well, Ctrl-C is none."""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    ref = app.ref if app else None
+    if isinstance(error, UnreadableStateError):  # the same for every rule that reads it, and the fault of none
+        return Failure("states", error.message, error.hint, ref)
+    if app is not None:
+        known = Guard(app).known(app.resources)
+    return Failure(
+        stage,
+        known.without(f"rule {rule.id} failed: {_told(error)}"),
+        "this is a bug of the rule: report it, and pass --ignore " + rule.id + " meanwhile",
+        ref,
+        rule.id,
+    )
+
+
+def unfinished(ref: AppRef, error: Exception) -> Failure:
+    """Why an application could not be looked at to its end, when no rule and no answer is the reason."""
+    if isinstance(error, OSError):
+        where = f" {error.filename}" if error.filename else ""
+        problem = f"cannot read or write{where}: {error.strerror or error}"
+        return Failure("inspect", problem, "check the space left, and how many files may be open (`ulimit -n`)", ref)
+    return Failure("inspect", f"argolint failed: {_told(error)}", "this is a bug of argolint: report it", ref)
+
+
+def _told(error: BaseException) -> str:
+    """An error for whoever mends it: type, text and the place where it was raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" ({trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno})" if trace else ""
+    return f"{type(error).__name__}: {error}{place}"

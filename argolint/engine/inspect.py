@@ -1,0 +1,191 @@
+"""What the rules find in one application: checked, settled, proven by replays, and without secrets. Pure."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import msgspec
+
+from argolint.app import App
+from argolint.consequences import with_consequences
+from argolint.engine.fingerprint import fingerprint
+from argolint.engine.guard import Guard, crash
+from argolint.engine.notes import notes
+from argolint.engine.plan import AppResult, Chosen
+from argolint.engine.settle import settle
+from argolint.engine.stamp import stamp
+from argolint.engine.verify import Render, Today, verify
+from argolint.errors import UnreadableStateError
+from argolint.fleet import Fleet
+from argolint.model import Fact, Failure, Finding, Note, ResourceId, ResourceKey, Symptom
+from argolint.redaction import without_secrets
+from argolint.timing import charged
+
+_LOG = logging.getLogger(__name__)
+
+
+def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | None = None) -> AppResult:
+    """Findings and facts of one application. Pure: no I/O, no clock, but for `render`, which proves Helm values."""
+    findings: list[Finding] = []
+    facts: list[tuple[str, Fact]] = []
+    failures: list[Failure] = []
+    for chosen in rules:
+        rule = chosen.rule
+        try:
+            if rule.check is not None:
+                told = rule.check(app, fleet, chosen.options)
+                findings += [stamp(with_consequences(f, app), chosen, app) for f in told]
+            if rule.collect is not None:
+                facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
+        except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
+            failures.append(crash(rule, app, "check", error))
+    by_id = {c.rule.id: c for c in rules}
+    kept = settle(findings, {id_: c.rule.rank for id_, c in by_id.items()})
+    kept = list(_retold(kept, findings, app, fleet, by_id, failures))
+    today: Today = {}
+    guard = Guard(app)
+    others = _Others(findings, fleet, rules, failures)
+    proven: list[Finding] = []
+    for finding in kept:
+        with charged("verify", finding.rule):
+            found = _proven(finding, app, fleet, by_id[finding.rule], failures, render, today, others)
+        with charged("redact"):
+            proven.append(guard.finding(found))
+    unused: tuple[Note, ...] = ()
+    try:
+        unused = tuple(notes(app))
+    except UnreadableStateError as error:
+        failures.append(Failure("states", error.message, error.hint, app.ref))
+    shown = app.sync_status, app.health.status
+    return AppResult(
+        app.ref,
+        len(app.resources),
+        tuple(proven),
+        tuple(facts),
+        tuple(failures),
+        unused,
+        sync=shown[0],
+        health=shown[1],
+    )
+
+
+def _retold(
+    kept: Sequence[Finding],
+    findings: Iterable[Finding],
+    app: App,
+    fleet: Fleet,
+    by_id: Mapping[str, Chosen],
+    failures: list[Failure],
+) -> Iterator[Finding]:
+    """The findings kept; one that lost some differences to another in the words that its rule finds when those are not there.
+
+    So its message, place, evidence and fixes are about its own. It stays as it is when the rule tells something else then.
+    """
+    claimed = {(f.rule, f.at, f.message): f.explains for f in findings}
+    lost: dict[str, dict[ResourceKey | None, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
+    for finding in kept:
+        for claim in claimed[finding.rule, finding.at, finding.message]:
+            if claim.kind == "change" and claim not in finding.explains:
+                lost[finding.rule][claim.resource] += (claim.detail,)
+    again: dict[tuple[str, ResourceId | None, frozenset[Symptom]], Finding] = {}
+    for id_, answered in lost.items():
+        try:
+            for told in _told_without(answered, app, fleet, by_id[id_]):
+                again[id_, told.at.resource, frozenset(told.explains)] = told
+        except BaseException as error:  # a rule's crash on fewer differences is a Failure that names it
+            failures.append(crash(by_id[id_].rule, app, "check", error))
+    for finding in kept:
+        whole = claimed[finding.rule, finding.at, finding.message] == finding.explains
+        subject = (finding.rule, finding.at.resource, frozenset(finding.explains))
+        yield finding if whole else again.get(subject, finding)
+
+
+def _told_without(
+    answered: Mapping[ResourceKey | None, tuple[str, ...]], app: App, fleet: Fleet, chosen: Chosen
+) -> Iterator[Finding]:
+    """What the rule tells of the application when these differences are not there."""
+    resources = tuple(
+        msgspec.structs.replace(r, answered=answered[r.key]) if r.key in answered else r for r in app.resources
+    )
+    check = chosen.rule.check
+    for told in check(replace(app, resources=resources), fleet, chosen.options) if check else ():
+        yield stamp(with_consequences(told, app), chosen, app)
+
+
+def _proven(
+    finding: Finding,
+    app: App,
+    fleet: Fleet,
+    chosen: Chosen,
+    failures: list[Failure],
+    render: Render | None,
+    today: Today,
+    others: _Others,
+) -> Finding:
+    """The finding with its fixes replayed; one that does not work is not offered."""
+    check, options = chosen.rule.check, chosen.options
+    try:
+        again = (lambda after: check(after, fleet, options)) if check else None
+        fixes = [
+            verify(fix, finding, app, fleet, again, render, today, others.about(finding, number))
+            for number, fix in enumerate(finding.fixes)
+        ]
+    except BaseException as error:  # a rule's crash on the state after its fix is a Failure that names it
+        failures.append(crash(chosen.rule, app, "verify", error))
+        return finding
+    for fix in fixes:
+        if fix.verified is False and _LOG.isEnabledFor(logging.DEBUG):
+            why = without_secrets(f"{fix.title!r} of {app.ref}: {fix.unverified}")
+            _LOG.debug("%s: dropped the fix %s", finding.rule, why)
+    return replace(finding, fixes=tuple(fix for fix in fixes if fix.verified is not False))
+
+
+class _Others:
+    """What any rule finds in another state of an application, and none finds today.
+
+    A claim that another finding answers today may stand alone then: it is no news. All rules look at all objects for each fix
+    that works; of an application with many alike findings the first ones stand for the rest.
+    """
+
+    _LOOKS = 2_000
+    """Objects looked at, for every fix; four times as many for the first fix of each kind."""
+
+    def __init__(
+        self, findings: Iterable[Finding], fleet: Fleet, rules: Sequence[Chosen], failures: list[Failure]
+    ) -> None:
+        self._findings, self._fleet, self._rules, self._failures = findings, fleet, rules, failures
+        self._spent = 0
+        self._seen: set[object] = set()
+
+    def about(self, finding: Finding, number: int) -> Callable[[App], Iterator[Finding]]:
+        """For one fix of the finding."""
+        kind = (finding.rule, finding.cause, number)
+
+        def look(after: App) -> Iterator[Finding]:
+            allowed = self._LOOKS if kind in self._seen else 4 * self._LOOKS
+            if self._spent < allowed:
+                self._seen.add(kind)
+                self._spent += len(after.resources)
+                yield from self(after)
+
+        return look
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(fingerprint(finding) for finding in self._findings)
+
+    def __call__(self, after: App) -> Iterator[Finding]:
+        told: list[Finding] = []
+        for chosen in self._rules:
+            try:
+                found = chosen.rule.check(after, self._fleet, chosen.options) if chosen.rule.check else ()
+                told += [stamp(with_consequences(finding, after), chosen, after) for finding in found]
+            except BaseException as error:  # a rule's crash on the state after a fix is a Failure that names it
+                self._failures.append(crash(chosen.rule, after, "verify", error))
+        for finding in settle(told, {chosen.rule.id: chosen.rule.rank for chosen in self._rules}):
+            if fingerprint(finding) not in self._known:
+                yield finding

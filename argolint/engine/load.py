@@ -1,0 +1,217 @@
+"""Read the fleet, and of one application the states and the evidence that its rules want. All I/O of a check is here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from argolint.app import App, app_from_list
+from argolint.checkouts.export import ExportError
+from argolint.engine.guard import crash
+from argolint.engine.plan import Chosen, Plan
+from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
+from argolint.fleet import Fleet, cluster_of, control_plane_of
+from argolint.model import Failure, Object, Want
+from argolint.renders.helm import HelmError
+from argolint.resource import Resource
+from argolint.server import api as argocd
+from argolint.server import application_list
+from argolint.server.transport import Transport
+from argolint.timing import charged
+from argolint.values import mapping, text_at
+
+
+def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
+    """The fleet, and what of it could not be read. Raises ArgolintError when the applications cannot be listed."""
+    failures: list[Failure] = []
+
+    def optional(stage: str, call: Callable[[Transport], Any], default: Any) -> Any:
+        try:
+            return call(t)
+        except AuthError:
+            raise
+        except ArgolintError as error:
+            failures.append(Failure(stage, error.message, error.hint))
+            return default
+
+    try:
+        settings: Object = argocd.settings(t)  # a host that is no Argo CD shows here, by its first answer
+    except (ApiError, NotRecorded) as error:
+        failures.append(Failure("settings", error.message, error.hint))
+        settings = {}
+    version: str = optional("version", argocd.version, "")
+    projects: tuple[Object, ...] = optional("projects", argocd.projects, ())
+    remarks: list[str] = []
+    clusters = {text_at(c, "server").rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
+    by_name = {text_at(c, "name"): server for server, c in clusters.items()}
+    server = (text_at(settings, "url") or t.server).rstrip("/")
+    control_plane = control_plane_of(settings, ())
+    observed_at = t.now()
+    apps = sorted(
+        (
+            app_from_list(
+                raw,
+                server=server,
+                cluster=cluster_of(mapping(raw, "spec"), by_name),
+                control_plane=control_plane,
+                observed_at=observed_at,
+            )
+            for raw in application_list.applications(t, projects, failures, remarks)
+        ),
+        key=lambda app: app.ref,
+    )
+    if project := getattr(t, "project", ""):
+        remarks.append(
+            f"The token is of project {project} alone: applications of other projects, and what they own, are not seen."
+        )
+    if not apps:
+        what = "the server shows this account no application at all"
+        failures.append(Failure("applications", what, "`argolint explain --setup` prints the rights that it needs"))
+    fleet = Fleet(
+        server,
+        version,
+        settings,
+        tuple(apps),
+        {text_at(p, "metadata", "name"): p for p in projects},
+        clusters,
+        optional("repositories", argocd.repositories, ()),
+        optional("applicationsets", argocd.application_sets, ()),
+        tuple(remarks),
+    )
+    return fleet, tuple(failures)
+
+
+def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> tuple[App, tuple[Failure, ...]]:
+    """One application with its states, if they are to be read, and the evidence that the rules want."""
+    failures: list[Failure] = []
+    if states:
+        with charged("read"):
+            app = _read(t, app, failures)
+    with charged("evidence"):
+        return gather(t, app, fleet, plan, failures), tuple(failures)
+
+
+def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
+    """False for an application that the list shows Synced, Healthy and quiet, and that no rule wants to read all the same."""
+    if app.sync_status != "Synced" or app.health.status != "Healthy" or app.conditions:
+        return True
+    if app.operation is not None and app.operation.phase not in ("Succeeded", ""):
+        return True
+    return any(chosen.rule.reads is not None and chosen.rule.reads(app, fleet, chosen.options) for chosen in rules)
+
+
+def _read(t: Transport, app: App, failures: list[Failure]) -> App:
+    """The application with its states and tree. One that is gone or forbidden is reported once.
+
+    A refusal because of a condition (500 with its text) is no failure: the condition's finding answers it.
+    """
+    found: dict[str, Any] = {}
+    for stage, call in (("managed-resources", argocd.managed_resources), ("resource-tree", argocd.resource_tree)):
+        try:
+            found[stage] = call(t, app.ref)
+        except AuthError:
+            raise
+        except ArgolintError as error:
+            status = error.status if isinstance(error, ApiError) else None
+            if status != 500 or app.desired_known:
+                failures.append(Failure(stage, error.message, error.hint, app.ref))
+            if status in (403, 404):
+                break
+    listed = sum(row.claimed for row in app.rows)
+    if listed and app.desired_known and found.get("managed-resources") == ():
+        missing = f"the server sent no states, and its list names objects of this application: {listed}"
+        failures.append(Failure("managed-resources", missing, "run again; if it stays, look at this answer", app.ref))
+    return app.with_states(found.get("managed-resources"), found.get("resource-tree"))
+
+
+_ROUNDS = 3
+
+
+_ONE_RENDER = (
+    threading.Lock()
+)  # a fresh render keeps a repo-server busy: never two at a time, however many workers read
+
+
+def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> App:
+    """Fetch what rules want, again until they name nothing new: an Event may point at a store that is worth a look."""
+    for _ in range(_ROUNDS):
+        wanted: dict[Want, str] = {}
+        for chosen in plan.rules:
+            if chosen.rule.wants is not None:
+                try:
+                    wanted.update(dict.fromkeys(chosen.rule.wants(app, fleet, chosen.options), chosen.rule.id))
+                except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
+                    failures.append(crash(chosen.rule, app, "wants", error))
+        new = [w for w in sorted(wanted, key=repr) if w not in app.evidence and _allowed(w, t, app, plan)]
+        if not new:
+            break
+        found: dict[Want, Any] = {}
+        for want in new:
+            try:
+                found[want] = _fetch(t, app, fleet, want, plan)
+            except AuthError:
+                raise
+            except NotRecorded:
+                found[want] = None  # the finding that it would have sharpened says what the snapshot lacks
+            except (HelmError, ExportError) as error:
+                found[want] = None
+                failures.append(Failure("helm-render", error.message, error.hint, app.ref, wanted[want]))
+            except ArgolintError as error:
+                found[want] = None
+                if not (
+                    isinstance(error, ApiError)
+                    and error.status in (400, 404, 500)
+                    and want.kind in ("manifests", "render", "peer", "revision")
+                ):
+                    failures.append(Failure(want.kind, error.message, error.hint, app.ref, wanted[want]))
+        app = replace(app, evidence={**app.evidence, **found})
+    return app
+
+
+def _allowed(want: Want, t: Transport, app: App, plan: Plan) -> bool:
+    """Renders cost the server, and fresh ones can change what it deploys: only when the user said so.
+
+    Recorded fresh renders are read as they lie there: somebody already said so. Plain manifests are asked for alike
+    everywhere, so that a server and its snapshot give one report.
+    """
+    if want.kind == "render":
+        return plan.renders or t.offline or _is_local(app, plan)
+    return want.kind != "manifests" or plan.manifests
+
+
+def _is_local(app: App, plan: Plan) -> bool:
+    return plan.local is not None and plan.local.covers(app)
+
+
+def _fetch(t: Transport, app: App, fleet: Fleet, want: Want, plan: Plan) -> Any:
+    match want.kind:
+        case "events":
+            return argocd.events(t, app.ref, want.resource, want.uid)
+        case "app-events":
+            return argocd.events(t, app.ref)
+        case "live":
+            return argocd.resource(t, want.app or app.ref, want.resource) if want.resource else None
+        case "peer":
+            return _peer(t, fleet, want)
+        case "manifests":
+            return argocd.manifests(t, app.ref)
+        case "render":
+            made = plan.local.twice(app, fleet) if plan.local and plan.local.covers(app) else None
+            if made is not None or not (plan.renders or t.offline):
+                return made
+            with _ONE_RENDER:
+                return tuple(argocd.manifests(t, app.ref, fresh=turn) for turn in (1, 2))
+        case "sync-windows":
+            return argocd.sync_windows(t, app.ref)
+        case "revision":
+            return argocd.revision_metadata(t, app.ref, want.revision, want.source)
+
+
+def _peer(t: Transport, fleet: Fleet, want: Want) -> Resource | None:
+    other = fleet.by_ref.get(want.app) if want.app else None
+    if other is None or want.resource is None:
+        return None
+    states = argocd.managed_resources(t, other.ref, want.resource)
+    return other.with_states(states, None).resource(want.resource.key)

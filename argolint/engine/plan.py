@@ -1,0 +1,92 @@
+"""What a run is asked for and what it gives: rules with their options, one result an application, and the outcome of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from argolint.app import App
+from argolint.engine.causes import Causes
+from argolint.engine.shown import Shown
+from argolint.fleet import Fleet
+from argolint.model import AppRef, Fact, Failure, Finding, Note, Severity
+from argolint.rule import Rule
+from argolint.timing import Cost
+
+if TYPE_CHECKING:
+    from argolint.renders.local import LocalRenders
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A rule as the user wants it: its options and, perhaps, another severity."""
+
+    rule: Rule
+    options: Any
+    severity: Severity | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to run: what to look at and what the server may be asked for.
+
+    `local` renders Helm applications here: the server is then not asked for those that it covers. All rules run, whatever is
+    `shown` of their findings. With `timings` each result says what it cost.
+    """
+
+    rules: tuple[Chosen, ...]
+    wanted: Callable[[App, Fleet], bool] = lambda app, fleet: True
+    workers: int = 8
+    deep: bool = False
+    renders: bool = False
+    manifests: bool = False
+    shard: tuple[int, int] = (1, 1)
+    local: LocalRenders | None = None
+    shown: Shown = field(default_factory=Shown)
+    timings: bool = False
+
+
+@dataclass(frozen=True)
+class AppResult:
+    """What inspecting one application gave; plain data that a shard can carry.
+
+    `beside` says that it was not asked for: it shares objects with one that was, and only its facts count.
+    """
+
+    ref: AppRef
+    resources: int = 0
+    findings: tuple[Finding, ...] = ()
+    facts: tuple[tuple[str, Fact], ...] = ()
+    failures: tuple[Failure, ...] = ()
+    notes: tuple[Note, ...] = ()
+    beside: bool = False
+    sync: str = ""
+    health: str = ""
+    spent: tuple[Cost, ...] = ()
+
+
+@dataclass(frozen=True)
+class Looked:
+    """One application that was looked at, and how Argo CD shows it."""
+
+    ref: AppRef
+    resources: int = 0
+    sync: str = ""
+    health: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Findings and failures of a whole run, sorted. `causes` knows those of findings that were left out as well."""
+
+    findings: tuple[Finding, ...]
+    failures: tuple[Failure, ...]
+    apps: tuple[AppRef, ...]
+    resources: int
+    notes: tuple[Note, ...] = ()
+    looked: tuple[Looked, ...] = ()
+    causes: Causes = field(default_factory=Causes)
+
+
+Progress = Callable[[int, int], None]

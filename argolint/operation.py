@@ -1,0 +1,133 @@
+"""What Argo CD says beside the objects: conditions, events, and the last or running sync."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from argolint.model import Object, ResourceId, Symptom
+from argolint.values import dig, mapping, maps, number_at, text_at, texts
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    type: str
+    message: str
+    since: datetime | None = None
+
+    @property
+    def is_error(self) -> bool:
+        return self.type.endswith("Error")
+
+    @property
+    def of_health(self) -> bool:
+        """A health check that fails is reported as a ComparisonError as well, after the comparison (controller/state.go)."""
+        return self.type == "ComparisonError" and self.message.startswith("error setting app health: ")
+
+    def judges(self, resource: ResourceId) -> bool:
+        """True when it is the failed health check of this object (controller/health.go)."""
+        return self.of_health and f'for "{resource.kind}" with name "{resource.name}"' in self.message
+
+    @property
+    def symptom(self) -> Symptom:
+        return Symptom.condition(self.type, self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A Kubernetes Event, kept by the cluster for about an hour."""
+
+    type: str
+    reason: str
+    message: str
+    count: int = 1
+    first: datetime | None = None
+    last: datetime | None = None
+    object_uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """What a running operation waits for. `reason`: healthy state of, completion of hook, deletion of, pruning confirmation of."""
+
+    reason: str
+    group: str
+    kind: str
+    name: str
+    others: int = 0
+
+    def is_(self, resource: ResourceId) -> bool:
+        """True for an object of this group, kind and name; the message tells no namespace."""
+        return (resource.group, resource.kind, resource.name) == (self.group, self.kind, self.name)
+
+
+_AWAITED = re.compile(
+    r"waiting for (healthy state of|completion of hook|deletion of|pruning confirmation of) ([^/\s]*)/([^/\s]+)/(\S+)"
+    r"(?: and (\d{1,9}) more)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """status.operationState: the last or running sync."""
+
+    phase: str
+    message: str
+    started_at: datetime | None
+    finished_at: datetime | None
+    retry_count: int
+    raw: Object
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        """The revisions that the sync result names, else the requested ones."""
+        result, asked = mapping(self.raw, "syncResult"), mapping(self.raw, "operation", "sync")
+        one = text_at(result, "revision") or text_at(asked, "revision")
+        return texts(result, "revisions") or texts(asked, "revisions") or ((one,) if one else ())
+
+    @property
+    def results(self) -> tuple[Object, ...]:
+        """syncResult.resources: group, version, kind, namespace, name, status, message, hookType, hookPhase, syncPhase."""
+        return maps(self.raw, "syncResult", "resources")
+
+    @property
+    def hook_failed(self) -> bool:
+        """True when a hook of this operation ended badly."""
+        return any(r.get("hookType") and r.get("hookPhase") in ("Failed", "Error") for r in self.results)
+
+    @property
+    def turned_degraded(self) -> tuple[Object, ...]:
+        """Results of objects that were applied and then found Degraded, which fails a sync as well; hooks are not among them.
+
+        gitops-engine/pkg/sync/sync_context.go, Sync: `status` stays Synced, `hookPhase` is Failed, `message` tells the health.
+        """
+        return tuple(
+            r
+            for r in self.results
+            if r.get("hookPhase") == "Failed" and not r.get("hookType") and r.get("status") != "SyncFailed"
+        )
+
+    @property
+    def automated(self) -> bool:
+        return bool(dig(self.raw, "operation", "initiatedBy", "automated"))
+
+    @property
+    def self_heal_attempts(self) -> int:
+        return number_at(self.raw, "operation", "sync", "autoHealAttemptsCount")
+
+    @property
+    def waiting_to_retry(self) -> bool:
+        """Running with finishedAt set means the controller waits before the next attempt (controller/appcontroller.go)."""
+        return self.phase == "Running" and self.finished_at is not None
+
+    @property
+    def failed(self) -> bool:
+        """The last attempt failed, whether or not another one is planned."""
+        return self.phase in ("Failed", "Error") or self.waiting_to_retry
+
+    @property
+    def awaited(self) -> Awaited | None:
+        """What the running operation says that it waits for (gitops-engine/pkg/sync/sync_context.go)."""
+        found = _AWAITED.search(self.message) if self.phase == "Running" and not self.waiting_to_retry else None
+        return Awaited(found[1], found[2], found[3], found[4], int(found[5] or 0)) if found else None
