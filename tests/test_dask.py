@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -248,11 +251,11 @@ def test_a_worker_without_the_token_is_left_out_aloud(running: Running, plain: d
     assert " is left out: the variable TOKEN_OF_ONE is not set (" in ran.err
 
 
-def test_where_no_worker_has_the_token_each_application_says_so(running: Running, tmp_path: Path) -> None:
+def test_where_no_worker_has_the_token_nothing_is_begun(running: Running, tmp_path: Path) -> None:
     ran = running.check("--worker-token", "file:/nowhere/token", cwd=tmp_path)
-    assert ran.code == 3
-    told = {f["error"].partition(" (")[0] for f in report(ran)["failures"]}
-    assert told == {"cannot read the token file /nowhere/token: No such file or directory"}
+    assert (ran.code, ran.out) == (2, "")
+    assert "argolint: cannot read the token file /nowhere/token: No such file or directory (" in ran.err
+    assert "→ give every worker the token there, or say where it is: --worker-token env:NAME or file:PATH" in ran.err
 
 
 def test_workers_with_other_versions_are_refused_with_a_table(
@@ -266,6 +269,59 @@ def test_workers_with_other_versions_are_refused_with_a_table(
     assert ["python", "argolint", "msgspec", "distributed", "test-ending"] in rows
     assert [row[-1] for row in rows if row[:1] == ["here"]] == ["2.0"]
     assert [row[-1] for row in rows if row[0].startswith("tls://")] == ["1.0", "1.0"]
+
+
+def test_a_stopped_worker_is_given_up_after_its_time(
+    running: Running, plain: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "SILENCE_S", 4.0)
+    monkeypatch.setattr(cluster, "LOOK_S", 0.2)
+    stopped: list[int] = []
+
+    def stop() -> None:
+        import dask
+
+        with dask.config.set(running.config), cluster.connected(running.address) as client:
+            stopped.append(min(client.run(os.getpid).values()))
+        os.kill(stopped[0], signal.SIGSTOP)
+
+    try:
+        with when(running.small, stop):
+            ran = running.check(cwd=tmp_path)
+    finally:
+        os.kill(stopped[0], signal.SIGCONT)
+    assert report(ran) == plain
+
+
+def test_a_scheduler_that_is_gone_ends_the_check_with_what_was_read(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "GONE_S", 1.0)
+    monkeypatch.setattr(cluster, "LOOK_S", 0.2)
+    with when(running.small, running.scheduler.kill):
+        ran = running.check(cwd=tmp_path)
+    assert ran.code == 3
+    found = report(ran)
+    assert {f["error"] for f in found["failures"]} == {"the Dask scheduler did not answer for 1 s"}
+    assert found["summary"]["apps"] == len(NAMES)
+
+
+@contextmanager
+def when(server: ReplayServer, event: Callable[[], object]) -> Iterator[None]:
+    """The event happens at the first request for states, which is answered after it."""
+    server.seen.clear()
+    inner, lock = server.transport.get, threading.Lock()
+    once: list[object] = []
+
+    def get(path: str, query: Any = (), *, anonymous: bool = False) -> Any:
+        if path.endswith("/managed-resources"):
+            with lock:
+                if not once:
+                    once.append(event())
+        return inner(path, query, anonymous=anonymous)
+
+    with mock.patch.object(server.transport, "get", get):
+        yield
 
 
 @pytest.mark.parametrize(

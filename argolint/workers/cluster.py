@@ -30,10 +30,10 @@ from argolint.errors import ArgolintError, ConnectError, UsageError
 from argolint.fleet import Fleet
 from argolint.server.transport import Transport
 from argolint.values import plain
-from argolint.workers.chunks import digest, lint_chunk, packed
+from argolint.workers.chunks import digest, equip, lint_chunk, packed
 from argolint.workers.context import Answer, decode
 from argolint.workers.spec import Server, Spec, rule_specs, versions
-from argolint.workers.spread import Chunk, Declined, Lost, spread
+from argolint.workers.spread import Chunk, Lost, spread
 
 Client = Any
 """distributed.Client, which is typed in parts alone."""
@@ -62,7 +62,16 @@ class _Worker:
     heard: float
     well: float
     paused: bool = False
+    able: bool = True
     chunks: dict[str, tuple[Chunk, Any]] = field(default_factory=dict)
+
+    def hear(self, about: Mapping[str, Any], now: float) -> None:
+        """Takes what the scheduler tells of it."""
+        if self.seen != about["last_seen"]:
+            self.seen, self.heard = about["last_seen"], now
+        self.paused = about["status"] != "running"
+        self.well = self.well if self.paused else now
+        self.able = not self.paused and now - self.heard <= SILENCE_S
 
     @property
     def tried(self) -> bool:
@@ -73,47 +82,35 @@ class Cluster:
     """The workers that are there, `most` of them at a time. Chunks of lost ones come back as `Lost`."""
 
     def __init__(self, client: Client, spec: bytes, fleet: bytes, most: int, warn: Callable[[str], None]) -> None:
-        self._client, self._spec, self._packed, self._most, self._warn = client, spec, fleet, most, warn
-        self._fleet: Any = None
-        """The fleet on the workers, once it was sent there; it is lost with the last worker that holds it."""
+        self._client, self._spec, self._fleet, self._most, self._warn = client, spec, fleet, most, warn
         self._workers: dict[str, _Worker] = {}
+        """Those that have the fleet."""
         self._unfit: dict[str, tuple[str, str]] = {}
         self._done: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self._numbers = itertools.count()
         self._answered = self._staffed = time.monotonic()
         self._looked = 0.0
         self._lost: list[tuple[Chunk, Lost]] = []
-        self._look()
+        self._look(anew=True)
 
     def takes(self, chunk: Chunk) -> bool:
         if chunk.tries:  # a worker that has just ended would be held against it
             self._look(anew=True)
-        now = time.monotonic()
-        there = {a: w for a, w in self._workers.items() if not w.paused and now - w.heard <= SILENCE_S}
-        able = dict(list(there.items())[: self._most])
-        room = {a: w for a, w in able.items() if len(w.chunks) < (1 if chunk.tries else IN_FLIGHT) and not w.tried}
+        room = {
+            a: w
+            for a, w in self._workers.items()
+            if w.able and len(w.chunks) < (1 if chunk.tries else IN_FLIGHT) and not w.tried
+        }
         if not room:
             return False
         address = min(room, key=lambda a: len(room[a].chunks))
-        if self._fleet is None and not self._sent(list(able)):
-            return False
         name = f"argolint-{os.getpid()}-{id(self)}-{next(self._numbers)}"
-        future = self._client.submit(
-            lint_chunk, self._spec, chunk.names, self._fleet, key=name, workers=[address], pure=False
-        )
+        future = self._client.submit(lint_chunk, self._spec, chunk.names, key=name, workers=[address], pure=False)
         self._workers[address].chunks[name] = (chunk, future)
         future.add_done_callback(lambda _: self._done.put((address, name)))
         return True
 
-    def _sent(self, workers: list[str]) -> bool:
-        """Sends the fleet to the workers; False when that did not end in time, and who is there must be looked at again."""
-        try:
-            self._fleet = self._client.scatter(self._packed, workers=workers, broadcast=True, hash=False, timeout=ASK_S)
-        except (OSError, TimeoutError):
-            return False
-        return True
-
-    def returned(self) -> Iterator[tuple[Chunk, Answer | Lost | Declined]]:
+    def returned(self) -> Iterator[tuple[Chunk, Answer | Lost]]:
         with contextlib.suppress(queue.Empty):
             address, name = self._done.get(timeout=LOOK_S)
             while True:
@@ -123,30 +120,23 @@ class Cluster:
         lost, self._lost = self._lost, []
         yield from lost
 
-    def _take(self, address: str, name: str) -> Iterator[tuple[Chunk, Answer | Lost | Declined]]:
+    def _take(self, address: str, name: str) -> Iterator[tuple[Chunk, Answer | Lost]]:
         """What became of one task; nothing of one that was given up before."""
         worker = self._workers.get(address)
         held = worker.chunks.pop(name, None) if worker else None
         if held is None:
             return
         chunk, future = held
-        if future.status == "finished":
-            answer = self._fetched(address, future)
-            if answer is None:
-                yield chunk, Lost(_ENDED)
-                return
-            if answer.refusal is None:
-                yield chunk, answer
-                return
-            self._leave_out(address, answer.refusal)
-            yield chunk, Declined()
-        elif future.status == "error":
-            crash = future.exception(timeout=ASK_S)
-            yield chunk, Lost(f"a Dask worker could not look: {type(crash).__name__}")
-        else:  # cancelled: its worker ended, or the last one that held the fleet
-            self._fleet = None
-            self._look(anew=True)
-            yield chunk, Declined() if address in self._workers else Lost(_ENDED)
+        answer = self._fetched(address, future) if future.status == "finished" else None
+        if answer is not None:
+            yield chunk, answer
+            return
+        why = _ENDED
+        if future.status == "error":
+            why = f"a Dask worker could not look: {type(future.exception(timeout=ASK_S)).__name__}"
+        if address in self._workers:  # if it is there, it may be another one at the same address, without the fleet
+            self._give_up(self._workers.pop(address), why)
+        yield chunk, Lost(why)
 
     def _fetched(self, address: str, future: Any) -> Answer | None:
         """The answer, which lies in the worker's memory; None when it is lost with its worker."""
@@ -160,10 +150,31 @@ class Cluster:
                 return None
         return None
 
-    def _leave_out(self, address: str, why: tuple[str, str]) -> None:
-        if address not in self._unfit:
-            self._unfit[address] = why
-            self._warn(f"the Dask worker {address} is left out: {why[0]}")
+    def _equip(self, addresses: list[str], told: Mapping[str, Any]) -> None:
+        """Sends the fleet to these workers; one that cannot look at anything is left out, aloud."""
+        late = f"it did not answer within {ASK_S:.0f} s"
+        try:
+            said = self._client.sync(
+                self._client._run,
+                equip,
+                self._spec,
+                self._fleet,
+                workers=addresses,
+                on_error="return",
+                callback_timeout=ASK_S,
+            )
+        except (OSError, TimeoutError):
+            said = dict.fromkeys(addresses)
+        now = time.monotonic()
+        for address in addresses:
+            answer = said.get(address)
+            if isinstance(answer, bytes) and (refusal := decode(answer).refusal) is None:
+                self._workers[address] = _Worker(told[address]["last_seen"], now, now)
+                continue
+            if not isinstance(answer, bytes):
+                refusal = (late if answer is None else f"it answers {type(answer).__name__}", "end it, or mend it")
+            self._unfit[address] = refusal or ("", "")
+            self._warn(f"the Dask worker {address} is left out: {self._unfit[address][0]}")
 
     def _look(self, *, anew: bool = False) -> None:
         """Who is there now. Raises ArgolintError when the scheduler, or all workers, are gone for too long."""
@@ -180,22 +191,22 @@ class Cluster:
                     f"the Dask scheduler did not answer for {GONE_S:.0f} s", "run again when it is up"
                 ) from None
             return
-        for address, about in told.items():
-            worker = self._workers.setdefault(address, _Worker(about["last_seen"], now, now))
-            if worker.seen != about["last_seen"]:
-                worker.seen, worker.heard = about["last_seen"], now
-            worker.paused = about.get("status") != "running" or address in self._unfit
-            worker.well = worker.well if worker.paused else now
         for address in [a for a in self._workers if a not in told]:
             self._give_up(self._workers.pop(address), _ENDED)
-        for worker in self._workers.values():
+        for address, worker in self._workers.items():
+            worker.hear(told[address], now)
             if now - worker.heard > SILENCE_S:
                 self._give_up(worker, f"a Dask worker was silent for {SILENCE_S:.0f} s")
             elif now - worker.well > SILENCE_S:
                 self._give_up(worker, f"a Dask worker was paused for {SILENCE_S:.0f} s, as it is where memory runs out")
-        if any(not w.paused and now - w.heard <= SILENCE_S for w in self._workers.values()):
-            self._staffed = now
-        elif self._unfit and all(address in self._unfit for address in told):
+        new = [
+            a for a, w in told.items() if a not in self._workers and a not in self._unfit and w["status"] == "running"
+        ]
+        if new := new[: self._most - sum(w.able for w in self._workers.values())]:
+            self._equip(new, told)
+        if any(w.able for w in self._workers.values()):
+            self._staffed = time.monotonic()
+        elif told and all(address in self._unfit for address in told):
             raise ArgolintError(*next(iter(self._unfit.values())))
         elif now - self._staffed > SILENCE_S:
             raise ArgolintError(f"no Dask worker was there for {SILENCE_S:.0f} s", "start workers, and run again")

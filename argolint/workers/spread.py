@@ -51,11 +51,6 @@ class Lost:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Declined:
-    """A chunk that its worker did not look at, through no fault of the chunk's: another one takes it."""
-
-
 class Crew(Protocol):
     """Workers, however many there are."""
 
@@ -63,7 +58,7 @@ class Crew(Protocol):
         """Hands the chunk to a worker, if one has room for it. Raises ArgolintError when there are no workers any more."""
         ...
 
-    def returned(self) -> Iterable[tuple[Chunk, Answer | Lost | Declined]]:
+    def returned(self) -> Iterable[tuple[Chunk, Answer | Lost]]:
         """What came back since the last call; waits some seconds for it at most. Raises ArgolintError, as `takes` does."""
         ...
 
@@ -89,8 +84,6 @@ def spread(crew: Crew, workers: int, apps: Sequence[App], stats: Stats) -> Itera
                     for result in answer.results:
                         left.discard(str(result.ref))
                         yield result
-                elif isinstance(answer, Declined):
-                    waiting.appendleft(chunk)
                 elif len(chunk.names) == 1 and chunk.tries:
                     left.discard(chunk.names[0])
                     app = by_name[chunk.names[0]]
