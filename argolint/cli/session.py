@@ -181,6 +181,23 @@ scale_options = options(
         help="Look at applications in N processes of this machine, which share --workers [default: 1].",
     ),
     click.option(
+        "--dask",
+        metavar="ADDRESS",
+        envvar="ARGOLINT_DASK",
+        help="Look at applications on the workers of the Dask cluster with its scheduler there (tls://HOST:PORT).",
+    ),
+    click.option(
+        "--dask-insecure",
+        is_flag=True,
+        help="Allow a Dask cluster without TLS beyond this machine.",
+    ),
+    click.option(
+        "--worker-token",
+        metavar="WHERE",
+        envvar="ARGOLINT_WORKER_TOKEN",
+        help="Where each Dask worker finds its token: env:NAME or file:/PATH [default: env:ARGOCD_AUTH_TOKEN].",
+    ),
+    click.option(
         "--fleet",
         type=click.Path(path_type=Path),
         metavar="FILE",
@@ -532,17 +549,21 @@ def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
 
 def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
     """Who looks at the applications, when it is not this process. UsageError for what cannot be divided."""
-    count = given.get("processes") or 1
-    if count == 1:
+    count, dask = given.get("processes") or 1, given.get("dask")
+    if count == 1 and not dask:
         return None
-    if sys.platform == "win32":
-        raise UsageError(
-            "--processes is not for Windows", "divide the work with --shard I/N, and join it with `argolint merge`"
-        )
+    option = "--dask" if dask else "--processes"
+    if dask and count > 1:
+        raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
     if given["render_twice"] and not t.offline:
         raise UsageError(
-            "--render-twice renders one application at a time", "leave --processes out: it would gain nothing"
+            "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
         )
+    if dask:
+        return _look_in_cluster(given, t)
+    if sys.platform != "linux":
+        hint = "divide the work with --shard I/N, and join it with `argolint merge`"
+        raise UsageError("--processes needs Linux", hint)
     if not t.offline and count > workers(given):
         raise UsageError(
             f"{count} processes need {count} requests in flight at least, and --workers allows {workers(given)}",
@@ -551,6 +572,50 @@ def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
     from argolint.workers.processes import in_processes
 
     return in_processes(count, lambda threads: open_transport({**given, "workers": threads}))
+
+
+def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
+    """Look on a Dask cluster. What is secret of the connection stays here: each worker has its own token."""
+    from argolint.workers.cluster import in_cluster
+    from argolint.workers.spec import TOKEN, Server, require_place
+
+    if given["helm_render"]:
+        raise UsageError(
+            "--helm-render needs the checkouts, which the Dask workers do not have", "leave one of both out"
+        )
+    server = None
+    if not t.offline:
+        from argolint.server.connection import connect
+        from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
+
+        flags = given["connection"]
+        found = connect(flags, os.environ, Path.home(), datetime.now(UTC))
+        for what, there in (
+            ("headers", found.headers),
+            ("client certificate", found.client_pem and not flags.client_crt),
+        ):
+            if there:
+                hint = (
+                    "with --dask, name a client certificate by files that are on every worker; headers cannot be sent"
+                )
+                raise UsageError(f"the {what} of this connection would have to travel to the Dask workers", hint)
+        server = Server(
+            found.url,
+            require_place(given["worker_token"] or TOKEN),
+            found.insecure,
+            found.ca_pem,
+            flags.client_crt,
+            flags.client_crt_key,
+            given["timeout"] or ANSWER_S,
+            given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+        )
+    return in_cluster(
+        given["dask"],
+        insecure=given["dask_insecure"],
+        snapshots=[str(Path(path).absolute()) for path in given["snapshots"]],
+        server=server,
+        warn=lambda text: click.echo(f"warning: {plain(text)}", err=True),
+    )
 
 
 def _require_named(selection: Selection, fleet: Fleet) -> None:
