@@ -20,19 +20,19 @@ import msgspec
 from argolint import __version__
 from argolint.app import App
 from argolint.checkouts.checkout import Checkout, open_checkouts
-from argolint.cli import complete
+from argolint.cli import complete, timings
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import suppress, trusted
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import Chosen, Outcome, Plan
 from argolint.engine.run import Look
 from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
-from argolint.model import SEVERITIES, AppRef, Failure, Object
+from argolint.model import SEVERITIES, AppRef, Failure
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
@@ -43,6 +43,7 @@ from argolint.server import api as argocd
 from argolint.server.connection import connection_options
 from argolint.server.transport import Transport
 from argolint.snapshots.narrow import label_selector
+from argolint.timing import charged, measured
 from argolint.values import integer, labels_of, parse_time, plain, same_repository
 
 if TYPE_CHECKING:
@@ -169,6 +170,23 @@ run_options = options(
     ),
     workers_option,
     click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
+)
+
+scale_options = options(
+    click.option(
+        "--processes",
+        type=click.IntRange(1, 64),
+        metavar="N",
+        envvar="ARGOLINT_PROCESSES",
+        help="Look at applications in N processes of this machine, which share --workers [default: 1].",
+    ),
+    click.option(
+        "--fleet",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        envvar="ARGOLINT_FLEET",
+        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards.",
+    ),
 )
 
 state_option = click.option(
@@ -307,7 +325,7 @@ _SECTIONS: Mapping[str, frozenset[str]] = {
     "What is read": _names(source_options),
     "Which applications": _names(selection_options),
     "Which findings are shown": _names(rule_options),
-    "How it is looked at": _names(run_options),
+    "How it is looked at": _names(run_options) | _names(scale_options),
     "How it ends": _names(fail_options),
     "How it is shown": _names(output_options),
 }
@@ -420,6 +438,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         shard=parse_shard(given["shard"]),
         local=local_renders(given, checkouts),
         shown=shown,
+        timings=bool(given.get("timings")),
     )
     return Run(
         plan,
@@ -458,27 +477,30 @@ def collect(
 ) -> lint.Part:
     """Read and examine, from `t` or from where the options point; the stats say what it cost.
 
-    `read` and `look` stand in for the reading of the fleet and of an application, where earlier checks are known.
+    `read` and `look` stand in for the reading of the fleet and of applications, where earlier checks are known.
     """
-    return _collected(run, given, t, read, look)[0]
+    return collected(run, given, t, read, look)[0]
 
 
-def _collected(
-    run: Run, given: Mapping[str, Any], t: Transport | None, read: Reads = load_fleet, look: Look | None = None
-) -> tuple[lint.Part, Mapping[tuple[str, str], Object]]:
-    """The part, and the Applications by namespace and name where checkouts are to tell lines."""
+def collected(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> tuple[lint.Part, Fleet]:
+    """As `collect`, and the fleet. The one way to read for every command, with its guards and warnings."""
     clock = Clock()
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
     if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
         gc.freeze()
     gc.set_threshold(200_000, 20, 20)
     t = t or open_transport(given)
+    look = look or _look(given, t)
+    t = with_fleet(given, t)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
     told = progress(given)
     told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
     with told:
-        fleet, failures = read(t)
+        with measured(run.plan.timings) as ledger, charged("list"):
+            fleet, failures = read(t)
         _require_named(run.selection, fleet)
         part = lint.collect(t, run.plan, told.count, fleet, look)
     part = msgspec.structs.replace(
@@ -486,8 +508,49 @@ def _collected(
         failures=(*failures, *part.failures),
         remarks=(*run.remarks, *part.remarks),
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
+        spent=ledger.costs,
     )
-    return part, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} if run.checkouts else {}
+    return part, fleet
+
+
+def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
+    """The transport, and the file of --fleet in place of the server's own list."""
+    if not given.get("fleet"):
+        return t
+    if t.offline:
+        raise UsageError("--fleet and --snapshot exclude each other: a snapshot holds its list", "pass one of them")
+    from argolint.snapshots.fleet_file import OLD, FleetTransport, spoken
+
+    found = FleetTransport(given["fleet"], t)
+    if found.age > OLD:
+        click.echo(
+            f"warning: the fleet in {given['fleet']} was read {spoken(found.age)} ago, and states are read now",
+            err=True,
+        )
+    return found
+
+
+def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
+    """Who looks at the applications, when it is not this process. UsageError for what cannot be divided."""
+    count = given.get("processes") or 1
+    if count == 1:
+        return None
+    if sys.platform == "win32":
+        raise UsageError(
+            "--processes is not for Windows", "divide the work with --shard I/N, and join it with `argolint merge`"
+        )
+    if given["render_twice"] and not t.offline:
+        raise UsageError(
+            "--render-twice renders one application at a time", "leave --processes out: it would gain nothing"
+        )
+    if not t.offline and count > workers(given):
+        raise UsageError(
+            f"{count} processes need {count} requests in flight at least, and --workers allows {workers(given)}",
+            f"pass --workers {count} if the server may be asked so much, or fewer --processes",
+        )
+    from argolint.workers.processes import in_processes
+
+    return in_processes(count, lambda threads: open_transport({**given, "workers": threads}))
 
 
 def _require_named(selection: Selection, fleet: Fleet) -> None:
@@ -506,14 +569,14 @@ def _require_named(selection: Selection, fleet: Fleet) -> None:
         )
 
 
-def _anchored(made: Report, run: Run, apps: Mapping[tuple[str, str], Object]) -> Report:
+def _anchored(made: Report, run: Run, fleet: Fleet) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
     from argolint.fixes.placement import Site
 
-    return anchored(made, Site(run.checkouts, apps))
+    return anchored(made, Site(run.checkouts, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps}))
 
 
 def _warn_of_renders(t: Transport) -> None:
@@ -572,8 +635,20 @@ def conclude(part: lint.Part, run: Run) -> Report:
             "write one for this server: `argolint baseline -o FILE`",
         )
     suppressions = replace(run.suppressions, now=parse_time(part.started_at))
-    outcome = lint.conclude(part, run.plan.rules, suppressions)
-    made = report.build(
+    costs = part.costs
+    with measured(bool(costs)) as ledger, charged("join"):
+        outcome = lint.conclude(part, run.plan.rules, suppressions)
+        made = _built(part, outcome)
+    stats = timings.with_costs(part.stats, costs, ledger.costs)
+    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
+    shown = (
+        r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
+    )  # a hidden one is not one without findings
+    return msgspec.structs.replace(made, rules=tuple(shown), stats=stats)
+
+
+def _built(part: lint.Part, outcome: Outcome) -> Report:
+    return report.build(
         outcome,
         server=part.server,
         version=part.version,
@@ -582,11 +657,6 @@ def conclude(part: lint.Part, run: Run) -> Report:
         tool_version=__version__,
         remarks=part.remarks,
     )
-    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
-    shown = (
-        r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
-    )  # a hidden one is not one without findings
-    return msgspec.structs.replace(made, rules=tuple(shown))
 
 
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
@@ -611,7 +681,7 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 
 
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
-    part, apps = _collected(run, given, None)
+    part, fleet = collected(run, given)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
     if not part.results and run.selection != Selection(tuple(names)):
@@ -619,8 +689,13 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
             f"no application of {part.server} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    made = _anchored(conclude(part, run), run, apps)
-    return publish(made if known is None else remember(made, part, run, known), run)
+    made = _anchored(conclude(part, run), run, fleet)
+    if known is not None:
+        made = remember(made, part, run, known)
+    with measured(run.plan.timings) as ledger, charged("report"):
+        code = publish(made, run)
+    timings.tell(made.stats, ledger.costs)
+    return code
 
 
 def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:

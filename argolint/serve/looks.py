@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from argolint.engine.kept import Kept
 from argolint.engine.load import load_fleet
 from argolint.engine.refresh import refreshed
-from argolint.engine.run import Look
+from argolint.engine.run import Look, here
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Failure
 from argolint.serve.checked import Checked
@@ -55,7 +56,7 @@ class FleetLooks:
             self._known = found
             return found
 
-        checked = self._collect(read, self._kept.look, whole=before is None)
+        checked = self._collect(read, partial(here, one=self._kept.look), whole=before is None)
         if isinstance(action, Everything):
             gc.collect()  # a check raises the thresholds, and what it read is large
         if self._known is not None:
