@@ -16,6 +16,7 @@ from argolint.cli import timings
 @common.selection_options
 @common.rule_options
 @common.run_options
+@common.scale_options
 @common.state_option
 @timings.option
 @common.fail_options

@@ -26,12 +26,13 @@ from argolint.engine import pipeline as lint
 from argolint.engine import suppress, trusted
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Outcome, Plan
+from argolint.engine.run import Look
 from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
-from argolint.model import SEVERITIES, AppRef, Object
+from argolint.model import SEVERITIES, AppRef, Failure
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
@@ -171,6 +172,23 @@ run_options = options(
     click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
 )
 
+scale_options = options(
+    click.option(
+        "--processes",
+        type=click.IntRange(1, 64),
+        metavar="N",
+        envvar="ARGOLINT_PROCESSES",
+        help="Look at applications in N processes of this machine, which share --workers [default: 1].",
+    ),
+    click.option(
+        "--fleet",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        envvar="ARGOLINT_FLEET",
+        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards.",
+    ),
+)
+
 state_option = click.option(
     "--state",
     type=click.Path(path_type=Path),
@@ -307,7 +325,7 @@ _SECTIONS: Mapping[str, frozenset[str]] = {
     "What is read": _names(source_options),
     "Which applications": _names(selection_options),
     "Which findings are shown": _names(rule_options),
-    "How it is looked at": _names(run_options),
+    "How it is looked at": _names(run_options) | _names(scale_options),
     "How it ends": _names(fail_options),
     "How it is shown": _names(output_options),
 }
@@ -451,30 +469,40 @@ def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> 
     return LocalRenders(helm.find(), checkouts, click.get_current_context().with_resource(temporary_folder()))
 
 
-def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
-    """Read and examine, from `t` or from where the options point; the stats say what it cost."""
-    return _collected(run, given, t)[0]
+Reads = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
 
 
-def _collected(
-    run: Run, given: Mapping[str, Any], t: Transport | None
-) -> tuple[lint.Part, Mapping[tuple[str, str], Object]]:
-    """The part, and the Applications by namespace and name where checkouts are to tell lines."""
+def collect(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> lint.Part:
+    """Read and examine, from `t` or from where the options point; the stats say what it cost.
+
+    `read` and `look` stand in for the reading of the fleet and of applications, where earlier checks are known.
+    """
+    return collected(run, given, t, read, look)[0]
+
+
+def collected(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> tuple[lint.Part, Fleet]:
+    """As `collect`, and the fleet. The one way to read for every command, with its guards and warnings."""
     clock = Clock()
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
     if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
         gc.freeze()
     gc.set_threshold(200_000, 20, 20)
     t = t or open_transport(given)
+    look = look or _look(given, t)
+    t = with_fleet(given, t)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
     told = progress(given)
     told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
     with told:
         with measured(run.plan.timings) as ledger, charged("list"):
-            fleet, failures = load_fleet(t)
+            fleet, failures = read(t)
         _require_named(run.selection, fleet)
-        part = lint.collect(t, run.plan, told.count, fleet)
+        part = lint.collect(t, run.plan, told.count, fleet, look)
     part = msgspec.structs.replace(
         part,
         failures=(*failures, *part.failures),
@@ -482,7 +510,47 @@ def _collected(
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
         spent=ledger.costs,
     )
-    return part, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} if run.checkouts else {}
+    return part, fleet
+
+
+def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
+    """The transport, and the file of --fleet in place of the server's own list."""
+    if not given.get("fleet"):
+        return t
+    if t.offline:
+        raise UsageError("--fleet and --snapshot exclude each other: a snapshot holds its list", "pass one of them")
+    from argolint.snapshots.fleet_file import OLD, FleetTransport, spoken
+
+    found = FleetTransport(given["fleet"], t)
+    if found.age > OLD:
+        click.echo(
+            f"warning: the fleet in {given['fleet']} was read {spoken(found.age)} ago, and states are read now",
+            err=True,
+        )
+    return found
+
+
+def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
+    """Who looks at the applications, when it is not this process. UsageError for what cannot be divided."""
+    count = given.get("processes") or 1
+    if count == 1:
+        return None
+    if sys.platform == "win32":
+        raise UsageError(
+            "--processes is not for Windows", "divide the work with --shard I/N, and join it with `argolint merge`"
+        )
+    if given["render_twice"] and not t.offline:
+        raise UsageError(
+            "--render-twice renders one application at a time", "leave --processes out: it would gain nothing"
+        )
+    if not t.offline and count > workers(given):
+        raise UsageError(
+            f"{count} processes need {count} requests in flight at least, and --workers allows {workers(given)}",
+            f"pass --workers {count} if the server may be asked so much, or fewer --processes",
+        )
+    from argolint.workers.processes import in_processes
+
+    return in_processes(count, lambda threads: open_transport({**given, "workers": threads}))
 
 
 def _require_named(selection: Selection, fleet: Fleet) -> None:
@@ -501,14 +569,14 @@ def _require_named(selection: Selection, fleet: Fleet) -> None:
         )
 
 
-def _anchored(made: Report, run: Run, apps: Mapping[tuple[str, str], Object]) -> Report:
+def _anchored(made: Report, run: Run, fleet: Fleet) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
     from argolint.fixes.placement import Site
 
-    return anchored(made, Site(run.checkouts, apps))
+    return anchored(made, Site(run.checkouts, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps}))
 
 
 def _warn_of_renders(t: Transport) -> None:
@@ -613,7 +681,7 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 
 
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
-    part, apps = _collected(run, given, None)
+    part, fleet = collected(run, given)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
     if not part.results and run.selection != Selection(tuple(names)):
@@ -621,7 +689,7 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
             f"no application of {part.server} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    made = _anchored(conclude(part, run), run, apps)
+    made = _anchored(conclude(part, run), run, fleet)
     if known is not None:
         made = remember(made, part, run, known)
     with measured(run.plan.timings) as ledger, charged("report"):
@@ -630,10 +698,10 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
     return code
 
 
-def remember(made: Report, part: lint.Part, run: Run, known: History) -> Report:
-    """The report with the ages of its findings. What was not asked for is neither gone nor there."""
+def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:
+    """The report with the ages of its findings. What was not asked for is neither gone nor there. See History for `whole`."""
     looked = None if run.selection == Selection() else {report.app(r.ref) for r in part.results if not r.beside}
-    return known.remember(made, looked)
+    return known.remember(made, looked, whole=whole)
 
 
 def write_shard(part: lint.Part, run: Run) -> int:

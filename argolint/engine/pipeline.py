@@ -5,7 +5,7 @@ A shard's results with their facts are plain data: `--shard I/N` writes them, `a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -53,13 +53,17 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def collect(
-    t: Transport, plan: Plan, progress: Progress = lambda done, total: None, fleet: Fleet | None = None
+    t: Transport,
+    plan: Plan,
+    progress: Progress = lambda done, total: None,
+    fleet: Fleet | None = None,
+    look: engine.Look | None = None,
 ) -> Part:
-    """Read the fleet (unless given) and examine this shard's applications."""
+    """Read the fleet (unless given) and examine this shard's applications, here unless `look` does."""
     failures: tuple[Failure, ...] = ()
     if fleet is None:
         fleet, failures = load_fleet(t)
-    results = sorted(engine.run(t, fleet, plan, progress), key=lambda r: r.ref)
+    results = sorted(engine.run(t, fleet, plan, progress, look), key=lambda r: r.ref)
     return Part(
         SHARD_VERSION,
         plan.shard,
@@ -116,15 +120,22 @@ def conclude(part: Part, rules: Sequence[Chosen], suppressions: Suppressions) ->
 
 
 def to_json(part: Part) -> bytes:
-    """A shard's file. Facts may hold whole manifests: their secrets are hidden so that those of all shards can still be compared."""
-    redactor = Redactor(lambda value: slow_mask(value, part.server))
+    """A shard's file."""
+    return msgspec.json.encode(msgspec.structs.replace(part, results=portable(part.results, part.server))) + b"\n"
+
+
+def portable(results: Iterable[AppResult], server: str) -> tuple[AppResult, ...]:
+    """Results that may leave this machine. Facts may hold whole manifests: their secrets are hidden so that those of all shards
+    of this server can still be compared."""
+    redactor = Redactor(lambda value: slow_mask(value, server))
 
     def safe(fact: Fact) -> Fact:
         data = msgspec.to_builtins(fact.data)
         return replace(fact, data={own: redactor.value(value) for own, value in data.items()})
 
-    results = [replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) for r in part.results]
-    return msgspec.json.encode(msgspec.structs.replace(part, results=tuple(results))) + b"\n"
+    return tuple(
+        replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) if r.facts else r for r in results
+    )
 
 
 def from_json(text: bytes, where: str) -> Part:
