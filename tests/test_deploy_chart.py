@@ -34,6 +34,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "config": {"config": {"fail-on": "warning", "deselect": ["floating-revision"]}},
     "monitored": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "alerts": {"prometheusRule": {"enabled": True}, "dashboards": {"enabled": True, "folder": "Argo CD"}},
+    "watch": {"serve": {"watch": True}},
     "token": {"serve": {"existingTokenSecret": {"name": "callers"}}, "serviceMonitor": {"enabled": True}},
     "extension": {"extension": {"existingTokenSecret": {"name": "argolint-extension"}, "showOtherProjects": True}},
     "closed": {"networkPolicy": {"ingressFrom": [{"podSelector": {}}], "egressTo": [{"podSelector": {}}]}},
