@@ -32,7 +32,7 @@ from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
-from argolint.model import SEVERITIES, AppRef
+from argolint.model import SEVERITIES, AppRef, Failure
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
@@ -469,12 +469,22 @@ def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> 
     return LocalRenders(helm.find(), checkouts, click.get_current_context().with_resource(temporary_folder()))
 
 
-def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
-    """Read and examine, from `t` or from where the options point; the stats say what it cost."""
-    return collected(run, given, t)[0]
+Reads = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
 
 
-def collected(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> tuple[lint.Part, Fleet]:
+def collect(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> lint.Part:
+    """Read and examine, from `t` or from where the options point; the stats say what it cost.
+
+    `read` and `look` stand in for the reading of the fleet and of applications, where earlier checks are known.
+    """
+    return collected(run, given, t, read, look)[0]
+
+
+def collected(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> tuple[lint.Part, Fleet]:
     """As `collect`, and the fleet. The one way to read for every command, with its guards and warnings."""
     clock = Clock()
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
@@ -482,7 +492,7 @@ def collected(run: Run, given: Mapping[str, Any], t: Transport | None = None) ->
         gc.freeze()
     gc.set_threshold(200_000, 20, 20)
     t = t or open_transport(given)
-    look = _look(given, t)
+    look = look or _look(given, t)
     t = with_fleet(given, t)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
@@ -490,7 +500,7 @@ def collected(run: Run, given: Mapping[str, Any], t: Transport | None = None) ->
     told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
     with told:
         with measured(run.plan.timings) as ledger, charged("list"):
-            fleet, failures = load_fleet(t)
+            fleet, failures = read(t)
         _require_named(run.selection, fleet)
         part = lint.collect(t, run.plan, told.count, fleet, look)
     part = msgspec.structs.replace(
@@ -688,10 +698,10 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
     return code
 
 
-def remember(made: Report, part: lint.Part, run: Run, known: History) -> Report:
-    """The report with the ages of its findings. What was not asked for is neither gone nor there."""
+def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:
+    """The report with the ages of its findings. What was not asked for is neither gone nor there. See History for `whole`."""
     looked = None if run.selection == Selection() else {report.app(r.ref) for r in part.results if not r.beside}
-    return known.remember(made, looked)
+    return known.remember(made, looked, whole=whole)
 
 
 def write_shard(part: lint.Part, run: Run) -> int:

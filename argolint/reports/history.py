@@ -43,19 +43,20 @@ class History:
         self.remark = remark
         self._db = connection
 
-    def remember(self, report: Report, apps: Collection[App] | None = None) -> Report:
+    def remember(self, report: Report, apps: Collection[App] | None = None, *, whole: bool = True) -> Report:
         """The report with what is known of its findings (`since`, `flaps`) and the counts of earlier days (`trend`).
 
         `apps` are those that were looked at; None means all, so that findings of an application that is no more are gone.
-        A report that is older than one that is known gets what is known, and is not kept.
+        A report that is older than one that is known gets what is known, and is not kept. One of a look at a few applications (not
+        `whole`) counts with the run before it, of which there may be another every ten seconds.
         """
         try:
             with self._transaction():
-                return self._remember(report, apps)
+                return self._remember(report, apps, whole=whole)
         except sqlite3.Error as error:
             return _remarked(report, f"{self.file} cannot be written, so the ages of findings are not known: {error}")
 
-    def _remember(self, report: Report, apps: Collection[App] | None) -> Report:
+    def _remember(self, report: Report, apps: Collection[App] | None, *, whole: bool) -> Report:
         server = report.servers[0].url if report.servers else ""
         at = report.started_at
         (last,) = self._db.execute("SELECT max(at) FROM runs WHERE server = ?", (server,)).fetchone()
@@ -77,8 +78,13 @@ class History:
         if keeps:
             counts = report.summary.findings
             run = (server, at, report.complete, counts.error, counts.warning, counts.info)
-            self._db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*run, new, gone))
-            self._forget(at)
+            if whole or last is None:
+                self._db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*run, new, gone))
+                self._forget(at)
+            else:
+                counted = "complete = ?, error = ?, warning = ?, info = ?, new = new + ?, gone = gone + ?"
+                values = (*run[2:], new, gone, server, last)
+                self._db.execute(f"UPDATE runs SET {counted} WHERE server = ? AND at = ?", values)  # noqa: S608
         told = {(row[0], row[1]): row for name in servers for row in self._known(name)}
         findings = tuple(_aged(f, told.get(identity(f))) for f in report.findings)
         return msgspec.structs.replace(_remarked(report, self.remark), findings=findings, trend=self._trend(server, at))
