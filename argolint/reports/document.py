@@ -164,12 +164,14 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """`stages` and `rules` are there with --timings: processor seconds, and in all, of each stage; processor seconds of each rule
+    """`slowed` says how often fewer requests were sent at a time since the server refused some or turned slow, where it did.
+    `stages` and `rules` are there with --timings: processor seconds, and in all, of each stage; processor seconds of each rule
     by what was asked of it (`reads`, `wants`, `check`, `collect`, `verify`, `join`)."""
 
     requests: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    slowed: int | msgspec.UnsetType = msgspec.UNSET
     stages: Mapping[str, Spent] | msgspec.UnsetType = msgspec.UNSET
     rules: Mapping[str, Mapping[str, float]] | msgspec.UnsetType = msgspec.UNSET
 
