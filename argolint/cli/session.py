@@ -52,6 +52,24 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Rate(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in new versions of click only
+    """`5`, `5/s` and `300/m` as requests a second."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        count, slash, unit = str(value).partition("/")
+        try:
+            rate = float(count) / {"s": 1, "m": 60}[unit.strip() if slash else "s"]
+        except (ValueError, KeyError):
+            rate = 0.0
+        if not 1 / 60 <= rate <= 10_000:
+            self.fail(f"{str(value)!r} is no rate such as 5/s or 30/m, from one a minute to 10000/s", param, ctx)
+        return rate
+
+
 def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     """One decorator of several, in reading order."""
 
@@ -85,6 +103,13 @@ source_options = options(
         metavar="MB",
         envvar="ARGOLINT_MAX_ANSWER",
         help="How large one answer may be, inflated, and all that are held at once [default: 1024].",
+    ),
+    click.option(
+        "--rate",
+        type=Rate(),
+        metavar="N/s",
+        envvar="ARGOLINT_RATE",
+        help="How many requests may be sent in a second, or in a minute (N/m) [default: any number].",
     ),
 )
 
@@ -393,6 +418,7 @@ def open_transport(given: Mapping[str, Any]) -> Transport:
     return HttpTransport(
         connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)),
         workers=workers(given),
+        rate=given.get("rate"),
         answer_s=given["timeout"] or ANSWER_S,
         max_bytes=given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
     )
@@ -524,7 +550,7 @@ def collected(
         part,
         failures=(*failures, *part.failures),
         remarks=(*run.remarks, *part.remarks),
-        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
+        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET),
         spent=ledger.costs,
     )
     return part, fleet
@@ -571,7 +597,8 @@ def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
         )
     from argolint.workers.processes import in_processes
 
-    return in_processes(count, lambda threads: open_transport({**given, "workers": threads}))
+    rate = given["rate"] / count if given.get("rate") else None
+    return in_processes(count, lambda threads: open_transport({**given, "workers": threads, "rate": rate}))
 
 
 def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
