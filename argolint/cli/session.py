@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ import msgspec
 from argolint import __version__
 from argolint.app import App
 from argolint.checkouts.checkout import Checkout, open_checkouts
-from argolint.cli import complete
+from argolint.cli import complete, servers
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import suppress, trusted
@@ -36,6 +37,7 @@ from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
+from argolint.reports.causes import identity
 from argolint.reports.document import Report
 from argolint.rule import Rule
 from argolint.server import api as argocd
@@ -45,7 +47,9 @@ from argolint.snapshots.narrow import label_selector
 from argolint.values import integer, labels_of, parse_time, plain, same_repository
 
 if TYPE_CHECKING:
+    from argolint.engine.several import Source
     from argolint.reports.history import History
+    from argolint.server.connection import Connection
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -352,10 +356,15 @@ def open_transport(given: Mapping[str, Any]) -> Transport:
 
         return SnapshotTransport([Path(p) for p in given["snapshots"]])
     from argolint.server.connection import connect
+
+    return _connected(connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)), given)
+
+
+def _connected(connection: Connection, given: Mapping[str, Any]) -> Transport:
     from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES, HttpTransport
 
     return HttpTransport(
-        connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)),
+        connection,
         workers=workers(given),
         answer_s=given["timeout"] or ANSWER_S,
         max_bytes=given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
@@ -454,15 +463,16 @@ def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> l
     return _collected(run, given, t)[0]
 
 
-def _collected(
-    run: Run, given: Mapping[str, Any], t: Transport | None
-) -> tuple[lint.Part, Mapping[tuple[str, str], Object]]:
-    """The part, and the Applications by namespace and name where checkouts are to tell lines."""
+def _collected(run: Run, given: Mapping[str, Any], t: Transport | None) -> tuple[lint.Part, Sites]:
+    """The part, and the Applications where checkouts are to tell lines."""
     clock = Clock()
     # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
     if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
         gc.freeze()
     gc.set_threshold(200_000, 20, 20)
+    several = servers.sources(given, lambda connection: _connected(connection, given)) if t is None else None
+    if several is not None:
+        return _collected_of(*several, run, given, clock)
     t = t or open_transport(given)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
@@ -470,7 +480,7 @@ def _collected(
     told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
     with told:
         fleet, failures = load_fleet(t)
-        _require_named(run.selection, fleet)
+        _require_named(run.selection, [fleet])
         part = lint.collect(t, run.plan, told.count, fleet)
     part = msgspec.structs.replace(
         part,
@@ -478,33 +488,69 @@ def _collected(
         remarks=(*run.remarks, *part.remarks),
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
     )
-    return part, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} if run.checkouts else {}
+    return part, _sites([fleet], run)
 
 
-def _require_named(selection: Selection, fleet: Fleet) -> None:
+def _collected_of(
+    sources: Sequence[Source], remarks: Sequence[str], run: Run, given: Mapping[str, Any], clock: Clock
+) -> tuple[lint.Part, Sites]:
+    """The same over several Argo CDs."""
+    from argolint.engine import several
+
+    told = progress(given)
+    told.say(f"listing the applications of {len(sources)} servers")
+    with told:
+        read, failures, more = several.load(sources)
+        _require_named(run.selection, [one.fleet for one in read])
+        for one in read if run.plan.renders else ():
+            if not one.transport.offline:
+                _warn_of_renders(one.transport)
+        part = several.examine(read, failures, (*run.remarks, *remarks, *more), run.plan, told.of)
+    part = msgspec.structs.replace(part, stats=msgspec.structs.replace(part.stats, seconds=clock.seconds))
+    return part, _sites([one.fleet for one in read], run)
+
+
+Sites = Mapping[str, Mapping[tuple[str, str], Object]]
+"""The Applications by server, namespace and name, where checkouts are to tell lines."""
+
+
+def _sites(fleets: Iterable[Fleet], run: Run) -> Sites:
+    if not run.checkouts:
+        return {}
+    return {fleet.server: {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} for fleet in fleets}
+
+
+def _require_named(selection: Selection, fleets: Sequence[Fleet]) -> None:
     """UsageError for a plain name on the command line that is no application's, with the nearest one that is."""
     for name in sorted(n for n in selection.names if not set("*?[") & set(n)):
-        if any(Selection((name,)).names_ref(app.ref) for app in fleet.apps):
+        if any(Selection((name,)).names_ref(app.ref) for fleet in fleets for app in fleet.apps):
             continue
         import difflib
 
-        known = {text: None for app in fleet.apps for text in (app.ref.name, str(app.ref))}
+        known = {text: None for fleet in fleets for app in fleet.apps for text in (app.ref.name, str(app.ref))}
         close = difflib.get_close_matches(name, known, 1)
         raise UsageError(
-            f"there is no application {name!r} on {fleet.server}, or the account may not see it"
+            f"there is no application {name!r} on {', '.join(fleet.server for fleet in fleets)}, or the account may not see it"
             + (f"; did you mean {close[0]!r}?" if close else ""),
             "`argocd app list` shows what it may see",
         )
 
 
-def _anchored(made: Report, run: Run, apps: Mapping[tuple[str, str], Object]) -> Report:
+def _anchored(made: Report, run: Run, sites: Sites) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
     from argolint.fixes.placement import Site
 
-    return anchored(made, Site(run.checkouts, apps))
+    if len(made.servers) == 1:
+        return anchored(made, Site(run.checkouts, next(iter(sites.values()))))
+    findings = {identity(f): f for f in made.findings}
+    for server in made.servers:
+        own = msgspec.structs.replace(made, findings=tuple(f for f in made.findings if f.app.server == server.url))
+        placed = anchored(own, Site(run.checkouts, sites.get(server.url, {})))
+        findings |= {identity(f): f for f in placed.findings}
+    return msgspec.structs.replace(made, findings=tuple(findings.values()))
 
 
 def _warn_of_renders(t: Transport) -> None:
@@ -527,11 +573,14 @@ class Progress:
     def __init__(self, *, wanted: bool) -> None:
         self._wanted = wanted
         self._shown = 0
+        self._lock = threading.Lock()
 
     def say(self, what: str) -> None:
         """What goes on now."""
-        if self._wanted:
-            text = f"{plain(what)}…"
+        if not self._wanted:
+            return
+        text = f"{plain(what)}…"
+        with self._lock:
             sys.stderr.write("\r" + text.ljust(self._shown))
             sys.stderr.flush()
             self._shown = len(text)
@@ -539,6 +588,10 @@ class Progress:
     def count(self, done: int, total: int) -> None:
         """How many applications were looked at."""
         self.say(f"looking at applications: {done}/{total}")
+
+    def of(self, server: str) -> Callable[[int, int], None]:
+        """The same of one of several servers."""
+        return lambda done, total: self.say(f"{server}: looking at applications: {done}/{total}")
 
     def __enter__(self) -> Progress:
         return self
@@ -557,17 +610,14 @@ def progress(given: Mapping[str, Any]) -> Progress:
 
 def conclude(part: lint.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
-    if run.suppressions.baseline is not None and run.suppressions.baseline.server != part.server:
-        raise UsageError(
-            f"{run.suppressions.baseline.file} is a baseline of {run.suppressions.baseline.server}, and this is {part.server}",
-            "write one for this server: `argolint baseline -o FILE`",
-        )
-    suppressions = replace(run.suppressions, now=parse_time(part.started_at))
+    urls = tuple(server.url for server in part.servers)
+    if run.suppressions.baseline is not None:
+        suppress.require_servers(run.suppressions.baseline, urls)
+    suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls)
     outcome = lint.conclude(part, run.plan.rules, suppressions)
     made = report.build(
         outcome,
-        server=part.server,
-        version=part.version,
+        servers=part.servers,
         started_at=part.started_at,
         stats=part.stats,
         tool_version=__version__,
@@ -607,7 +657,7 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
         return write_shard(part, run)
     if not part.results and run.selection != Selection(tuple(names)):
         raise UsageError(
-            f"no application of {part.server} fits this selection, or the account may not see it",
+            f"no application of {', '.join(server.url for server in part.servers)} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
     made = _anchored(conclude(part, run), run, apps)

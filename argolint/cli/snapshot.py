@@ -41,7 +41,7 @@ def command(apps: tuple[str, ...], target: Path, **given: Any) -> int:
     for failure in failures:
         about = f"{failure.app.namespace}/{failure.app.name}: " if failure.app else ""
         click.echo(without_secrets(f"not saved: {about}{failure.error}"), err=True)
-    server = without_secrets(part.server)
+    server = without_secrets(part.servers[0].url)
     click.echo(f"{target}: {len(part.results)} applications of {server}, {part.stats.requests} requests", err=True)
     if not given["quiet"]:
         click.echo(f"masked: {_counted(recorder.masked)} that could be secrets", err=True)
