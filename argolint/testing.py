@@ -23,7 +23,7 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
       manifests: [{...}]                                 # plain render
       renders: [[{...}], [{...}]]                        # two fresh renders
       syncwindows: {...}
-      revisions: {<commit>: {author: ..., message: ...}}     # what is told of a commit
+      revisions: {<commit>: {author: ..., message: ...}}     # what is known of a commit
     live: [{...}]                                        # objects that only a read of the cluster shows
     expect:                                              # bad fixtures: every finding of the rule, in order
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,

@@ -261,3 +261,8 @@ def _bare_address(url: str) -> str:
     else:
         text = re.sub(r"^(?:[^/@]*@)?([^/:]+):", r"\1/", text)
     return re.sub(r"/+", "/", text).strip("/").removesuffix(".git").strip("/")
+
+
+def shorten(text: str, limit: int) -> str:
+    """The text with `limit` characters at most; an ellipsis says that there was more."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -109,7 +109,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
 
 def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
     """What went wrong, where the comment is made from: else an earlier verdict would stay on the pull request."""
-    with suppress(ArgolintError):  # of the two errors the first one is told
+    with suppress(ArgolintError):  # of the two errors the first one is reported
         for output in formats.parse_outputs(outputs):
             if output.format == "markdown" and output.file is not None:
                 formats.put(output.file, markdown.problem(without_secrets(error.message), without_secrets(error.hint)))
@@ -164,7 +164,7 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
         remarks=(*verdict.fleet.remarks, *counts.remarks),
     )
     fails = _fails(built, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = msgspec.structs.replace(built, gate=msgspec.structs.replace(gate.told(verdict, change), fails=fails))
+    made = msgspec.structs.replace(built, gate=msgspec.structs.replace(gate.gate_report(verdict, change), fails=fails))
     if files:
         return common.publish(_in_files(made, verdict, held), run)
     return common.publish(_anchored(made, verdict, change), run)

@@ -100,7 +100,7 @@ def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
 
 
 def _read(t: Transport, app: App, failures: list[Failure]) -> App:
-    """The application with its states and tree. One that is gone or forbidden is told once.
+    """The application with its states and tree. One that is gone or forbidden is reported once.
 
     A refusal because of a condition (500 with its text) is no failure: the condition's finding answers it.
     """

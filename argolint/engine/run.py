@@ -93,7 +93,7 @@ _BESIDE = 8
 
 
 def _beside(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:
-    """Applications that share objects with the wanted ones: only their facts count, for what is told of the wanted ones."""
+    """Applications that share objects with the wanted ones: only their facts count, for what is reported of the wanted ones."""
     if len(wanted) == len(fleet.apps):
         return frozenset()
     keys = {key for ref in wanted for key in fleet.contests.get(ref, ())}

@@ -210,7 +210,10 @@ def _complaints(outcome: Outcome, suppressions: Suppressions, used: set[object])
             yield (
                 UNUSED,
                 Finding(
-                    f"{what} expired on {entry.expires}, so its findings are told again", at, "expired", source=source
+                    f"{what} expired on {entry.expires}, so its findings are reported again",
+                    at,
+                    "expired",
+                    source=source,
                 ),
             )
         elif index not in used and suppressions.whole and not outcome.failures:

@@ -47,7 +47,7 @@ def _distinct(value: str) -> bool:
 
 
 def secrets_of(obj: Json) -> frozenset[str]:
-    """The secrets of an object that can be told from other words of a text, as texts may spell them."""
+    """The secrets of an object that stand out from other words of a text, as texts may spell them."""
     found: set[str] = set()
 
     def note(value: str) -> str:
@@ -68,7 +68,7 @@ class Known:
         )
 
     def without(self, text: str) -> str:
-        """The text without these secrets, and without all others that can be told."""
+        """The text without these secrets, and without all others that can be recognised."""
         text = without_secrets(text)
         return self._pattern.sub(HIDDEN, text) if self._pattern else text
 

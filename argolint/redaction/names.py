@@ -27,7 +27,7 @@ mode       a secret, or one of the well-known ways to log in (`AUTH=basic`)
 method     a secret, or how to log in (`auth: namespaced`)
 cookie     a cookie with its value, or its name
 address    an address whose path is the secret (`webhookUrl`)
-dsn        an address with a login in it; hidden whole where that cannot be told from the rest
+dsn        an address with a login in it; hidden whole where that cannot be separated from the rest
 near       a name that tells of secrets (`tokenSettings`): a secret where the value looks drawn
 """
 
@@ -90,7 +90,7 @@ _TOLD = word_set(
     " provider subject server realm service account title description status reason message class engine backend group kind"
     " lifetime mtime ctime time timestamp date at since until validity duration period leeway limit limits refresh request requests review usage via path in"
 )
-"""What may be told of secrets openly: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
+"""What may be said of secrets openly: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
 
 _KEYS = word_set(
     "api app application account secret private access signing sign encryption enc encrypt sso service decryption crypto cipher fernet master session storage auth ssh"
@@ -189,7 +189,7 @@ def told_openly(name: str) -> bool:
 
 
 def _password(found: tuple[str, ...]) -> Sort | None:
-    """A password, wherever in the name it is told, unless what follows makes something else of it; None when it is not decided here."""
+    """A password, wherever in the name it stands, unless what follows makes something else of it; None when it is not decided here."""
     for at in range(len(found) - 1, -1, -1):
         word, after = found[at], found[at + 1 :]
         if word in _PASSWORDS:

@@ -50,7 +50,7 @@ class History:
         """The report with what is known of its findings (`since`, `flaps`) and the counts of earlier days (`trend`).
 
         `apps` are those that were looked at; None means all, so that findings of an application that is no more are gone.
-        A report that is older than one that is known is told what is known, and not kept.
+        A report that is older than one that is known gets what is known, and is not kept.
         """
         try:
             with self._transaction():

@@ -57,7 +57,7 @@ def rendered(app: App) -> bool:
 
 
 def hook_secrets(app: App) -> tuple[Resource, ...]:
-    """Secrets that hooks of this application make; no states are told of them."""
+    """Secrets that hooks of this application make; no states are sent of them."""
     return tuple(r for r in app.of_kind("Secret", "") if r.hook)
 
 

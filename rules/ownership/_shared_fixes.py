@@ -158,10 +158,10 @@ def _plan(shared: Shared, keeper: Party | None, leavers: Sequence[Party]) -> str
         off.append(f"Prune=false,Delete=false in {SYNC_OPTIONS} of the manifest, which else undoes steps 1 and 5")
     if keeper is None:
         off.insert(0, "to the shared Application: the manifest below")
-    told = [p.app for p in leavers]
+    apps = [p.app for p in leavers]
     if shared.untracked and keeper:
         return "".join(f"# {line}\n" for line in off) + f"{handover.sync(keeper.app)}\n"
-    steps = handover.steps(shared.id, keeper.app if keeper else None, told, off, shared.freed(keeper))
+    steps = handover.steps(shared.id, keeper.app if keeper else None, apps, off, shared.freed(keeper))
     script = "\n".join(steps) + "\n"
     return script if keeper else _commented(script) + "# the manifest for the shared Application:\n" + _manifest(shared)
 

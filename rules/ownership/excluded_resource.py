@@ -1,4 +1,4 @@
-"""The manifests hold a kind that Argo CD is told to exclude
+"""The manifests hold a kind that Argo CD is configured to exclude
 
 What it finds: an object of a kind that `resource.exclusions` (or the absence from `resource.inclusions`) keeps from Argo CD:
 `ExcludedResourceWarning`. Since 3.0 Endpoints, EndpointSlices, Leases, review objects, CertificateSigningRequests, CertificateRequests, policy reports and

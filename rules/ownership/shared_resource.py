@@ -58,7 +58,7 @@ from ._tracking import own_names, owner_of, tracking_of, warned_resources
 
 _READ = 8
 """How many claimants of one object are read for its content; the list tells the rest."""
-_TOLD = 20
+_LISTED = 20
 """How many other claimants one fact names: the facts of all of them name them all, and a fact stays small."""
 _ALONG = 5
 """How many other objects of the same Applications a fix names."""
@@ -92,11 +92,11 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     for key, others in sorted(owners.items()):
         found = app.resource(key)
         parties = fleet.contested.get(key, ())
-        beside = sorted({*others, *parties[: _TOLD + 1]} - {app.ref})
+        beside = sorted({*others, *parties[: _LISTED + 1]} - {app.ref})
         if found is not None and beside:
-            told = party(app, found, fleet, others=beside, warnings=warned.get(key, ()), charts=charts)
+            claim = party(app, found, fleet, others=beside, warnings=warned.get(key, ()), charts=charts)
             yield Fact(
-                "/".join(key), app.ref, {"resource": list(key), **told.data(), "along": _along(key, owners, fleet)}
+                "/".join(key), app.ref, {"resource": list(key), **claim.data(), "along": _along(key, owners, fleet)}
             )
 
 
@@ -110,12 +110,12 @@ def _along(key: ResourceKey, owners: Mapping[ResourceKey, Sequence[AppRef]], fle
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     """One finding for each object, on its first application; the others are related."""
-    told = {fact.app: party_of(fact) for fact in facts}
+    by_app = {fact.app: party_of(fact) for fact in facts}
     for fact in facts:
         for other in fact.data["others"]:
             *_, claims, leaving = other
-            told.setdefault(ref_of(other), Party(ref_of(other), claims=claims, leaving=leaving))
-    parties = [told[ref] for ref in sorted(told)]
+            by_app.setdefault(ref_of(other), Party(ref_of(other), claims=claims, leaving=leaving))
+    parties = [by_app[ref] for ref in sorted(by_app)]
     cluster, group, kind, namespace, name = facts[0].data["resource"]
     version = next((p.version for p in parties if p.version), "")
     shared = Shared(
@@ -234,8 +234,8 @@ def _evidence(shared: Shared) -> Iterator[str]:
         if values and not shared.secret:
             by_value: dict[str, list[str]] = {}
             for ref, value in values.items():
-                told = show(value, pointer, within=shared.party(ref).content or {})
-                by_value.setdefault(told, []).append(shared.name(shared.party(ref)))
+                shown = show(value, pointer, within=shared.party(ref).content or {})
+                by_value.setdefault(shown, []).append(shared.name(shared.party(ref)))
             sides = ", ".join(f"{text} in {enumerated(who, 'Application')}" for text, who in by_value.items())
             yield f"{pointer}: " + ("differs" if HIDDEN in by_value else sides)
         else:

@@ -103,7 +103,7 @@ def classify(text: str, stage: str = "") -> Diagnosis | None:
 
 
 def excerpt(text: str, told: tuple[int, int], size: int = 160) -> str:
-    """What fits of an error text: its end, which says what happened where Go wraps errors, or from where the cause is told."""
+    """What fits of an error text: its end, which says what happened where Go wraps errors, or from where the cause is named."""
     if len(text) <= size:
         return text
     start, end = told

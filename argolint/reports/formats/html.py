@@ -77,7 +77,7 @@ def render(report: Report, style: Style) -> str:
         roots=list(_roots(report)),
         trend=report.trend,
         trend_lines=list(_lines(report.trend)),
-        pictures=[Markup(svg([drawn(part, 40)], alone=False)) for part in parts(held(report))[:_PICTURES]],  # noqa: S704
+        pictures=[Markup(svg([drawn(part, 40)], alone=False)) for part in parts(held(report.findings))[:_PICTURES]],  # noqa: S704
         index=_packed([_row(f, new=identity(f) in new) for f in kept]),
         chunks=[
             _packed([_detail(f) for f in chunk])

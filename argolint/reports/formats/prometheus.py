@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from argolint.model import SEVERITIES
 from argolint.reports.document import App, Finding, Report, is_of_several, rule_page
 from argolint.reports.formats import NamedApp, Style
-from argolint.values import parse_time
+from argolint.values import parse_time, shorten
 
 if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily
@@ -220,7 +220,7 @@ def _carried(text: str) -> Mapping[Labels, float]:
 
 
 def _label(text: str) -> str:
-    return text if len(text) <= _MAX_LABEL else text[: _MAX_LABEL - 1] + "…"
+    return shorten(text, _MAX_LABEL)
 
 
 def _seconds(time: str | None) -> float | None:

@@ -154,7 +154,7 @@ def _finding(f: Finding, style: Style, app: str = "") -> Iterator[str]:
 
 
 def _failure(alike: Sequence[Failure], style: Style) -> Iterator[str]:
-    """What could not be looked at; the same thing in many applications is told once, with their names."""
+    """What could not be looked at; the same thing in many applications is reported once, with their names."""
     first = alike[0]
     names = [name for f in alike if (name := subject_of(f))]
     if len(alike) > 1:
