@@ -19,6 +19,7 @@ from argolint.decoding import json_value, kind_of
 from argolint.errors import UnreadableStateError
 from argolint.kubernetes import wave
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
+from argolint.timing import charged
 from argolint.values import below, mapping, number_at, real_time, text_at
 
 T = TypeVar("T")
@@ -209,7 +210,8 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
             return ()
         if self.normalized_state == self.predicted_state:
             return ()
-        found = diff.changes(self.predicted or {}, self.normalized or {}, self.live)
+        with charged("compare"):
+            found = diff.changes(self.predicted or {}, self.normalized or {}, self.live)
         return tuple(c for c in found if not self._is_answered(c)) if self.answered else found
 
     def _is_answered(self, change: Change) -> bool:
@@ -372,7 +374,8 @@ def _decode(state: State, resource: ResourceId) -> Object | None:
     if not isinstance(state, str):
         return state or None
     try:
-        found = json_value(state) if state else None
+        with charged("decode"):
+            found = json_value(state) if state else None
     except msgspec.MsgspecError as error:
         raise UnreadableStateError(f"the server's state of {resource} cannot be decoded: {error}", _REFRESH) from None
     if found is not None and not isinstance(found, dict):

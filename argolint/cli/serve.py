@@ -33,6 +33,7 @@ _LEAST_S = 10
 _MAX_TOKEN_BYTES = 10_000
 _GRACE_S = 5.0
 _TOKEN = "ARGOLINT_SERVE_TOKEN"  # noqa: S105  # the variable's name
+_EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 
 
 @click.command()
@@ -44,27 +45,53 @@ _TOKEN = "ARGOLINT_SERVE_TOKEN"  # noqa: S105  # the variable's name
     metavar="FILE",
     help=f"Answer only who sends this bearer token [default: ${_TOKEN}, if set].",
 )
+@click.option(
+    "--extension-token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"Answer Argo CD's UI extension, which sends this bearer token [default: ${_EXTENSION_TOKEN}, if set].",
+)
+@click.option(
+    "--extension-show-other-projects",
+    is_flag=True,
+    help="Name related applications of other projects in Argo CD's UI, whatever its user may see.",
+)
 @common.state_option
 @common.source_options
 @common.selection_options
 @common.rule_options
 @common.workers_option
 @click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine.")
-def command(interval: str, listen: str, token_file: Path | None, **given: Any) -> int:
+def command(
+    interval: str,
+    listen: str,
+    token_file: Path | None,
+    extension_token_file: Path | None,
+    extension_show_other_projects: bool,
+    **given: Any,
+) -> int:
     """Check every --interval, and serve the last report until SIGTERM.
 
     \b
     /metrics                             for Prometheus
     /report.html /report.json            the last report
     /api/v1/applications[/NAMESPACE/NAME]  findings of one application
+    /api/v1/application                  for Argo CD's UI: `argolint explain --setup extension`
     /healthz /readyz                     the process lives; a check has succeeded
 
     While Argo CD cannot be read the last good report stays, marked incomplete, with its time.
     """
     from argolint.serve.checker import Checker
+    from argolint.serve.extension import Extension
     from argolint.serve.web import Web, address
 
-    wait_s, (host, port), token = seconds(interval), address(listen), _token(token_file)
+    wait_s, (host, port), token = seconds(interval), address(listen), _token(token_file, _TOKEN, "--token-file")
+    extension_token = _token(extension_token_file, _EXTENSION_TOKEN, "--extension-token-file")
+    if token and token == extension_token:
+        raise UsageError(
+            "the extension has the token of the service", "give it its own: Argo CD's users act with the extension's"
+        )
+    extension = Extension(extension_token, show_other_projects=extension_show_other_projects)
     run = common.prepare(
         {
             **common.NO_SELECTION,
@@ -80,7 +107,7 @@ def command(interval: str, listen: str, token_file: Path | None, **given: Any) -
         checker = Checker(
             lambda: _checked(run, given, known), _nothing(given), wait_s, run.style, lambda line: _tell(plain(line))
         )
-        with Web(host, port, checker, token) as web:
+        with Web(host, port, checker, token, extension) as web:
             asked = _asked_to_end()
             _tell(f"listening on http://{_shown(web)}, checking every {interval}")
             if not token and not _is_loopback(host):
@@ -127,15 +154,15 @@ def _nothing(given: Mapping[str, Any]) -> report.Report:
     )
 
 
-def _token(file: Path | None) -> str:
-    """The token that clients must send. It never stands on a command line, where every process reads it."""
+def _token(file: Path | None, variable: str, option: str) -> str:
+    """The token that clients must send, of a file or a variable. It never stands on a command line, where every process reads it."""
     if file is None:
-        return os.environ.get(_TOKEN, "")
+        return os.environ.get(variable, "").strip()
     try:
         token = read_text(file, _MAX_TOKEN_BYTES).strip()
     except (OSError, FileError) as error:
         reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read the token in {file}: {reason}", "name another with --token-file") from None
+        raise UsageError(f"cannot read the token in {file}: {reason}", f"name another with {option}") from None
     if not token:
         raise UsageError(f"{file} holds no token", "write one into it, for example of `openssl rand -hex 32`")
     return token

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,7 +42,7 @@ def servers_options(command: F) -> F:
 
 
 def sources(
-    given: Mapping[str, Any], connected: Callable[[Connection], Transport]
+    given: Mapping[str, Any], connected: Callable[[Connection, int | None], Transport]
 ) -> tuple[tuple[Source, ...], tuple[str, ...]] | None:
     """The Argo CDs to read and remarks on them; None where the options mean a single one. UsageError before any request."""
     file = _file(given)
@@ -49,7 +50,6 @@ def sources(
         return None
     from argolint.engine.several import Source
     from argolint.server.several import of_logins, read_servers
-    from argolint.snapshots.reader import SnapshotTransport
 
     now, home, config = datetime.now(UTC), Path.home(), given["connection"].config
     remarks: tuple[str, ...] = ()
@@ -59,16 +59,23 @@ def sources(
         named = read_servers(file, config, os.environ, home, now)
     found = []
     for one in named:
-        transport: Transport | None = None
+        opened: Callable[[int | None], Transport] | None = None
         failure: Failure | None = None
         if one.snapshot is not None:
-            transport = SnapshotTransport([one.snapshot])
+            opened = partial(_recorded, one.snapshot)
         elif one.connection is not None:
-            transport = connected(one.connection)
+            opened = partial(connected, one.connection)
         elif one.problem is not None:
             failure = Failure("login", one.problem.message, one.problem.hint, server=one.name)
-        found.append(Source(one.name, transport, one.aliases, failure))
+        transport = opened(given["workers"]) if opened is not None else None
+        found.append(Source(one.name, transport, one.aliases, failure, opened))
     return tuple(found), remarks
+
+
+def _recorded(snapshot: Path, threads: int | None) -> Transport:
+    from argolint.snapshots.reader import SnapshotTransport
+
+    return SnapshotTransport([snapshot])
 
 
 def _file(given: Mapping[str, Any]) -> Path | None:

@@ -21,18 +21,19 @@ import msgspec
 from argolint import __version__
 from argolint.app import App
 from argolint.checkouts.checkout import Checkout, open_checkouts
-from argolint.cli import complete, servers
+from argolint.cli import complete, servers, timings
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import suppress, trusted
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import Chosen, Outcome, Plan
+from argolint.engine.run import Look
 from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
-from argolint.model import SEVERITIES, AppRef, Object
+from argolint.model import SEVERITIES, AppRef
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
@@ -44,6 +45,7 @@ from argolint.server import api as argocd
 from argolint.server.connection import connection_options
 from argolint.server.transport import Transport
 from argolint.snapshots.narrow import label_selector
+from argolint.timing import charged, measured
 from argolint.values import integer, labels_of, parse_time, plain, same_repository
 
 if TYPE_CHECKING:
@@ -172,6 +174,23 @@ run_options = options(
     ),
     workers_option,
     click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
+)
+
+scale_options = options(
+    click.option(
+        "--processes",
+        type=click.IntRange(1, 64),
+        metavar="N",
+        envvar="ARGOLINT_PROCESSES",
+        help="Look at applications in N processes of this machine, which share --workers [default: 1].",
+    ),
+    click.option(
+        "--fleet",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        envvar="ARGOLINT_FLEET",
+        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards.",
+    ),
 )
 
 state_option = click.option(
@@ -310,7 +329,7 @@ _SECTIONS: Mapping[str, frozenset[str]] = {
     "What is read": _names(source_options),
     "Which applications": _names(selection_options),
     "Which findings are shown": _names(rule_options),
-    "How it is looked at": _names(run_options),
+    "How it is looked at": _names(run_options) | _names(scale_options),
     "How it ends": _names(fail_options),
     "How it is shown": _names(output_options),
 }
@@ -428,6 +447,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         shard=parse_shard(given["shard"]),
         local=local_renders(given, checkouts),
         shown=shown,
+        timings=bool(given.get("timings")),
     )
     return Run(
         plan,
@@ -460,64 +480,122 @@ def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> 
 
 def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
     """Read and examine, from `t` or from where the options point; the stats say what it cost."""
-    return _collected(run, given, t)[0]
+    return _read(run, given, t)[0]
 
 
-def _collected(run: Run, given: Mapping[str, Any], t: Transport | None) -> tuple[lint.Part, Sites]:
-    """The part, and the Applications where checkouts are to tell lines."""
-    clock = Clock()
-    # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
-    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
-        gc.freeze()
-    gc.set_threshold(200_000, 20, 20)
-    several = servers.sources(given, lambda connection: _connected(connection, given)) if t is None else None
+def _read(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> tuple[lint.Part, tuple[Fleet, ...]]:
+    """The part, and the fleets of all servers that the options mean."""
+    several = _sources(given) if t is None else None
     if several is not None:
-        return _collected_of(*several, run, given, clock)
+        return _collected_of(*several, run, given)
+    part, fleet = collected(run, given, t)
+    return part, (fleet,)
+
+
+def collected(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> tuple[lint.Part, Fleet]:
+    """As `collect` of a single server, and the fleet. The one way to read for every command, with its guards and warnings."""
+    clock = Clock()
+    _leave_garbage()
     t = t or open_transport(given)
+    look = _look(given, t)
+    t = with_fleet(given, t)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
     told = progress(given)
     told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
     with told:
-        fleet, failures = load_fleet(t)
+        with measured(run.plan.timings) as ledger, charged("list"):
+            fleet, failures = load_fleet(t)
         _require_named(run.selection, [fleet])
-        part = lint.collect(t, run.plan, told.count, fleet)
+        part = lint.collect(t, run.plan, told.count, fleet, look)
     part = msgspec.structs.replace(
         part,
         failures=(*failures, *part.failures),
         remarks=(*run.remarks, *part.remarks),
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
+        spent=ledger.costs,
     )
-    return part, _sites([fleet], run)
+    return part, fleet
+
+
+def _leave_garbage() -> None:
+    """Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time."""
+    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
+        gc.freeze()
+    gc.set_threshold(200_000, 20, 20)
+
+
+def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
+    """The transport, and the file of --fleet in place of the server's own list."""
+    if not given.get("fleet"):
+        return t
+    if t.offline:
+        raise UsageError("--fleet and --snapshot exclude each other: a snapshot holds its list", "pass one of them")
+    from argolint.snapshots.fleet_file import OLD, FleetTransport, spoken
+
+    found = FleetTransport(given["fleet"], t)
+    if found.age > OLD:
+        click.echo(
+            f"warning: the fleet in {given['fleet']} was read {spoken(found.age)} ago, and states are read now",
+            err=True,
+        )
+    return found
+
+
+def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transport] | None = None) -> Look | None:
+    """Who looks at the applications, when it is not this process. UsageError for what cannot be divided."""
+    count = given.get("processes") or 1
+    if count == 1:
+        return None
+    if sys.platform == "win32":
+        raise UsageError(
+            "--processes is not for Windows", "divide the work with --shard I/N, and join it with `argolint merge`"
+        )
+    if given["render_twice"] and not t.offline:
+        raise UsageError(
+            "--render-twice renders one application at a time", "leave --processes out: it would gain nothing"
+        )
+    if not t.offline and count > workers(given):
+        raise UsageError(
+            f"{count} processes need {count} requests in flight at least, and --workers allows {workers(given)}",
+            f"pass --workers {count} if the server may be asked so much, or fewer --processes",
+        )
+    from argolint.workers.processes import in_processes
+
+    return in_processes(count, opened or (lambda threads: open_transport({**given, "workers": threads})))
+
+
+def _sources(given: Mapping[str, Any]) -> tuple[tuple[Source, ...], tuple[str, ...]] | None:
+    return servers.sources(given, lambda connection, threads: _connected(connection, {**given, "workers": threads}))
 
 
 def _collected_of(
-    sources: Sequence[Source], remarks: Sequence[str], run: Run, given: Mapping[str, Any], clock: Clock
-) -> tuple[lint.Part, Sites]:
+    sources: Sequence[Source], remarks: Sequence[str], run: Run, given: Mapping[str, Any]
+) -> tuple[lint.Part, tuple[Fleet, ...]]:
     """The same over several Argo CDs."""
     from argolint.engine import several
 
+    if given.get("fleet"):
+        raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
+    clock = Clock()
+    _leave_garbage()
+    transports = [source.transport for source in sources if source.transport is not None]
+    looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}
     told = progress(given)
     told.say(f"listing the applications of {len(sources)} servers")
     with told:
-        read, failures, more = several.load(sources)
+        with measured(run.plan.timings) as ledger, charged("list"):
+            read, failures, more = several.load(sources)
         _require_named(run.selection, [one.fleet for one in read])
-        for one in read if run.plan.renders else ():
-            if not one.transport.offline:
-                _warn_of_renders(one.transport)
-        part = several.examine(read, failures, (*run.remarks, *remarks, *more), run.plan, told.of)
-    part = msgspec.structs.replace(part, stats=msgspec.structs.replace(part.stats, seconds=clock.seconds))
-    return part, _sites([one.fleet for one in read], run)
-
-
-Sites = Mapping[str, Mapping[tuple[str, str], Object]]
-"""The Applications by server, namespace and name, where checkouts are to tell lines."""
-
-
-def _sites(fleets: Iterable[Fleet], run: Run) -> Sites:
-    if not run.checkouts:
-        return {}
-    return {fleet.server: {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} for fleet in fleets}
+        for t in transports if run.plan.renders else ():
+            if not t.offline:
+                _warn_of_renders(t)
+        part = several.examine(
+            read, failures, (*run.remarks, *remarks, *more), run.plan, told.of, lambda t: looks.get(id(t))
+        )
+    stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
+    part = msgspec.structs.replace(part, stats=stats, spent=ledger.costs)
+    return part, tuple(one.fleet for one in read)
 
 
 def _require_named(selection: Selection, fleets: Sequence[Fleet]) -> None:
@@ -536,20 +614,20 @@ def _require_named(selection: Selection, fleets: Sequence[Fleet]) -> None:
         )
 
 
-def _anchored(made: Report, run: Run, sites: Sites) -> Report:
+def _anchored(made: Report, run: Run, fleets: Sequence[Fleet]) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
     from argolint.fixes.placement import Site
 
-    if len(made.servers) == 1:
-        return anchored(made, Site(run.checkouts, next(iter(sites.values()))))
+    sites = {f.server: {(a.ref.namespace, a.ref.name): a.raw for a in f.apps} for f in fleets}
+    if len(fleets) == 1:
+        return anchored(made, Site(run.checkouts, sites[fleets[0].server]))
     findings = {identity(f): f for f in made.findings}
-    for server in made.servers:
-        own = msgspec.structs.replace(made, findings=tuple(f for f in made.findings if f.app.server == server.url))
-        placed = anchored(own, Site(run.checkouts, sites.get(server.url, {})))
-        findings |= {identity(f): f for f in placed.findings}
+    for server, apps in sites.items():
+        own = msgspec.structs.replace(made, findings=tuple(f for f in made.findings if f.app.server == server))
+        findings |= {identity(f): f for f in anchored(own, Site(run.checkouts, apps)).findings}
     return msgspec.structs.replace(made, findings=tuple(findings.values()))
 
 
@@ -614,8 +692,20 @@ def conclude(part: lint.Part, run: Run) -> Report:
     if run.suppressions.baseline is not None:
         suppress.require_servers(run.suppressions.baseline, urls)
     suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls)
-    outcome = lint.conclude(part, run.plan.rules, suppressions)
-    made = report.build(
+    costs = part.costs
+    with measured(bool(costs)) as ledger, charged("join"):
+        outcome = lint.conclude(part, run.plan.rules, suppressions)
+        made = _built(part, outcome)
+    stats = timings.with_costs(part.stats, costs, ledger.costs)
+    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
+    shown = (
+        r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
+    )  # a hidden one is not one without findings
+    return msgspec.structs.replace(made, rules=tuple(shown), stats=stats)
+
+
+def _built(part: lint.Part, outcome: Outcome) -> Report:
+    return report.build(
         outcome,
         servers=part.servers,
         started_at=part.started_at,
@@ -623,11 +713,6 @@ def conclude(part: lint.Part, run: Run) -> Report:
         tool_version=__version__,
         remarks=part.remarks,
     )
-    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
-    shown = (
-        r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
-    )  # a hidden one is not one without findings
-    return msgspec.structs.replace(made, rules=tuple(shown))
 
 
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
@@ -652,7 +737,7 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 
 
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
-    part, apps = _collected(run, given, None)
+    part, fleets = _read(run, given)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
     if not part.results and run.selection != Selection(tuple(names)):
@@ -660,8 +745,13 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
             f"no application of {', '.join(server.url for server in part.servers)} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    made = _anchored(conclude(part, run), run, apps)
-    return publish(made if known is None else remember(made, part, run, known), run)
+    made = _anchored(conclude(part, run), run, fleets)
+    if known is not None:
+        made = remember(made, part, run, known)
+    with measured(run.plan.timings) as ledger, charged("report"):
+        code = publish(made, run)
+    timings.tell(made.stats, ledger.costs)
+    return code
 
 
 def remember(made: Report, part: lint.Part, run: Run, known: History) -> Report:

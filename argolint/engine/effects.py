@@ -10,7 +10,9 @@ from argolint.comparison import diff
 from argolint.model import EFFECTS, Effect, Finding, Fix, Object
 from argolint.values import get
 
-_TEMPLATE, _REPLICAS = "/spec/template", "/spec/replicas"
+_REPLICAS = "/spec/replicas"
+_ROLLING = ("/spec/template", "/spec/paused", "/spec/updateStrategy/type")
+"""What replaces pods when it changes; a rollout that was held back goes on."""
 _ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Rollout"})
 
 _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
@@ -49,7 +51,8 @@ def _needs_sync(fix: Fix, finding: Finding, app: App) -> bool:
 
 def of_sync(kind: str, live: Object, without_fix: Object, with_fix: Object) -> Iterator[Effect]:
     """What the next sync does with the fix that it would not do without."""
-    if kind in _ROLLED and _moves(_TEMPLATE, live, with_fix) and _moves(_TEMPLATE, without_fix, with_fix):
+    rolled = _ROLLING if kind in _ROLLED else ()
+    if any(_moves(pointer, live, with_fix) and _moves(pointer, without_fix, with_fix) for pointer in rolled):
         yield "restarts"
     if _moves(_REPLICAS, live, with_fix) and _moves(_REPLICAS, without_fix, with_fix):
         yield "scales"

@@ -23,6 +23,7 @@ from argolint.errors import UnreadableStateError
 from argolint.fleet import Fleet
 from argolint.model import Fact, Failure, Finding, Note, ResourceId, ResourceKey, Symptom
 from argolint.redaction import without_secrets
+from argolint.timing import charged
 
 _LOG = logging.getLogger(__name__)
 
@@ -48,23 +49,25 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
     today: Today = {}
     guard = Guard(app)
     others = _Others(findings, fleet, rules, failures)
-    proven = tuple(
-        guard.finding(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today, others))
-        for finding in kept
-    )
-    found: tuple[Note, ...] = ()
+    proven: list[Finding] = []
+    for finding in kept:
+        with charged("verify", finding.rule):
+            found = _proven(finding, app, fleet, by_id[finding.rule], failures, render, today, others)
+        with charged("redact"):
+            proven.append(guard.finding(found))
+    unused: tuple[Note, ...] = ()
     try:
-        found = tuple(notes(app))
+        unused = tuple(notes(app))
     except UnreadableStateError as error:
         failures.append(Failure("states", error.message, error.hint, app.ref))
     shown = app.sync_status, app.health.status
     return AppResult(
         app.ref,
         len(app.resources),
-        proven,
+        tuple(proven),
         tuple(facts),
         tuple(failures),
-        found,
+        unused,
         sync=shown[0],
         health=shown[1],
     )

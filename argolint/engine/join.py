@@ -15,6 +15,7 @@ from argolint.engine.stamp import stamp
 from argolint.engine.verify import unreplayed
 from argolint.model import AppRef, Fact, Finding
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
+from argolint.timing import charged
 
 
 def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
@@ -33,17 +34,18 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
         chosen = chosen_by_id[rule_id]
         known = NOTHING_KNOWN
         try:
-            for said in (chosen.rule.join or _nothing)(key, facts, chosen.options):
-                stamped = stamp(said, chosen, None, key)
-                if refs & apps_of(stamped):
-                    known = known if known is not NOTHING_KNOWN else _of_facts(facts)
-                    findings.append(guarded(replace(stamped, fixes=tuple(map(unreplayed, stamped.fixes))), known))
+            with charged("join", rule_id):
+                for said in (chosen.rule.join or _nothing)(key, facts, chosen.options):
+                    stamped = stamp(said, chosen, None, key)
+                    if refs & apps_of(stamped):
+                        known = known if known is not NOTHING_KNOWN else _of_facts(facts)
+                        findings.append(guarded(replace(stamped, fixes=tuple(map(unreplayed, stamped.fixes))), known))
         except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(crash(chosen.rule, None, "join", error, _of_facts(facts)))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
-    told, causes = with_causes(sorted(kept, key=finding_order))
+    explained, causes = with_causes(sorted(kept, key=finding_order))
     return Outcome(
-        told,
+        explained,
         tuple(
             sorted(
                 failures,

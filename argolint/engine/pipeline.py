@@ -5,7 +5,7 @@ A shard's results with their facts are plain data: `--shard I/N` writes them, `a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -26,6 +26,7 @@ from argolint.redaction import Redactor
 from argolint.redaction.masks import slow_mask
 from argolint.reports import document as report
 from argolint.server.transport import Transport
+from argolint.timing import Cost, summed
 
 SHARD_VERSION = "2.0"
 
@@ -43,16 +44,26 @@ class Part(msgspec.Struct, frozen=True):
     stats: report.Stats = report.Stats()
     remarks: tuple[str, ...] = ()
     shown: Shown = Shown()
+    spent: tuple[Cost, ...] = ()
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        """What the fleet and all applications cost, where the run was to say so."""
+        return summed(self.spent, *(r.spent for r in self.results))
 
 
 def collect(
-    t: Transport, plan: Plan, progress: Progress = lambda done, total: None, fleet: Fleet | None = None
+    t: Transport,
+    plan: Plan,
+    progress: Progress = lambda done, total: None,
+    fleet: Fleet | None = None,
+    look: engine.Look | None = None,
 ) -> Part:
-    """Read the fleet (unless given) and examine this shard's applications."""
+    """Read the fleet (unless given) and examine this shard's applications, here unless `look` does."""
     failures: tuple[Failure, ...] = ()
     if fleet is None:
         fleet, failures = load_fleet(t)
-    results = sorted(engine.run(t, fleet, plan, progress), key=lambda r: r.ref)
+    results = sorted(engine.run(t, fleet, plan, progress, look), key=lambda r: r.ref)
     return Part(
         SHARD_VERSION,
         plan.shard,
@@ -101,6 +112,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
             sum(p.stats.bytes for _, p in parts),
             round(sum(p.stats.seconds for _, p in parts), 3),
         ),
+        spent=summed(*(p.spent for _, p in parts)),
     )
 
 
@@ -117,19 +129,25 @@ def conclude(part: Part, rules: Sequence[Chosen], suppressions: Suppressions) ->
 
 
 def to_json(part: Part) -> bytes:
-    """A shard's file. Facts may hold whole manifests: their secrets are hidden so that those of all shards can still be compared."""
-    redactors = {
-        server: Redactor(partial(slow_mask, salt=server))
-        for server in {f.app.server for r in part.results for _, f in r.facts}
-    }
+    """A shard's file."""
+    return msgspec.json.encode(msgspec.structs.replace(part, results=portable(part.results))) + b"\n"
+
+
+def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
+    """Results that may leave this machine. Facts may hold whole manifests: their secrets are hidden so that those of all shards
+    of one server can still be compared."""
+    results = tuple(results)
+    servers = {fact.app.server for r in results for _, fact in r.facts}
+    redactors = {server: Redactor(partial(slow_mask, salt=server)) for server in servers}
 
     def safe(fact: Fact) -> Fact:
         redactor = redactors[fact.app.server]
         data = msgspec.to_builtins(fact.data)
         return replace(fact, data={own: redactor.value(value) for own, value in data.items()})
 
-    results = [replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) for r in part.results]
-    return msgspec.json.encode(msgspec.structs.replace(part, results=tuple(results))) + b"\n"
+    return tuple(
+        replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) if r.facts else r for r in results
+    )
 
 
 def from_json(text: bytes, where: str) -> Part:

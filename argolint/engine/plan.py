@@ -12,6 +12,7 @@ from argolint.engine.shown import Shown
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Fact, Failure, Finding, Note, Severity
 from argolint.rule import Rule
+from argolint.timing import Cost
 
 if TYPE_CHECKING:
     from argolint.renders.local import LocalRenders
@@ -31,7 +32,7 @@ class Plan:
     """How to run: what to look at and what the server may be asked for.
 
     `local` renders Helm applications here: the server is then not asked for those that it covers. All rules run, whatever is
-    `shown` of their findings.
+    `shown` of their findings. With `timings` each result says what it cost.
     """
 
     rules: tuple[Chosen, ...]
@@ -43,6 +44,7 @@ class Plan:
     shard: tuple[int, int] = (1, 1)
     local: LocalRenders | None = None
     shown: Shown = field(default_factory=Shown)
+    timings: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class AppResult:
     beside: bool = False
     sync: str = ""
     health: str = ""
+    spent: tuple[Cost, ...] = ()
 
 
 @dataclass(frozen=True)

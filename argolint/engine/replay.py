@@ -18,11 +18,11 @@ from msgspec import structs
 from argolint.app import App
 from argolint.comparison import compare, diff
 from argolint.comparison.compare import Comparison, Rules, Strategy
-from argolint.comparison.ignore import IgnoreRule, matches, matches_object, without
+from argolint.comparison.ignore import IgnoreRule, matches, matches_object, removed, without
 from argolint.decoding import json_value
 from argolint.engine import effects, losses
 from argolint.engine.render_proof import Place, drawn_anew, is_named, named_by
-from argolint.engine.verdict import CannotReplay, Contradicted, Loses, Proven
+from argolint.engine.verdict import CannotReplay, Contradicted, Loses, Proven, SyncFails, TakesTwoSyncs
 from argolint.fleet import Fleet
 from argolint.kubernetes import is_secret_data
 from argolint.model import MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
@@ -83,19 +83,28 @@ class _Moment:
     comparison: Comparison
     redrawn: bool = False
     """After a hard refresh whose render drew other values."""
+    next_sync: Comparison | None = None
+    """What differs after one more sync, where something differs after the first."""
 
 
 def replay(
-    fix: Fix, finding: Finding, app: App, fleet: Fleet, looks: Looks, today: Today, kept: Mapping[ResourceKey, Object]
+    fix: Fix,
+    finding: Finding,
+    app: App,
+    fleet: Fleet,
+    looks: Looks,
+    today: Today,
+    kept: Mapping[ResourceKey, Object],
+    found: set[Effect],
 ) -> Proven:
     """Returns when the fix is proven. Raises CannotReplay or Contradicted.
 
-    `kept` are live objects as the steps before the edit leave them.
+    `kept` are live objects as the steps before the edit leave them. What the next sync does because of the fix is added to
+    `found`, whatever the verdict.
     """
     _require_replayable(fix, finding, looks.check)
     raw = patched(fix, app.raw) if fix.target == "application" else app.raw
     touched: dict[ResourceKey, _Moment] = {}
-    found: set[Effect] = set()
     drawn = _drawn(app)
     failed_sync = fix.target != "live" and any(symptom.kind == "operation" for symptom in finding.explains)
     for pair in _pairs(fix, finding, app, raw, fleet, today):
@@ -107,12 +116,17 @@ def replay(
         if losses.given_up(fix) and _hollow(desired) > _hollow(pair.desired):
             raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
         terms = _terms(raw, desired, pair, fleet)
+        if fix.target != "live":
+            before = _terms(app.raw, pair.desired, pair, fleet)
+            found.update(_sync_effects(pair, live, desired, terms, before))
         moments = _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, drawn)
         for moment in moments:
             touched[pair.resource.key] = moment
             _require_quiet(moment, pair)
         if fix.target != "live":
-            found.update(_require_kept(fix, pair, live, desired, terms, _terms(app.raw, pair.desired, pair, fleet)))
+            _require_kept(fix, pair, live, desired, terms, before)
+        if fix.target == "manifest" and not failed_sync and app.operation is not None and app.operation.failed:
+            _require_no_sync(pair, live, desired, terms)
     if any(symptom.kind != "change" for symptom in finding.explains):
         raise CannotReplay("only a sync shows whether this ends it")
     if any(symptom.resource not in touched for symptom in finding.explains):
@@ -124,7 +138,7 @@ def replay(
     for other in _news(app, raw, touched, looks.others) if looks.others else ():
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
     twice = bool(drawn) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
-    return Proven("rendered-twice" if twice else "replayed", frozenset(found))
+    return Proven("rendered-twice" if twice else "replayed")
 
 
 def _claims_masked(finding: Finding, app: App) -> bool:
@@ -143,36 +157,61 @@ def _hollow(node: Json) -> int:
 def _require_quiet(moment: _Moment, pair: _Pair) -> None:
     """Nothing that the finding claims differs, and nothing newly."""
     for pointer in moment.comparison.pointers:
-        if any(below(pointer, claim) for claim in pair.claimed):
-            raise Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
-        if pointer in pair.today.shown:
+        claimed = any(below(pointer, claim) for claim in pair.claimed)
+        if not claimed and pointer in pair.today.shown:
             continue
+        if moment.next_sync is not None and pointer not in moment.next_sync.pointers:
+            raise TakesTwoSyncs(pair.resource, pointer)
+        if claimed:
+            raise Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
         if moment.redrawn:
             raise CannotReplay(f"another render changes {pointer} of {pair.resource.id} as well")
         raise Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
 
 
-def _require_kept(
-    fix: Fix, pair: _Pair, live: Object, desired: Object, terms: _Terms, before: _Terms
-) -> frozenset[Effect]:
-    """What the next sync does because of the fix; raises Loses or CannotReplay where it takes another writer's value away."""
+def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: _Terms, before: _Terms) -> None:
+    """Raises Loses or CannotReplay where the next sync, or a later commit, is not kept from another writer's value."""
     synced = _synced(live, desired, terms)
     gone = tuple(losses.lost(fix, pair.desired, desired, live, synced)) if fix.target == "manifest" else ()
     if gone:
         raise Loses(pair.resource, gone)
-    if fix.target == "application" and terms.rules.ignore != before.rules.ignore:
+    if fix.target != "application":
+        return
+    if terms.rules.ignore != before.rules.ignore:
         shown = compare.compare(live, desired, terms.rules, terms.strategy).pointers
         for pointer in sorted(pair.today.shown.difference(shown)):
             if get(live, pointer) != get(synced, pointer):
                 raise CannotReplay(f"the next sync overwrites {pointer} of {pair.resource.id} all the same")
-        if terms.respect_ignored and (
-            closed := losses.closed_list(pair.claimed, desired, lambda d: _synced(synced, d, terms))
-        ):
-            raise CannotReplay(
-                f"no later commit to {closed} of {pair.resource.id} would arrive: RespectIgnoreDifferences keeps such a list whole"
-            )
+    newly = _newly_respected(pair, live, desired, terms, before)
+    if newly and (closed := losses.closed_list(newly, desired, lambda d: _synced(synced, d, terms))):
+        raise CannotReplay(
+            f"no later commit to {closed} of {pair.resource.id} would arrive: RespectIgnoreDifferences keeps such a list whole"
+        )
+
+
+def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: _Terms, before: _Terms) -> frozenset[str]:
+    """The fields whose live value a sync keeps from now on: also those of rules that stood there without the option."""
+    if not terms.respect_ignored:
+        return frozenset()
+    known = before.rules.ignore if before.respect_ignored else ()
+    rules = [
+        rule for rule in terms.rules.ignore if rule not in known and _effective(rule) and matches_object(rule, desired)
+    ]
+    kept = {pointer for rule in rules for side in (live, desired) for pointer in removed(rule, side)}
+    return frozenset(kept.union(pair.claimed if rules else ()))
+
+
+def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: _Terms, before: _Terms) -> frozenset[Effect]:
+    """What the next sync does because of the fix."""
     without_fix = _synced(pair.live, pair.desired, before)
-    return frozenset(effects.of_sync(pair.resource.kind, pair.live, without_fix, synced))
+    return frozenset(effects.of_sync(pair.resource.kind, pair.live, without_fix, _synced(live, desired, terms)))
+
+
+def _require_no_sync(pair: _Pair, live: Object, desired: Object, terms: _Terms) -> None:
+    """Raises SyncFails unless the edit ends the differences by itself."""
+    shown = _moment(live, desired, terms).comparison.pointers
+    if any(below(pointer, claim) for pointer in shown for claim in pair.claimed) or not pair.claimed:
+        raise SyncFails
 
 
 def _drawn(app: App) -> frozenset[Place]:
@@ -301,6 +340,7 @@ class _Terms:
     strategy: Strategy
     server_side: bool
     respect_ignored: bool
+    replaced: bool
 
 
 def _terms(raw: Object, desired: Object, pair: _Pair, fleet: Fleet) -> _Terms:
@@ -309,6 +349,7 @@ def _terms(raw: Object, desired: Object, pair: _Pair, fleet: Fleet) -> _Terms:
         compare.strategy_of(raw, desired, server_side=pair.today.server_side),
         compare.syncs_server_side(raw, desired),
         compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
+        compare.has_sync_option(raw, desired, "Replace=true"),
     )
 
 
@@ -320,7 +361,7 @@ def _moments(
     if fix.target == "live":
         return
     synced = _synced(live, desired, terms)
-    yield _moment(synced, desired, terms)
+    yield _with_next(_moment(synced, desired, terms), terms)
     later = _rewritten(synced, pair)
     if later != synced:
         yield _moment(later, desired, terms)
@@ -335,13 +376,25 @@ def _after_sync(live: Object, desired: Object, terms: _Terms) -> Iterator[_Momen
     yield _moment(_synced(live, desired, terms), desired, terms)
 
 
+def _with_next(moment: _Moment, terms: _Terms) -> _Moment:
+    if not moment.comparison.modified:
+        return moment
+    again = _synced(moment.live, moment.desired, terms)
+    return replace(moment, next_sync=_moment(again, moment.desired, terms).comparison)
+
+
 def _moment(live: Object, desired: Object, terms: _Terms) -> _Moment:
     return _Moment(live, desired, compare.compare(live, desired, terms.rules, terms.strategy))
 
 
 def _synced(live: Object, desired: Object, terms: _Terms) -> Object:
     found = compare.apply(
-        live, desired, terms.rules, server_side=terms.server_side, respect_ignored=terms.respect_ignored
+        live,
+        desired,
+        terms.rules,
+        server_side=terms.server_side,
+        respect_ignored=terms.respect_ignored,
+        replaced=terms.replaced,
     )
     assert found is not None
     return found

@@ -17,6 +17,7 @@ from argolint.engine.crossings import Member, crossed
 from argolint.engine.load import load_fleet
 from argolint.engine.pipeline import Part, collect
 from argolint.engine.plan import AppResult, Plan, Progress
+from argolint.engine.run import Look
 from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
 from argolint.model import Failure
@@ -31,12 +32,16 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Source:
-    """One Argo CD of a run. `aliases`: the user's names for clusters. No transport where it is known already that it cannot be read."""
+    """One Argo CD of a run. `aliases`: the user's names for clusters. No transport where it is known already that it cannot be read.
+
+    `opened` makes another transport to it with so many threads, for a process of its own.
+    """
 
     name: str
     transport: Transport | None
     aliases: Mapping[str, str] = field(default_factory=dict)
     failure: Failure | None = None
+    opened: Callable[[int], Transport] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,12 +88,18 @@ def examine(
     remarks: Iterable[str],
     plan: Plan,
     progress: Callable[[str], Progress],
+    look: Callable[[Transport], Look | None] = lambda t: None,
 ) -> Part:
-    """The applications of all of them as one part. `progress` makes one for each Argo CD, by its name."""
+    """The applications of all of them as one part. `progress` makes one for each Argo CD, by its name.
+
+    `look` says who looks at the applications of each, when it is not this process: then one Argo CD is read after the other.
+    """
 
     def examined(one: Read) -> Part:
         workers = 1 if one.transport.offline else plan.workers
-        part = collect(one.transport, replace(plan, workers=workers), progress(one.source.name), one.fleet)
+        part = collect(
+            one.transport, replace(plan, workers=workers), progress(one.source.name), one.fleet, look(one.transport)
+        )
         named = (replace(s, name=one.source.name) for s in part.servers)
         return msgspec.structs.replace(
             part,
@@ -97,7 +108,7 @@ def examine(
             remarks=tuple(f"{one.source.name}: {remark}" for remark in part.remarks),
         )
 
-    parts = _each(read, examined, alone=all(one.transport.offline for one in read))
+    parts = _each(read, examined, alone=all(one.transport.offline or look(one.transport) for one in read))
     results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
     transports = [one.transport for one in read]
     return msgspec.structs.replace(
@@ -116,10 +127,13 @@ def _each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) ->
     if alone or len(items) < 2:
         return [call(item) for item in items]
     pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="argolint-server")
+    ended = False
     try:
-        return list(pool.map(call, items))
+        found = list(pool.map(call, items))
+        ended = True
+        return found
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # who is interrupted does not wait for a server
+        pool.shutdown(wait=ended, cancel_futures=True)  # who is interrupted does not wait for a server
 
 
 def _loaded(source: Source) -> Read | Failure:

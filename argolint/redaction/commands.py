@@ -44,41 +44,34 @@ _COMMAND = re.compile(
     r"|(\b(?:echo|printf)\s+(?:-\w+\s+){0,30}[\"']?)([^\s\"'$|<>]+)(?=[\"']?\s*(?:\|\s*(?:kinit|sudo\s+-S)\b|>++\s*+[^\s>]{0,200}?(?:pass|token|secret|cred|netrc)))"
     r"|(\bAUTH (?:[A-Za-z]\w{0,20} )?)(?=[^\s:\"']*[0-9])([^\s:\"']{8,})"
 )
-_COMMANDS = (
-    *("login", "password", "PASSWORD", "htpasswd", "dentified", "DENTIFIED", "echo", "printf", "literal", "chpasswd"),
-    *(
-        "argument",
-        "jdbc:oracle",
-        "sql",
-        "vault",
-        "aws ",
-        "mc ",
-        "PWD",
-        "pwd",
-        "AUTH ",
-        "auth",
-        "user ",
-        " -",
-        "crypt(",
-        "getConnection",
-    ),
+_COMMANDS = re.compile(
+    r"login|assword|ASSWORD|htpasswd|chpasswd|dentified|DENTIFIED|echo|printf|literal|argument|\" for |jdbc:oracle|sql|vault|aws |mc "
+    r"|PWD|[pP]wd|AUTH |auth|user |crypt\(|getConnection|SecureString"
 )
-"""One of these stands in every text that `_COMMAND` finds something in."""
+"""One of these stands in every text that `_COMMAND` finds something in, or one of `_PROGRAMS` with a flag."""
+_PROGRAMS = re.compile(
+    r"mariadb|curl|wget|http|git|smbclient|sshpass|mongo|ldap|redis-cli|influx|zip|7z|openssl|useradd|usermod|expdp|impdp|rman"
+)
 _ARGUMENTS = 30
 """How many arguments before one are looked at."""
 
 
 def in_text(text: str, hide: Hide) -> str:
     """The text with the secrets of the command lines in it hidden."""
-    if not any(word in text for word in _COMMANDS):
+    if not _may_hold(text):
         return text
     return _COMMAND.sub(lambda found: _after(found, hide), text)
+
+
+def _may_hold(text: str) -> bool:
+    """A cheap look: False for a text with no command that takes a secret."""
+    return _COMMANDS.search(text) is not None or (" -" in text and _PROGRAMS.search(text) is not None)
 
 
 def start_of_secret(before: list[str], item: str) -> int | None:
     """Where in an argument a secret begins that the command line before it asks for: `-p`, `x` of mysql; None when there is none."""
     line = " ".join([*before[-_ARGUMENTS:], item])
-    if not any(word in line for word in _COMMANDS):
+    if not _may_hold(line):
         return None
     start = len(line) - len(item)
     for found in _COMMAND.finditer(line):

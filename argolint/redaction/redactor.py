@@ -66,15 +66,18 @@ _LIKE_LINES = re.compile(r"\n|^\s*(?:- )?[\"']?[\w.-]+[\"']?\s*[:=]|^\s*[{\[]")
 class Redactor:
     """Hides secrets; `hide` makes what stands for one, `userinfo` what stands for user and password of a URL, if not `hide`.
 
-    Equal values are hidden alike as far as `hide` does so, and a second pass changes nothing more.
+    Equal values are hidden alike as far as `hide` does so, and a second pass changes nothing more. It does not `remember` what it
+    found where `hide` wants to see each secret.
     """
 
-    def __init__(self, hide: Hide = lambda value: HIDDEN, userinfo: Hide | None = None) -> None:
+    def __init__(
+        self, hide: Hide = lambda value: HIDDEN, userinfo: Hide | None = None, *, remember: bool = True
+    ) -> None:
         self._hide = hide
         self._userinfo = userinfo
-        self._short = lru_cache(maxsize=16384)(self._found_in)
-        self._long = lru_cache(maxsize=64)(self._found_in)
-        self._key = lru_cache(maxsize=4096)(self._key_without)
+        self._short = lru_cache(maxsize=16384)(self._found_in) if remember else self._found_in
+        self._long = lru_cache(maxsize=64)(self._found_in) if remember else self._found_in
+        self._key = lru_cache(maxsize=4096)(self._key_without) if remember else self._key_without
 
     def value(self, node: Json, name: str = "", *, everything: bool = False) -> Json:
         """A decoded value with its secrets hidden, the same object when there are none; `everything`: it is all secret."""
@@ -116,7 +119,10 @@ class Redactor:
             if child is None or child is True or child is False or key in _OPAQUE:
                 continue
             called, all_of_it = (key, False) if scope is None else scope.of(key, child)
-            found = self._node(child, called, everything or all_of_it)
+            if type(child) is str:
+                found: Json = self._leaf(child, called, everything or all_of_it)
+            else:
+                found = self._node(child, called, everything or all_of_it)
             if found is not child:
                 if made is None:
                     made = dict(node)

@@ -162,10 +162,22 @@ class Application(msgspec.Struct, frozen=True):
     url: str = ""
 
 
+class Spent(msgspec.Struct, frozen=True):
+    """Seconds of one stage: of the processor, and in all. Of several threads at once both are added up."""
+
+    cpu: float
+    seconds: float
+
+
 class Stats(msgspec.Struct, frozen=True):
+    """`stages` and `rules` are there with --timings: processor seconds, and in all, of each stage; processor seconds of each rule
+    by what was asked of it (`reads`, `wants`, `check`, `collect`, `verify`, `join`)."""
+
     requests: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    stages: Mapping[str, Spent] | msgspec.UnsetType = msgspec.UNSET
+    rules: Mapping[str, Mapping[str, float]] | msgspec.UnsetType = msgspec.UNSET
 
 
 class GateField(msgspec.Struct, frozen=True):

@@ -1,6 +1,9 @@
 """A service that checks again and again and answers from the last report.
 
-documents  what one report looks like at each address, made once
-checker    the checks, in the background, and what is published of them
-web        the HTTP server: GET only, bounded, from memory
+documents       what one report looks like at each address, made once
+checker         the checks, in the background, and what is published of them
+web             the HTTP server: GET only, bounded, from memory
+extension       what Argo CD's own UI asks for: the findings of one application
+other_projects  findings without the names of applications that their reader may not see
+ui              the file that Argo CD's UI loads, and its archive
 """

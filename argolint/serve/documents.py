@@ -44,7 +44,7 @@ class Documents:
 
     def __init__(self, report: Report, apps: Collection[App], style: Style, metrics_before: str = "") -> None:
         self.report = report
-        self._apps = sorted(apps, key=lambda a: (a.namespace, a.name))
+        self.apps = sorted(apps, key=lambda a: (a.namespace, a.name))
         self._lock = threading.Lock()
         self._made: dict[str, Document] = {}
         self.metrics = formats.render(
@@ -68,7 +68,7 @@ class Documents:
             return self._made[path]
 
     def _applications(self) -> Document:
-        about: dict[App, list[Finding]] = {app: [] for app in self._apps}
+        about: dict[App, list[Finding]] = {app: [] for app in self.apps}
         for finding in self.report.findings:
             for app in {finding.app, *(r.app for r in finding.related)} & about.keys():
                 about[app].append(finding)
@@ -81,7 +81,7 @@ class Documents:
         if not path.startswith(APPLICATIONS + "/") or len(parts) != 2:
             return None
         namespace, name = map(unquote, parts)
-        app = next((a for a in self._apps if (a.namespace, a.name) == (namespace, name)), None)
+        app = next((a for a in self.apps if (a.namespace, a.name) == (namespace, name)), None)
         if app is None:
             return None
         found = [f for f in self.report.findings if app == f.app or any(app == r.app for r in f.related)]

@@ -35,6 +35,7 @@ class SnapshotTransport:
         self._layers = [_Layer(path) for path in paths]
         self.server = self._layers[0].header.server
         self.version = self._layers[0].header.version
+        self.written_by = self._layers[0].header.argolint
         self.stats = Stats()
 
     def now(self) -> datetime:
