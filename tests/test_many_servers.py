@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from argolint.reports import document
+from argolint.reports.formats import Style
+from argolint.serve.documents import Documents
 from argolint.snapshots.replay import Faults
 from tests.conftest import Ran, run_argolint
 from tests.fleets import HOME, Fleets, app, config_map, drifted, serving
@@ -126,6 +129,18 @@ def test_causes_are_those_of_their_server(three: Checked) -> None:
     causes = three.report["causes"]
     assert {c["server"] for c in causes} == {f"https://{name}.example.com" for name in FLEET}
     assert sum(c["findings"] for c in causes) == len(three.report["findings"])
+
+
+def test_the_service_answers_for_an_application_of_one_server(three: Checked) -> None:
+    report = document.from_json(three.text("report.json").encode(), "the report")
+    served = Documents(report, [a.app for a in report.applications], Style())
+    assert served.at("/api/v1/applications/argocd/web") is None
+    answer = served.at("/api/v1/applications/us/argocd/web")
+    assert answer is not None
+    told = json.loads(answer.body)
+    assert told["app"]["server"] == "https://us.example.com"
+    assert sorted(f["rule"] for f in told["findings"]) == ["floating-revision", "not-synced", RULE]
+    assert served.at("/api/v1/applications/argocd/api") is not None
 
 
 def test_a_baseline_hides_on_its_own_server_alone(three: Checked, tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from argolint.errors import UsageError
 from argolint.model import Failure
@@ -31,6 +32,7 @@ def servers_options(command: F) -> F:
         type=click.Path(path_type=Path),
         metavar="FILE",
         envvar="ARGOLINT_SERVERS",
+        callback=_named,
         help="Read every Argo CD that this file names, each with its own token, in one run.",
     )
     contexts = click.option(
@@ -39,6 +41,17 @@ def servers_options(command: F) -> F:
         help="Read every Argo CD that you are logged in to (`argocd context` lists them).",
     )
     return file(contexts(command))
+
+
+class Named(NamedTuple):
+    """The file of --servers, and whether the command line names it rather than a variable."""
+
+    file: Path
+    by_option: bool
+
+
+def _named(ctx: click.Context, param: click.Parameter, value: Path | None) -> Named | None:
+    return Named(value, ctx.get_parameter_source("servers") is ParameterSource.COMMANDLINE) if value else None
 
 
 def sources(
@@ -82,23 +95,21 @@ def _file(given: Mapping[str, Any]) -> Path | None:
     """The servers file; UsageError when options contradict each other. A single server on the command line wins over variables."""
     if "servers" not in given:  # a command that reads a single server
         return None
-    flags, file = given["connection"], given["servers"]
+    flags, named = given["connection"], given["servers"]
     one = [f"--{name.replace('_', '-')}" for name in flags.__slots__ if name != "config" and getattr(flags, name)]
     one += ["--snapshot"] if given["snapshots"] else []
     chosen = "--all-contexts" if given["all_contexts"] else "--servers"
-    if file is not None and click.get_current_context().get_parameter_source("servers") is not _ON_LINE:
-        if one or given["all_contexts"]:
-            return None
-    elif one and (file is not None or given["all_contexts"]):
+    if named is not None and not named.by_option and (one or given["all_contexts"]):
+        named = None
+    if one and (named is not None or given["all_contexts"]):
         raise UsageError(f"{one[0]} is of a single server, and {chosen} names several", "pass one of them")
-    if file is not None and given["all_contexts"]:
+    if named is not None and given["all_contexts"]:
         raise UsageError("--servers and --all-contexts both say which servers to read", "pass one of them")
-    if file is not None or given["all_contexts"] or one or any(os.environ.get(name) for name in _ONE):
-        return file  # type: ignore[no-any-return]
+    if named is not None:
+        return named.file  # type: ignore[no-any-return]
+    if given["all_contexts"] or one or any(os.environ.get(name) for name in _ONE):
+        return None
     from argolint.server.user import read_settings, settings_file
 
     own = read_settings(os.environ, Path.home()).servers
     return settings_file(os.environ, Path.home()).parent / Path(own).expanduser() if own else None
-
-
-_ON_LINE = click.core.ParameterSource.COMMANDLINE

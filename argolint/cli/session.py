@@ -34,6 +34,7 @@ from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
 from argolint.model import SEVERITIES, AppRef
+from argolint.redaction import without_secrets
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
@@ -579,7 +580,6 @@ def _collected_of(
         raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
     clock = Clock()
     _leave_garbage()
-    transports = [source.transport for source in sources if source.transport is not None]
     looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}
     told = progress(given)
     told.say(f"listing the applications of {len(sources)} servers")
@@ -587,15 +587,25 @@ def _collected_of(
         with measured(run.plan.timings) as ledger, charged("list"):
             read, failures, more = several.load(sources)
         _require_named(run.selection, [one.fleet for one in read])
-        for t in transports if run.plan.renders else ():
-            if not t.offline:
-                _warn_of_renders(t)
+        for one in read if run.plan.renders else ():
+            if not one.transport.offline:
+                _warn_of_renders(one.transport)
         part = several.examine(
             read, failures, (*run.remarks, *remarks, *more), run.plan, told.of, lambda t: looks.get(id(t))
         )
     stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
     part = msgspec.structs.replace(part, stats=stats, spent=ledger.costs)
     return part, tuple(one.fleet for one in read)
+
+
+def asked(given: Mapping[str, Any]) -> tuple[report.Server, ...]:
+    """The Argo CDs that the options mean, before they are read."""
+    several = _sources(given)
+    if several is None:
+        return (report.Server(without_secrets(open_transport(given).server), "", 0),)
+    return tuple(
+        report.Server(without_secrets(s.transport.server) if s.transport else "", "", 0, s.name) for s in several[0]
+    )
 
 
 def _require_named(selection: Selection, fleets: Sequence[Fleet]) -> None:
