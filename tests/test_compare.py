@@ -54,6 +54,26 @@ class TestThreeWay:
     def test_a_field_that_only_live_holds_is_none(self) -> None:
         assert not compare(deployment({"replicas": 5}), deployment({})).modified
 
+    def test_half_an_autoscalers_behavior_is_completed_on_both_sides(self) -> None:
+        def scaler(behavior: Object) -> dict[str, Any]:
+            return manifest(
+                "HorizontalPodAutoscaler", {"spec": {"maxReplicas": 3, "behavior": behavior}}, "autoscaling/v2"
+            )
+
+        down = {"scaleDown": {"stabilizationWindowSeconds": 60}}
+        assert not compare(scaler(down), scaler({**down, "scaleUp": {}})).modified
+        assert not compare(scaler(down), scaler({**down, "scaleUp": {"stabilizationWindowSeconds": 0}})).modified
+        assert compare(scaler(down), scaler({"scaleDown": {"selectPolicy": "Min"}})).modified
+
+    def test_a_namespaces_own_finalizers_are_replaced_and_an_objects_finalizers_merge(self) -> None:
+        def namespace(*own: str, **metadata: Any) -> dict[str, Any]:
+            return manifest("Namespace", {"spec": {"finalizers": list(own)}}, **metadata)
+
+        assert compare(namespace("kubernetes", "x.io/more"), namespace("kubernetes")).pointers == (
+            "/spec/finalizers/1",
+        )
+        assert not compare(namespace(finalizers=["x.io/a", "x.io/b"]), namespace(finalizers=["x.io/a"])).modified
+
     def test_a_field_that_was_applied_and_left_the_manifest_is_a_difference(self) -> None:
         desired = deployment({})
         live = applied(deployment({"minReadySeconds": 5}), deployment({"minReadySeconds": 5}))

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from argolint import testing
+from argolint import Edit, Fix, testing
+from argolint.engine.effects import told_by
+from argolint.engine.verify import unreplayed
 from argolint.plugins import load_rules
 from argolint.reports import document as report
 
@@ -281,21 +283,25 @@ def test_an_option_that_would_freeze_the_list_of_another_rule_is_not_proven() ->
     sizes = {"group": "acme.io", "kind": "Widget", "jqPathExpressions": [".spec.items[].size"]}
     scaled = web({"replicas": 4})
     scaled["metadata"]["managedFields"] = [by("kube-controller-manager", "/spec/replicas")]
-    resources = [{"desired": web({"replicas": 2}), "live": scaled}, {"desired": desired, "live": live}]
+    resources = [{"desired": web({"replicas": 2}), "live": scaled}]
     spec = {"syncPolicy": {"automated": {"selfHeal": True}}}
     (alone, *_) = fixes(
         "ignore-not-respected",
-        {"name": "web", "spec": {**spec, "ignoreDifferences": [count]}, "resources": resources[:1]},
+        {"name": "web", "spec": {**spec, "ignoreDifferences": [count]}, "resources": resources},
     )
     assert alone.verified is True
-    (both, *_) = fixes(
-        "ignore-not-respected",
-        {"name": "web", "spec": {**spec, "ignoreDifferences": [count, sizes]}, "resources": resources},
-    )
-    assert (both.verified, both.unverified) == (
-        None,
-        "no later commit to /spec/items of Widget n/w would arrive: RespectIgnoreDifferences keeps such a list whole",
-    )
+    entry = by("sizer", "/spec")
+    entry["fieldsV1"]["f:spec"] = {"f:items": {'k:{"name":"a"}': {"f:size": {}}}}
+    managed = {**live, "metadata": {**live["metadata"], "managedFields": [entry]}}
+    trusted = {"group": "acme.io", "kind": "Widget", "managedFieldsManagers": ["sizer"]}
+    for rule, widget_ in ((sizes, live), (trusted, managed)):
+        objects = [*resources, {"desired": desired, "live": widget_}]
+        app = {"name": "web", "spec": {**spec, "ignoreDifferences": [count, rule]}, "resources": objects}
+        both = fixes("ignore-not-respected", app)[0]
+        assert (both.verified, both.unverified) == (
+            None,
+            "no later commit to /spec/items of Widget n/w would arrive: RespectIgnoreDifferences keeps such a list whole",
+        )
 
 
 def test_a_roll_out_that_was_held_back_is_a_restart() -> None:
@@ -305,3 +311,11 @@ def test_a_roll_out_that_was_held_back_is_a_restart() -> None:
         {"name": "web", "resources": [{"desired": paused, "live": applied(paused), "health": {"status": "Suspended"}}]},
     )
     assert "restarts" in resumed.effects
+
+
+def test_who_has_to_make_the_operator_look_again_is_told_so() -> None:
+    """Of a finding about one application, and of one about several, whose fixes no application's states could prove."""
+    command = 'kubectl -n n annotate externalsecrets.external-secrets.io db force-sync="$(date +%s)" --overwrite'
+    assert told_by(Fix("Sync", "live", "db", Edit("command", command))) == {"needs-force-sync"}
+    assert told_by(Fix("Sync", "live", "db", Edit("command", f"# {command}"))) == frozenset()
+    assert unreplayed(Fix("Sync", "live", "db", Edit("command", command))).effects == ("needs-force-sync",)

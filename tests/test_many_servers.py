@@ -301,6 +301,17 @@ def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
         assert (ran.code, ran.err.splitlines()[0]) == (2, f"argolint: {message}")
 
 
+def test_what_follows_a_single_server_is_refused_with_many(tmp_path: Path) -> None:
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
+        for args, message in (
+            (("serve", "--watch"), "--watch follows a single server"),
+            (("check", "--fleet", "fleet.tar.gz"), "--fleet is the list of a single server"),
+        ):
+            ran = run_argolint(*args, "--servers", fleets.file, env=fleets.environ, cwd=tmp_path)
+            assert (ran.code, ran.err.splitlines()[0]) == (2, f"argolint: {message}")
+        assert [server.seen for server in fleets.servers.values()] == [[], []]
+
+
 def test_every_login_is_read_and_an_expired_one_is_a_failure(tmp_path: Path) -> None:
     with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
         from datetime import timedelta

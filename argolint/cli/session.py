@@ -33,7 +33,7 @@ from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
-from argolint.model import SEVERITIES, AppRef
+from argolint.model import SEVERITIES, AppRef, Failure
 from argolint.redaction import without_secrets
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
@@ -479,26 +479,38 @@ def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> 
     return LocalRenders(helm.find(), checkouts, click.get_current_context().with_resource(temporary_folder()))
 
 
-def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
-    """Read and examine, from `t` or from where the options point; the stats say what it cost."""
-    return _read(run, given, t)[0]
+Reads = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
 
 
-def _read(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> tuple[lint.Part, tuple[Fleet, ...]]:
+def collect(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> lint.Part:
+    """Read and examine, from `t` or from where the options point; the stats say what it cost.
+
+    `read` and `look` stand in for the reading of the fleet and of applications, where earlier checks are known.
+    """
+    return _read(run, given, t, read, look)[0]
+
+
+def _read(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> tuple[lint.Part, tuple[Fleet, ...]]:
     """The part, and the fleets of all servers that the options mean."""
     several = _sources(given) if t is None else None
     if several is not None:
         return _collected_of(*several, run, given)
-    part, fleet = collected(run, given, t)
+    part, fleet = collected(run, given, t, read, look)
     return part, (fleet,)
 
 
-def collected(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> tuple[lint.Part, Fleet]:
+def collected(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> tuple[lint.Part, Fleet]:
     """As `collect` of a single server, and the fleet. The one way to read for every command, with its guards and warnings."""
     clock = Clock()
     _leave_garbage()
     t = t or open_transport(given)
-    look = _look(given, t)
+    look = look or _look(given, t)
     t = with_fleet(given, t)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
@@ -506,7 +518,7 @@ def collected(run: Run, given: Mapping[str, Any], t: Transport | None = None) ->
     told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
     with told:
         with measured(run.plan.timings) as ledger, charged("list"):
-            fleet, failures = load_fleet(t)
+            fleet, failures = read(t)
         _require_named(run.selection, [fleet])
         part = lint.collect(t, run.plan, told.count, fleet, look)
     part = msgspec.structs.replace(
@@ -764,10 +776,10 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
     return code
 
 
-def remember(made: Report, part: lint.Part, run: Run, known: History) -> Report:
-    """The report with the ages of its findings. What was not asked for is neither gone nor there."""
+def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:
+    """The report with the ages of its findings. What was not asked for is neither gone nor there. See History for `whole`."""
     looked = None if run.selection == Selection() else {report.app(r.ref) for r in part.results if not r.beside}
-    return known.remember(made, looked)
+    return known.remember(made, looked, whole=whole)
 
 
 def write_shard(part: lint.Part, run: Run) -> int:

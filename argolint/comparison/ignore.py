@@ -211,13 +211,22 @@ def _retyped(node: Json, path: list[str], kind: str) -> Json:
 
 def trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple[Object, Object]:
     """Both objects without the fields that a trusted manager owns and that the two hold with different values."""
-    managers = {m for rule in rules if rule.managers and matches_object(rule, desired) for m in rule.managers}
     left, right = live, desired
+    for here, there in _trusted(live, desired, rules):
+        left, right = without(left, here), without(right, there)
+    return left, right
+
+
+def disputed(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple[str, ...]:
+    """The pointers into desired of what `trusted` leaves out."""
+    return tuple(there for _, there in _trusted(live, desired, rules))
+
+
+def _trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> Iterator[tuple[str, str]]:
+    managers = {m for rule in rules if rule.managers and matches_object(rule, desired) for m in rule.managers}
     for entry in maps(live, "metadata", "managedFields") if managers else ():
         if text_at(entry, "manager") in managers:
-            for here, there in _disputed(mapping(entry, "fieldsV1"), live, desired):
-                left, right = without(left, here), without(right, there)
-    return left, right
+            yield from _disputed(mapping(entry, "fieldsV1"), live, desired)
 
 
 def _disputed(fields: Object, live: Json, desired: Json, at: tuple[str, str] = ("", "")) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 
-from argolint.comparison.scheme import MERGED_SCALARS, RETAIN_KEYS, builtin, merge_key
+from argolint.comparison.scheme import MERGED_SCALARS, REPLACED_BELOW, RETAIN_KEYS, builtin, merge_key
 from argolint.model import Json, Object
 from argolint.values import mapping
 
@@ -120,7 +120,7 @@ def _merge_list(original: Json, desired: list[Json], live: list[Json], seen: Jso
     key = merge_key(*at) if at else None
     if at and key and all(isinstance(item, dict) and key in item for item in (*desired, *live)):
         return _merge_items(original if isinstance(original, list) else [], desired, live, key, at)
-    if at and at[1] in MERGED_SCALARS:
+    if at and at[1] in MERGED_SCALARS and at not in REPLACED_BELOW:
         given_up = [item for item in original or () if item not in desired]
         kept = [item for item in live if item not in given_up]
         return [*kept, *(item for item in desired if item not in kept)]

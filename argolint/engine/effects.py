@@ -19,6 +19,7 @@ _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
     ("restarts", re.compile(r"\brollout restart\b|\bkubectl delete pods?\b")),
     ("scales", re.compile(r"\bkubectl scale\b")),
     ("deletes", re.compile(r"\bkubectl delete (?!pods?\b)|\bargocd app delete\b(?!-)|--prune\b|\bPrune=true\b")),
+    ("needs-force-sync", re.compile(r"\bkubectl\b.* annotate .*\bforce-sync=")),
     ("hides", re.compile(r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b")),
 )
 """What the commands and fragments of fixes say."""
@@ -26,6 +27,12 @@ _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
 
 def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
     """What is seen of the edit alone."""
+    needed: frozenset[Effect] = frozenset({"needs-sync"}) if _needs_sync(fix, finding, app) else frozenset()
+    return told_by(fix) | needed
+
+
+def told_by(fix: Fix) -> frozenset[Effect]:
+    """What is seen of the edit without any application."""
     found = set(fix.effects)
     if fix.edit.kind == "json-patch":
         paths = [str(operation.get("path", "")) for operation in fix.edit.content if operation.get("op") != "remove"]
@@ -36,8 +43,6 @@ def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
     elif fix.edit.kind in ("command", "yaml"):
         said = "\n".join(line for line in str(fix.edit.content).splitlines() if not line.lstrip().startswith("# "))
         found.update(effect for effect, pattern in _SPOKEN if pattern.search(said))
-    if _needs_sync(fix, finding, app):
-        found.add("needs-sync")
     return frozenset(found)
 
 

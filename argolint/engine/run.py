@@ -32,6 +32,8 @@ _LOG = logging.getLogger(__name__)
 
 Look = Callable[[Transport, Fleet, Plan, Sequence[App]], Iterator[AppResult]]
 """Who looks at applications: one result each, in no particular order. `here`, or `argolint.workers`."""
+Examine = Callable[[Transport, App, Fleet, Plan], AppResult]
+"""How one application is looked at: `examine`, or what knows earlier results."""
 
 
 def run(
@@ -51,8 +53,10 @@ def run(
         yield replace(result, findings=(), notes=(), beside=True) if result.ref in beside else result
 
 
-def here(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
-    """Look in threads of this process. Once the server no longer lets us in, what is left is not asked for."""
+def here(
+    t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App], one: Examine | None = None
+) -> Iterator[AppResult]:
+    """Look in threads of this process, at each with `one`. Once the server no longer lets us in, what is left is not asked for."""
     if plan.timings:
         plan = replace(plan, rules=tuple(replace(chosen, rule=watched(chosen.rule)) for chosen in plan.rules))
     ended: list[AuthError] = []
@@ -61,7 +65,7 @@ def here(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterato
         if not ended:
             try:
                 with held_together(), measured(plan.timings) as ledger:
-                    result = examine(t, app, fleet, plan)
+                    result = (one or examine)(t, app, fleet, plan)
                 return replace(result, spent=ledger.costs)
             except AuthError as error:
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept

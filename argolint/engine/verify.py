@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from argolint.app import App
 from argolint.engine import effects, losses
+from argolint.engine.moments import Today
 from argolint.engine.render_proof import Render, render_again
-from argolint.engine.replay import NOT_REPLAYED, Check, Looks, Today, replay
+from argolint.engine.replay import NOT_REPLAYED, Check, Looks, replay
 from argolint.engine.verdict import CannotReplay, Contradicted, Loses, TakesTwoSyncs
 from argolint.fleet import Fleet
 from argolint.model import Effect, Finding, Fix, Object, ResourceKey
@@ -78,7 +79,7 @@ def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
 def unreplayed(fix: Fix) -> Fix:
     """A fleet finding's fix: no one application's states could prove it, and it says so."""
     why = NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
-    return replace(fix, verified=None, unverified=why)
+    return _with(replace(fix, verified=None, unverified=why), effects.told_by(fix))
 
 
 def _with_step(fix: Fix, lost: Loses, app: App) -> tuple[Fix, Mapping[ResourceKey, Object]]:

@@ -46,19 +46,20 @@ class History:
         self.remark = remark
         self._db = connection
 
-    def remember(self, report: Report, apps: Collection[App] | None = None) -> Report:
+    def remember(self, report: Report, apps: Collection[App] | None = None, *, whole: bool = True) -> Report:
         """The report with what is known of its findings (`since`, `flaps`) and the counts of earlier days (`trend`).
 
         `apps` are those that were looked at; None means all, so that findings of an application that is no more are gone.
-        A report that is older than one that is known gets what is known, and is not kept.
+        A report that is older than one that is known gets what is known, and is not kept. One of a look at a few applications (not
+        `whole`) counts with the run before it, of which there may be another every ten seconds.
         """
         try:
             with self._transaction():
-                return self._remember(report, apps)
+                return self._remember(report, apps, whole=whole)
         except sqlite3.Error as error:
             return _remarked(report, f"{self.file} cannot be written, so the ages of findings are not known: {error}")
 
-    def _remember(self, report: Report, apps: Collection[App] | None) -> Report:
+    def _remember(self, report: Report, apps: Collection[App] | None, *, whole: bool) -> Report:
         own = [server.url for server in report.servers] or [""]
         at = report.started_at
         last = max(filter(None, map(self._last, own)), default=None)
@@ -83,12 +84,22 @@ class History:
                     f for f in report.findings if f.suppressed is None and _run_of(f.app.server, own) == server
                 )
                 run = (server, at, _is_whole(server, report), counts.error, counts.warning, counts.info)
-                numbers = new[server], gone[server]
-                self._db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*run, *numbers))
-            self._forget(at)
+                self._count(run, (new[server], gone[server]), whole=whole)
+            if whole or last is None:
+                self._forget(at)
         told = {(row[0], row[1]): row for name in servers for row in self._known(name)}
         findings = tuple(_aged(f, told.get(identity(f))) for f in report.findings)
         return msgspec.structs.replace(_remarked(report, self.remark), findings=findings, trend=self._trend(own, at))
+
+    def _count(self, run: tuple[Any, ...], changes: tuple[int, int], *, whole: bool) -> None:
+        """A row of its own for a whole check; what a part of one found goes to the last."""
+        last = self._last(run[0])
+        if whole or last is None:
+            self._db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*run, *changes))
+        else:
+            counted = "complete = ?, error = ?, warning = ?, info = ?, new = new + ?, gone = gone + ?"
+            values = (*run[2:], *changes, run[0], last)
+            self._db.execute(f"UPDATE runs SET {counted} WHERE server = ? AND at = ?", values)  # noqa: S608
 
     def _last(self, server: str) -> str | None:
         (last,) = self._db.execute("SELECT max(at) FROM runs WHERE server = ?", (server,)).fetchone()

@@ -146,14 +146,14 @@ class _Handler(BaseHTTPRequestHandler):
             return
         states: dict[str, Callable[[], tuple[bool, str]]] = {
             "/healthz": lambda: (checker.alive, "ok" if checker.alive else "checks have ended"),
-            "/readyz": lambda: (checker.ready, "ok" if checker.ready else "no check has succeeded yet"),
+            "/readyz": lambda: (not checker.trouble, checker.trouble or "ok"),
         }
         if path == "/":
             self._send(302, document(TEXT, b"see /report.html\n"), {"Location": "report.html"})
         elif path in states:
             good, said = states[path]()
             self._send(200 if good else 503, document(TEXT, f"{said}\n".encode()))
-        elif (found := checker.documents.at(path)) is not None:
+        elif (found := checker.at(path)) is not None:
             self._send(200, found)
         else:
             self._send(404, document(TEXT, b"not found\n"))

@@ -292,7 +292,7 @@ def _app_query(ref: AppRef) -> Query:
 def _get(t: Transport, path: str, query: Query = ()) -> Answer:
     answer = t.get(path, query)
     if answer.status >= 400:
-        raise _refusal(t, path, answer)
+        raise refusal(t, path, answer)
     return answer
 
 
@@ -331,7 +331,8 @@ def _typed(answer: Answer, decode: Callable[[bytes], T], t: Transport, path: str
         ) from None
 
 
-def _refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | NotRecorded:
+def refusal(t: Transport, path: str, answer: Answer) -> AuthError | ApiError | NotRecorded:
+    """The error that an answer of 400 or above means."""
     try:
         body = json_value(answer.body)
         reason = text_at(body, "message") or text_at(body, "error")

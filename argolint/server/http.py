@@ -13,6 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
@@ -36,6 +37,7 @@ CONNECT_S, IDLE_S = (
 ANSWER_S = 180.0  # for one whole answer
 MAX_ANSWER_BYTES = 1 << 30
 _CHUNK_BYTES = 16 << 20
+_STREAMED_BYTES = 64 << 10
 _ATTEMPTS = 4
 _RESTART = 3  # times the usual wait
 _GATEWAY = (502, 503, 504)
@@ -116,6 +118,61 @@ class HttpTransport:
         self._lost = self._lost + 1 if answer.status in _GATEWAY else 0
         return self._from_argocd(answer, path)
 
+    @contextlib.contextmanager
+    def stream(self, path: str, query: Query, *, idle_s: float, whole_s: float, max_bytes: int) -> Iterator[Streamed]:
+        """An answer that goes on: GET `path` as an event stream, without a retry.
+
+        It ends with the server, after `idle_s` without a byte, after `whole_s`, or after `max_bytes`; of a refusal the body is
+        read like any other. Raises ConnectError where there is no answer, and from the chunks where they break off.
+        """
+        until = time.monotonic() + whole_s
+        headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity", "Cache-Control": "no-cache"}
+        try:
+            with (
+                bounded(until, max_bytes),
+                self._session.get(
+                    self.server + path,
+                    params=list(query),
+                    auth=self._token,
+                    headers=headers,
+                    stream=True,
+                    timeout=(self._timeouts_s[0], idle_s),
+                    allow_redirects=False,
+                    verify=self._verify,
+                ) as response,
+            ):
+                self.stats.count(0)
+                if 300 <= response.status_code < 400:
+                    raise _redirected(self.server, response.headers.get("Location", ""))
+                content_type = response.headers.get("Content-Type", "")
+                if response.status_code >= 400:
+                    body = _without(self._private, self._body(response, time.monotonic() + self._timeouts_s[0]))
+                    yield Streamed(Answer(response.status_code, content_type, body), iter(()))
+                    return
+                if response.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
+                    raise _NoAnswerError(
+                        f"{self.server} answered {path} compressed, which was not asked for", _WRONG_ADDRESS
+                    )
+                yield Streamed(Answer(response.status_code, content_type, b""), self._arriving(response, path))
+        except _NoAnswerError as error:
+            raise ConnectError(self._safe(error.message), error.hint) from None
+        except _BROKEN as error:
+            raise self._broken(error) from None
+
+    def _arriving(self, response: requests.Response, path: str) -> Iterator[bytes]:
+        """What arrives, as it arrives."""
+        try:
+            while chunk := response.raw.read1(_STREAMED_BYTES, decode_content=False):
+                yield chunk
+        except _BROKEN as error:
+            raise self._broken(error) from None
+
+    def _broken(self, error: BaseException) -> ConnectError:
+        if isinstance(error, TooLargeError | ValueError | EOFError):
+            return ConnectError(self._safe(f"{self.server} sent a damaged stream: {error}"), _WRONG_ADDRESS)
+        lost = _no_answer(self.server, error, first=self.stats.bytes == 0)
+        return ConnectError(self._safe(lost.message), lost.hint)
+
     def _send(self, path: str, query: Query, anonymous: bool) -> tuple[Answer, float | None]:
         """The answer, and for how many seconds the server asks to wait before the next request, if it does."""
         until = time.monotonic() + self._answer_s
@@ -188,6 +245,17 @@ class HttpTransport:
     def _safe(self, message: str) -> str:
         """A message, whatever of the server's words it repeats."""
         return excerpt(_without(self._private, message.encode("utf-8", "replace")).decode("utf-8", "replace"), 600)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """An answer that goes on: the `answer` so far (of a refusal all of it), and the `chunks` that follow."""
+
+    answer: Answer
+    chunks: Iterator[bytes]
+
+
+_BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, EOFError, ValueError)
 
 
 class _NoAnswerError(Exception):

@@ -58,7 +58,7 @@
   const age = (time) => {
     const minutes = Math.round((Date.now() - Date.parse(time)) / 60000);
     if (!(minutes >= 0)) return '';
-    return 'checked ' + (minutes < 1 ? 'just now' : minutes < 120 ? count(minutes, 'minute') + ' ago' : count(Math.round(minutes / 60), 'hour') + ' ago');
+    return 'checked ' + (minutes < 1 ? 'just now' : (minutes < 120 ? count(minutes, 'minute') : minutes < 2880 ? count(Math.round(minutes / 60), 'hour') : count(Math.round(minutes / 1440), 'day')) + ' ago');
   };
   const total = (data) => ['error', 'warning', 'info'].reduce((sum, severity) => sum + (Number((data.counts || {})[severity]) || 0), 0);
   const worst = (data) => ['error', 'warning', 'info'].find((severity) => Number((data.counts || {})[severity]) > 0);
@@ -106,7 +106,7 @@
     if (error) return framed(h('p', { role: 'alert' }, 'argolint: ' + error + '.'));
     if (!data) return framed(h('p', { role: 'status' }, 'argolint: loading\u2026'));
     return framed(
-      h('h5', null, total(data) ? 'argolint: ' + count(total(data), 'finding') + ': ' + byLevel(data) : 'argolint: no findings'),
+      h('h2', { style: { fontSize: '16px', margin: '0 0 10px' } }, total(data) ? 'argolint: ' + count(total(data), 'finding') + ': ' + byLevel(data) : 'argolint: no findings'),
       h('p', { style: dim, title: text(data.checked_at) }, age(data.checked_at) + (data.suppressed ? ', ' + data.suppressed + ' suppressed' : '')),
       data.complete ? null : h('p', { role: 'status' }, 'The last check is incomplete: findings may be missing.'),
       items('Not looked at', list(data.failures).map((f) => text(f.stage) + ': ' + text(f.error))),
