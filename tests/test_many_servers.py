@@ -320,12 +320,14 @@ def test_every_login_is_read_and_an_expired_one_is_a_failure(tmp_path: Path) -> 
         logins = {
             "current-context": "eu",
             "contexts": [
-                {"name": n, "server": s.address, "user": n} for n, s in (("eu", eu), ("us", us), ("again", eu))
+                {"name": n, "server": s.address, "user": u}
+                for n, s, u in (("eu", eu, "eu"), ("us", us, "us"), ("again", eu, "eu"))
             ]
             + [{"name": "core", "server": "kubernetes", "user": "core"}],
             "servers": [{"server": s.address, "plain-text": True} for s in (eu, us)]
             + [{"server": "kubernetes", "core": True}],
             "users": [
+                {"name": "core"},
                 {"name": "eu", "auth-token": eu.token()},
                 {"name": "us", "auth-token": us.token(timedelta(hours=-1))},
             ],
