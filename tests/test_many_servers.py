@@ -15,8 +15,9 @@ from argolint.reports import document
 from argolint.reports.formats import Style
 from argolint.serve.documents import Documents
 from argolint.snapshots.replay import Faults
-from tests.conftest import Ran, run_argolint
+from tests.conftest import Ran
 from tests.fleets import HOME, Fleets, app, config_map, drifted, serving
+from tests.here import run_here
 
 RULE = "shared-between-servers"
 
@@ -41,8 +42,8 @@ class Checked:
         return [f for f in self.report["findings"] if f["rule"] == rule]
 
 
-def check(fleets: Fleets, *more: str | Path, cwd: Path | None = None) -> Ran:
-    return run_argolint("check", "--servers", fleets.file, *more, env=fleets.environ, cwd=cwd)
+def check(fleets: Fleets, *more: str | Path) -> Ran:
+    return run_here("check", "--servers", fleets.file, *more, env=fleets.environ, cwd=fleets.file.parent)
 
 
 FLEET = {
@@ -90,8 +91,15 @@ def test_each_server_is_listed_once(three: Checked) -> None:
 
 def test_a_report_of_many_holds_what_a_report_of_one_holds(three: Checked) -> None:
     server = three.fleets.servers["us"]
-    alone = run_argolint(
-        "check", "--server", server.address, "--plaintext", "-o", "json", env={"ARGOCD_AUTH_TOKEN": server.token()}
+    alone = run_here(
+        "check",
+        "--server",
+        server.address,
+        "--plaintext",
+        "-o",
+        "json",
+        cwd=three.folder,
+        env={"ARGOCD_AUTH_TOKEN": server.token()},
     )
     expected = json.loads(alone.out)["findings"]
     among = [
@@ -146,7 +154,7 @@ def test_the_service_answers_for_an_application_of_one_server(three: Checked) ->
 def test_a_baseline_hides_on_its_own_server_alone(three: Checked, tmp_path: Path) -> None:
     whole, one = tmp_path / "all.json", tmp_path / "us.json"
     report = ("--report", three.folder / "report.json")
-    assert run_argolint("baseline", "-o", whole, *report).code == 0
+    assert run_here("baseline", "-o", whole, *report, cwd=tmp_path).code == 0
     hidden = json.loads(check(three.fleets, "--baseline", whole, "-o", "json").out)
     assert hidden["summary"]["suppressed"] == len(three.report["findings"])
     text = json.loads(whole.read_text())
@@ -160,7 +168,7 @@ def test_shards_of_many_servers_merge_into_the_same_report(three: Checked, tmp_p
     shards = [tmp_path / f"{n}.json" for n in (1, 2)]
     for number, shard in enumerate(shards, 1):
         assert check(three.fleets, "--shard", f"{number}/2", "-o", f"json={shard}").code == 0
-    merged = json.loads(run_argolint("merge", *shards, "-o", "json").out)
+    merged = json.loads(run_here("merge", *shards, "-o", "json", cwd=tmp_path).out)
     same = ("servers", "summary", "causes", "failures", "applications")
     assert {key: merged[key] for key in same} == {key: three.report[key] for key in same}
     assert [f["fingerprint"] for f in merged["findings"]] == [f["fingerprint"] for f in three.report["findings"]]
@@ -172,9 +180,10 @@ def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Chec
     file = tmp_path / "servers.yaml"
     file.write_text(json.dumps({"servers": entries}))
     now = tmp_path / "now.json"
-    ran = run_argolint(
+    ran = run_here(
         *("check", "--servers", file, "-o", f"json={now}", "-o", "text", "--state", three.folder / "state.db"),
         env=three.fleets.environ,
+        cwd=tmp_path,
     )
     assert ran.code == 3
     assert "not looked at  us: server: " in ran.out
@@ -183,7 +192,7 @@ def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Chec
     assert {f["app"]["server"] for f in found["findings"]} == {"https://eu.example.com", "https://lab.example.com"}
     assert [f["server"] for f in found["failures"]] == ["us"]
     assert found["trend"][-1]["gone"] == 0
-    compared = run_argolint("compare", three.folder / "report.json", now)
+    compared = run_here("compare", three.folder / "report.json", now, cwd=tmp_path)
     assert compared.out.endswith("0 new, 0 gone, 4 unchanged, 3 that the last report could not look for\n")
 
 
@@ -201,7 +210,7 @@ def test_a_server_that_dies_midway_keeps_what_was_read(tmp_path: Path) -> None:
 def test_none_that_can_be_read_is_no_report(tmp_path: Path) -> None:
     file = tmp_path / "servers.yaml"
     file.write_text("servers: [{name: eu, server: '127.0.0.1:1'}, {name: us, server: '127.0.0.2:1'}]")
-    ran = run_argolint("check", "--servers", file, "-q")
+    ran = run_here("check", "--servers", file, "-q", cwd=tmp_path)
     assert ran.code == 2
     assert ran.err.startswith("argolint: none of the Argo CDs can be read: eu: ")
     assert "; us: " in ran.err
@@ -285,7 +294,8 @@ def test_a_token_goes_to_its_own_server_only(tmp_path: Path) -> None:
         fleets.file.write_text(json.dumps(text))
         stray = fleets.servers["eu"].token()  # eu would accept it
         environ = {**fleets.environ, "ARGOCD_AUTH_TOKEN": stray, "ARGOCD_SERVER": fleets.servers["eu"].address}
-        ran = run_argolint("check", "--servers", fleets.file, env={**environ, "ARGOCD_OPTS": f"--auth-token {stray}"})
+        environ["ARGOCD_OPTS"] = f"--auth-token {stray}"
+        ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
     assert ran.code == 3
     assert "not looked at  eu: server: " in ran.out
     assert "not looked at  us" not in ran.out
@@ -297,7 +307,7 @@ def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
         (("--servers", "x", "--snapshot", "y"), "--snapshot is of a single server, and --servers names several"),
         (("--servers", "x", "--all-contexts"), "--servers and --all-contexts both say which servers to read"),
     ):
-        ran = run_argolint("check", *args, cwd=tmp_path)
+        ran = run_here("check", *args, cwd=tmp_path)
         assert (ran.code, ran.err.splitlines()[0]) == (2, f"argolint: {message}")
 
 
@@ -307,7 +317,7 @@ def test_what_follows_a_single_server_is_refused_with_many(tmp_path: Path) -> No
             (("serve", "--watch"), "--watch follows a single server"),
             (("check", "--fleet", "fleet.tar.gz"), "--fleet is the list of a single server"),
         ):
-            ran = run_argolint(*args, "--servers", fleets.file, env=fleets.environ, cwd=tmp_path)
+            ran = run_here(*args, "--servers", fleets.file, env=fleets.environ, cwd=tmp_path)
             assert (ran.code, ran.err.splitlines()[0]) == (2, f"argolint: {message}")
         assert [server.seen for server in fleets.servers.values()] == [[], []]
 
@@ -335,7 +345,7 @@ def test_every_login_is_read_and_an_expired_one_is_a_failure(tmp_path: Path) -> 
         config = tmp_path / "config"
         config.write_text(json.dumps(logins))
         config.chmod(0o600)
-        ran = run_argolint("check", "--all-contexts", "--config", config)
+        ran = run_here("check", "--all-contexts", "--config", config, cwd=tmp_path)
     assert ran.code == 3
     assert "not looked at  us: login: the session of the login `us` expired on" in ran.out
     assert "The logins eu and again are of one server, so it is read once." in ran.out
@@ -347,7 +357,9 @@ def test_snapshots_stand_for_servers_and_settings_name_the_file(three: Checked, 
     for name in ("eu", "us"):
         server = three.fleets.servers[name]
         token = {"ARGOCD_AUTH_TOKEN": server.token()}
-        ran = run_argolint("snapshot", "-o", tmp_path / name, "--server", server.address, "--plaintext", env=token)
+        ran = run_here(
+            *("snapshot", "-o", tmp_path / name, "--server", server.address, "--plaintext"), env=token, cwd=tmp_path
+        )
         assert ran.code == 0, ran.err
     own = tmp_path / "argolint"
     own.mkdir()
@@ -355,7 +367,7 @@ def test_snapshots_stand_for_servers_and_settings_name_the_file(three: Checked, 
     (own / "servers.yaml").write_text(
         "servers:\n- {name: eu, snapshot: ../eu, clusters: {in-cluster: prod}}\n- {name: us, snapshot: ../us, clusters: {in-cluster: prod}}\n"
     )
-    ran = run_argolint("check", "-o", "json", env={"XDG_CONFIG_HOME": str(tmp_path)})
+    ran = run_here("check", "-o", "json", env={"XDG_CONFIG_HOME": str(tmp_path)}, cwd=tmp_path)
     found = json.loads(ran.out)
     assert [s["name"] for s in found["servers"]] == ["eu", "us"]
     assert [f["fingerprint"] for f in found["findings"] if f["rule"] == RULE] == [three.found(RULE)[0]["fingerprint"]]
