@@ -81,18 +81,23 @@ def connection_options(command: Callable[..., R]) -> Callable[..., R]:
     return collected
 
 
-def connect(flags: Flags, environ: Mapping[str, str], home: Path, now: datetime) -> Connection:
-    """The connection that flags, variables, the user's settings and the login file under `home` mean. Raises UsageError, AuthError."""
+def connect(
+    flags: Flags, environ: Mapping[str, str], home: Path, now: datetime, own: tuple[str, str] | None = None
+) -> Connection:
+    """The connection that flags, variables, the user's settings and the login file under `home` mean. Raises UsageError, AuthError.
+
+    `own` is the token to use, and where it comes from, whatever else names one.
+    """
     if flags.unusable:
         raise UsageError(f"argolint cannot use {flags.unusable}", _INSTEAD)
     flags = _with_defaults(flags, _argocd_opts(environ.get("ARGOCD_OPTS", "")))
     server = flags.server or environ.get("ARGOCD_SERVER", "")
     if not (server or flags.argocd_context):
-        own = read_settings(environ, home)
-        server, flags = own.server, replace(flags, argocd_context=own.argocd_context)
+        settings = read_settings(environ, home)
+        server, flags = settings.server, replace(flags, argocd_context=settings.argocd_context)
     login = _login(flags, server, environ, home)
     address = _address(server or login.server)
-    token, source = _token(flags, environ, login)
+    token, source = own or _token(flags, environ, login)
     if token:
         check_token(token, source, login, now)
     plaintext = flags.plaintext or login.plaintext or address.scheme == "http"
