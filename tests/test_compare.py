@@ -318,6 +318,37 @@ class TestApply:
         assert synced is not None
         assert compare(synced, deployment({}), strategy=Strategy.STRUCTURED).pointers == ("/spec/replicas",)
 
+    def test_who_gives_up_one_of_two_items_of_a_name_loses_both_in_the_first_sync(self) -> None:
+        low, log, high = ({"name": n, "value": v} for n, v in (("LIMIT", "5"), ("LOG", "info"), ("LIMIT", "20")))
+        both, one = deployment({}, {"env": [low, log, high]}), deployment({}, {"env": [log, high]})
+        first = apply(applied(both, both), one)
+        assert first is not None
+        assert first["spec"]["template"]["spec"]["containers"][0]["env"] == [log]
+        second = apply(first, one)
+        assert second is not None
+        assert second["spec"]["template"]["spec"]["containers"][0]["env"] == [log, high]
+
+    def test_a_replaced_object_keeps_nothing_of_others_but_what_the_server_writes(self) -> None:
+        live = deployment({"replicas": 6, "paused": True}, uid="u1", labels={"of": "another"})
+        synced = apply({**live, "status": {"replicas": 6}}, deployment({}), replaced=True)
+        assert synced is not None
+        assert (synced["spec"]["replicas"], "paused" in synced["spec"]) == (1, False)
+        assert synced["metadata"] == {"name": "web", "namespace": "shop", "uid": "u1"}
+        assert synced["status"] == {"replicas": 6}
+
+    def test_respect_keeps_no_list_item_that_only_live_has(self) -> None:
+        """Argo CD puts back what no rule takes out of the manifest (controller/sync.go, restoreNonIgnoredFields)."""
+        desired = manifest("ClusterRole", {"rules": [{"verbs": ["get"]}]}, "rbac.authorization.k8s.io/v1")
+        live = {**desired, "rules": [{"verbs": ["get", "list"]}]}
+        rules = Rules((IgnoreRule("rbac.authorization.k8s.io", "ClusterRole", json_pointers=("/rules/0/verbs/1",)),))
+        synced = apply(live, desired, rules, respect_ignored=True)
+        assert synced is not None
+        assert synced["rules"] == desired["rules"]
+        whole = Rules((IgnoreRule("rbac.authorization.k8s.io", "ClusterRole", json_pointers=("/rules",)),))
+        kept = apply(live, desired, whole, respect_ignored=True)
+        assert kept is not None
+        assert kept["rules"] == live["rules"]
+
     def test_neither_side_is_changed(self) -> None:
         live, desired = deployment({"replicas": 5}), deployment({"replicas": 2})
         before = json.dumps([live, desired])

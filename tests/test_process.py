@@ -127,6 +127,38 @@ def test_a_signal_ends_a_check_that_waits_for_a_server_and_leaves_nothing(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+def children(pid: int) -> list[int]:
+    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_the_worker_processes_end_with_the_one_that_started_them(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    with server_that_keeps_waiting() as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        with started(tmp_path, "check", *access, "--processes", "2") as process:
+            wait_for(lambda: any("managed-resources" in path for path in server.seen), process)
+            workers = children(process.pid)
+            process.send_signal(number)
+            process.wait(timeout=20)
+            for _ in range(1000):
+                if not any(map(alive, workers)):
+                    break
+                time.sleep(0.01)
+    assert process.returncode == code
+    assert len(workers) == 2
+    assert not any(map(alive, workers))
+
+
 @pytest.mark.parametrize(("number", "code", "told"), ENDS[:2])
 def test_a_signal_ends_the_helm_that_runs_and_removes_what_was_made_for_it(
     tmp_path: Path, number: signal.Signals, code: int, told: str

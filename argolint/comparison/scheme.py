@@ -15,6 +15,7 @@ from typing import Any
 from argolint.kubernetes import group_of
 from argolint.model import Json, Object
 from argolint.quantities import NANO, quantity
+from argolint.remembered import by_identity
 from argolint.values import parse_duration
 
 GROUPS = frozenset({
@@ -101,6 +102,7 @@ def merge_key(parent: str, field: str) -> str | None:
     return MERGE_KEYS.get(field)
 
 
+@by_identity(16)
 def canonical(obj: Object) -> Object:
     """A built-in object as its Go type prints it: canonical quantities, no null or empty `omitempty` field.
 

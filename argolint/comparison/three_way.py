@@ -128,14 +128,26 @@ def _merge_list(original: Json, desired: list[Json], live: list[Json], seen: Jso
 
 
 def _merge_items(original: list[Json], desired: list[Json], live: list[Json], key: str, at: Place) -> list[Json]:
-    """A built-in list merged by key. Items that share a key (port 53, TCP and UDP) are paired in their order."""
+    """A built-in list merged by key. Items that share a key (port 53, TCP and UDP) are paired in their order.
+
+    A patch names items by their key alone. Who gives up one of several that share a key deletes all of them, those that
+    stay in the manifest too, and a change of one of them reaches the first (diffListsOfMaps, mergeSliceWithSpecialElements).
+    """
     before, wanted, have = numbered(original, key), numbered(desired, key), numbered(live, key)
-    mine = [
-        _merge_map(before.get(name), item, have[name], have[name], at) if have.get(name, item) != item else item
-        for name, item in wanted.items()
-    ]
-    others = [item for name, item in have.items() if name not in wanted and name not in before]
-    return interleave(mine, others, live, lambda item: item[key])
+    lost = {name for name, count in before.keys() - wanted.keys() if (name, 0) in wanted}
+    mine: dict[tuple[str, int], Json] = {}
+    for name, item in wanted.items():
+        if name[0] in lost:
+            continue
+        mine[name] = (
+            _merge_map(before.get(name), item, have[name], have[name], at) if have.get(name, item) != item else item
+        )
+        first = (name[0], 0)
+        if name != first and name in have and first in mine and mine[name] != have[name]:
+            changed = {k: v for k, v in mine[name].items() if have[name].get(k, v) != v or k not in have[name]}
+            mine[first], mine[name] = {**mine[first], **changed}, have[name]
+    others = [item for name, item in have.items() if name not in wanted and name not in before and name[0] not in lost]
+    return interleave(list(mine.values()), others, live, lambda item: item[key])
 
 
 def numbered(items: list[Json], key: str) -> dict[tuple[str, int], Json]:

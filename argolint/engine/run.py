@@ -1,6 +1,6 @@
 """From a fleet to results: choose whom to look at, and look at them in threads.
 
-    load.load_fleet → run [threads: load.load → inspect.inspect] → AppResult* → join.join → settle.settle
+    load.load_fleet → run [here, in threads, or workers: load.load → inspect.inspect] → AppResult* → join.join → settle.settle
 
 Applications in flight are bounded, each is dropped as soon as its facts are kept, and results are
 sorted before anything looks at them, so the bytes of a report do not depend on scheduling.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 
@@ -25,39 +25,61 @@ from argolint.fleet import Fleet
 from argolint.host.inflate import held_together
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
+from argolint.timing import charged, measured, watched
 
 _LOG = logging.getLogger(__name__)
 
 
-def run(t: Transport, fleet: Fleet, plan: Plan, progress: Progress = lambda done, total: None) -> Iterator[AppResult]:
+Look = Callable[[Transport, Fleet, Plan, Sequence[App]], Iterator[AppResult]]
+"""Who looks at applications: one result each, in no particular order. `here`, or `argolint.workers`."""
+Examine = Callable[[Transport, App, Fleet, Plan], AppResult]
+"""How one application is looked at: `examine`, or what knows earlier results."""
+
+
+def run(
+    t: Transport,
+    fleet: Fleet,
+    plan: Plan,
+    progress: Progress = lambda done, total: None,
+    look: Look | None = None,
+) -> Iterator[AppResult]:
     """One result an application of this shard, in no particular order."""
     wanted = {a.ref for a in fleet.apps if plan.wanted(a, fleet)}
     beside = _beside(wanted, fleet)
     taken = wanted | beside
     apps = [a for a in fleet.apps if a.ref in taken and _in_shard(a.ref, plan.shard)]
+    for done, result in enumerate((look or here)(t, fleet, plan, apps), start=1):
+        progress(done, len(apps))
+        yield replace(result, findings=(), notes=(), beside=True) if result.ref in beside else result
+
+
+def here(
+    t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App], one: Examine | None = None
+) -> Iterator[AppResult]:
+    """Look in threads of this process, at each with `one`. Once the server no longer lets us in, what is left is not asked for."""
+    if plan.timings:
+        plan = replace(plan, rules=tuple(replace(chosen, rule=watched(chosen.rule)) for chosen in plan.rules))
     ended: list[AuthError] = []
 
     def task(app: App) -> AppResult:
         if not ended:
             try:
-                with held_together():
-                    result = examine(t, app, fleet, plan)
-                return replace(result, findings=(), notes=(), beside=True) if app.ref in beside else result
+                with held_together(), measured(plan.timings) as ledger:
+                    result = (one or examine)(t, app, fleet, plan)
+                return replace(result, spent=ledger.costs)
             except AuthError as error:
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept
             except Exception as error:  # of no rule: this application is a Failure, the other ones go on
                 _LOG.debug("%s cannot be looked at", app.ref, exc_info=error)
-                return _unread(app, unfinished(app.ref, error))
-        return _unread(app, Failure("login", ended[0].message, ended[0].hint, app.ref))
+                return unread(app, unfinished(app.ref, error))
+        return unread(app, Failure("login", ended[0].message, ended[0].hint, app.ref))
 
-    def _unread(app: App, why: Failure) -> AppResult:
-        shown = app.sync_status, app.health.status
-        return AppResult(app.ref, failures=(why,), beside=app.ref in beside, sync=shown[0], health=shown[1])
+    return map(task, apps) if plan.workers == 1 else _in_threads(task, apps, plan.workers)
 
-    results = map(task, apps) if plan.workers == 1 else _in_threads(task, apps, plan.workers)
-    for done, result in enumerate(results, start=1):
-        progress(done, len(apps))
-        yield result
+
+def unread(app: App, why: Failure) -> AppResult:
+    """The result of an application that could not be looked at."""
+    return AppResult(app.ref, failures=(why,), sync=app.sync_status, health=app.health.status)
 
 
 def _in_threads(task: Callable[[App], AppResult], apps: Iterable[App], workers: int) -> Iterator[AppResult]:
@@ -109,9 +131,13 @@ def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
 def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     """Read what one application needs, then inspect it. Only AuthError escapes."""
     app = replace(app, resources=tuple(app.resources))  # the rules look at each of them many times
-    app, failures = load(t, app, fleet, plan, states=plan.deep or needs_states(app, fleet, plan.rules))
-    result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
-    return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))))
+    with charged("decide"):
+        states = plan.deep or needs_states(app, fleet, plan.rules)
+    app, failures = load(t, app, fleet, plan, states=states)
+    with charged("inspect"):
+        result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
+    unread = not states and any(not row.hook for row in app.rows)
+    return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))), unread=unread)
 
 
 def _renderer(app: App, fleet: Fleet, plan: Plan) -> Render | None:

@@ -55,3 +55,13 @@ def clean_up() -> None:
         end(process)
     for folder in _folders:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _forget() -> None:
+    """In a forked process: what the parent started and made is the parent's."""
+    _programs.clear()
+    _folders.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

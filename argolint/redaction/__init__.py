@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 
 from argolint.model import MISSING, Json, Object
 from argolint.redaction import words
@@ -43,6 +44,14 @@ _SENTENCES = Redactor(userinfo=lambda value: "")
 
 def without_secrets(text: str) -> str:
     """A text as it may be printed; masks of a snapshot are shown as any other."""
+    return _redacted(text) if len(text) < _REPEATED else _redacted.__wrapped__(text)
+
+
+_REPEATED = 1000  # characters: titles, caveats and much of what is said of one fault stand in many findings
+
+
+@lru_cache(maxsize=8192)
+def _redacted(text: str) -> str:
     if "masked-" in text:
         text = MASK.sub(HIDDEN, text)
     return _SENTENCES.text(text)

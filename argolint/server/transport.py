@@ -27,11 +27,17 @@ class Stats:
         self._lock = threading.Lock()
         self.requests = 0
         self.bytes = 0
+        self.slowed = 0
+        """How often fewer requests were sent at a time, since the server refused some or turned slow."""
 
     def count(self, body_bytes: int) -> None:
         """Count one request and the size of its answer, 0 if there was none."""
+        self.count_all(1, body_bytes)
+
+    def count_all(self, requests: int, body_bytes: int) -> None:
+        """Count what a worker asked for."""
         with self._lock:
-            self.requests += 1
+            self.requests += requests
             self.bytes += body_bytes
 
 

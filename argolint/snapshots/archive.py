@@ -12,6 +12,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
@@ -101,6 +102,17 @@ class _Directory:
             raise _damaged(self._path, name, error) from None
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file from an offset on."""
+
+    handle: int
+    offset: int
+
+    def read(self, size: int) -> bytes:
+        return os.pread(self.handle, size, self.offset)
+
+
 class _Tar:
     """Inflated once into an unnamed temporary file, so that any member can be read by its offset."""
 
@@ -127,9 +139,12 @@ class _Tar:
         except KeyError:
             raise FileNotFoundError(name) from None
         try:
-            with self._lock:
-                self._file.seek(offset)
-                data = _read(self._file, size, name)
+            if hasattr(os, "pread"):  # which leaves the place in the file alone: threads and forked processes share it
+                data = _read(_Part(self._file.fileno(), offset), size, name)
+            else:
+                with self._lock:
+                    self._file.seek(offset)
+                    data = _read(self._file, size, name)
             return _unpacked(data, name, crc32)
         except _DAMAGES as error:
             raise _damaged(self._path, name, error) from None
@@ -151,6 +166,7 @@ def _places(archive: tarfile.TarFile) -> Iterator[tuple[str, tuple[int, int]]]:
 class _Zip:
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._owner = os.getpid()
         try:
             self._archive = zipfile.ZipFile(path)
             self._members = {_plain(i.filename): i for i in self._archive.infolist() if not i.is_dir()}
@@ -167,6 +183,8 @@ class _Zip:
         except KeyError:
             raise FileNotFoundError(name) from None
         try:
+            if self._owner != os.getpid():  # a forked process shares the place in the file
+                self._owner, self._archive = os.getpid(), zipfile.ZipFile(self._path)
             with self._archive.open(member) as file:
                 return _unpacked(_read(file, member.file_size, name, member.compress_size), name, crc32)
         except (zipfile.BadZipFile, *_DAMAGES) as error:
@@ -197,7 +215,7 @@ def _allowed(packed: int, most: int = MAX_FILE_BYTES) -> int:
     return min(most, max(_ALWAYS_ALLOWED, _MAX_RATIO * packed))
 
 
-def _read(file: IO[bytes], size: int, name: str, packed: int | None = None) -> bytes:
+def _read(file: IO[bytes] | _Part, size: int, name: str, packed: int | None = None) -> bytes:
     """The whole file; its size is asked first, since read(limit) would take as much memory as the limit."""
     limit = _allowed(
         size if packed is None else packed, MAX_FILE_BYTES if name.startswith("bodies/") else MAX_INDEX_BYTES

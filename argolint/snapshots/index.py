@@ -30,7 +30,7 @@ _EARLIEST, _LATEST = datetime(1000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzin
 class Header(msgspec.Struct, frozen=True):
     """snapshot.json; `taken_at` is the only "now" of a check on the snapshot.
 
-    `masked` counts the different values that were hidden, `kept` says what was not.
+    `masked` counts the different values that were hidden, `kept` says what was not. `argolint` is the version that wrote it.
     """
 
     format: int
@@ -39,6 +39,7 @@ class Header(msgspec.Struct, frozen=True):
     version: str = ""
     masked: int = 0
     kept: tuple[str, ...] = ()
+    argolint: str = ""
 
 
 class Line(msgspec.Struct, frozen=True):

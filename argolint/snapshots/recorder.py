@@ -19,6 +19,7 @@ from pathlib import Path
 
 import msgspec
 
+from argolint import __version__
 from argolint.checkouts.files import own_path
 from argolint.decoding import json_value
 from argolint.errors import UsageError
@@ -74,7 +75,7 @@ class RecordingTransport:
         lines = sorted(self._lines.values(), key=lambda line: (line.path, line.query, line.anonymous))
         index = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
         self._folder.joinpath("requests.jsonl").write_bytes(index)
-        header = Header(FORMAT, self.now(), without_secrets(self.server), self._version, self.masked, KEPT)
+        header = Header(FORMAT, self.now(), without_secrets(self.server), self._version, self.masked, KEPT, __version__)
         self._folder.joinpath("snapshot.json").write_bytes(msgspec.json.encode(header) + b"\n")
 
 

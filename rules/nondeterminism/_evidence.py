@@ -63,6 +63,10 @@ def hook_secrets(app: App) -> tuple[Resource, ...]:
 
 def signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
     """Every sign of this application, the strongest for each place, sorted."""
+    return app.derive(_signs, fleet)
+
+
+def _signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
     if not rendered(app) or not _worth_a_look(app):
         return ()
     known = charts.releases(app)

@@ -158,4 +158,5 @@ def placed(app: App, fleet: Fleet, store: stores.Store) -> Fix | None:
         Edit("json-patch", operations),
         "force a sync of its ExternalSecrets afterwards",
         resource=store.resource.id if store.resource else None,
+        effects=("needs-force-sync",),
     )

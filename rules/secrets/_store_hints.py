@@ -85,6 +85,7 @@ def _dropped(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
                     Edit("json-patch", set_field(resource.desired if resource else None, "/apiVersion", to)),
                     f"{es.GROUP}/v1 is served by v0.16.0 and later; force a sync of what reads the store afterwards",
                     resource=resource.id if resource else None,
+                    effects=("needs-force-sync",),
                 ),
                 drift,
             )

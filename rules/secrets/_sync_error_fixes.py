@@ -94,6 +94,7 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
                 edit,
                 es.SKIPPED,
                 resource=of,
+                effects=("needs-force-sync",),
             )
         case "namespace-denied" if found.detail.get("present"):
             yield _sync_now(resource, "Force a sync: the namespace is admitted by now")

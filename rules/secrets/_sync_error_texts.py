@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from argolint import App, Event, Resource
@@ -70,6 +70,7 @@ def clean(text: str) -> str:
     return " ".join(plain(without_secrets(told)).split())
 
 
+@lru_cache(maxsize=2048)
 def classify(text: str, stage: str = "") -> Diagnosis | None:
     """The diagnosis that one error text gives; `stage` (provider, update) leaves out what cannot be meant."""
     text = clean(text)

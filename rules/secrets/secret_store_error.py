@@ -154,6 +154,7 @@ def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Fi
                     str(resource.id),
                     edit,
                     es.SKIPPED,
+                    effects=("needs-force-sync",),
                 ),
                 *advice(__package__, "unmanaged-store", {"controller": store.controller}),
             ),

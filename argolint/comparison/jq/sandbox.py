@@ -233,3 +233,13 @@ def shared() -> Sandbox:
             _SHARED = Sandbox()
             atexit.register(_SHARED.close)
         return _SHARED
+
+
+def _forget() -> None:
+    """In a forked process: the parent's pipes are the parent's."""
+    global _SHARED  # noqa: PLW0603  # as above
+    _SHARED = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,195 @@
+"""Applications looked at by processes of their own: the same bytes, and what ends a worker ends no run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint import App, Finding, Fleet, Location
+from argolint.cli.demo import RECORDING
+from argolint.engine import pipeline
+from argolint.engine.load import load_fleet
+from argolint.engine.plan import Chosen, Plan
+from argolint.errors import ArgolintError
+from argolint.rule import Rule
+from argolint.server.transport import Transport
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.replay import Faults, ReplayServer
+from argolint.testing import FixtureTransport
+from argolint.workers import processes
+from argolint.workers.context import Context, decode
+from tests.conftest import Ran
+from tests.here import run_here
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="such processes are forked")
+APPS = tuple(f"app-{n:02}" for n in range(20))
+TWO = ("--processes", "2")
+
+
+def report(ran: Ran) -> dict[str, Any]:
+    """A JSON report without what its reading cost."""
+    found: dict[str, Any] = json.loads(ran.out)
+    del found["stats"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """The recording of the demo, checked by one process."""
+    ran = run_here("check", "--snapshot", RECORDING, "-o", "json", cwd=tmp_path_factory.mktemp("plain"))
+    assert len(report(ran)["findings"]) > 50
+    return ran
+
+
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_processes_share_an_archive_and_write_the_report_of_one(kind: str, plain: Ran, tmp_path: Path) -> None:
+    path = RECORDING if kind == "tar" else zipped(RECORDING, tmp_path / "demo.zip")
+    spread = run_here("check", "--snapshot", path, *TWO, "-o", "json", cwd=tmp_path)
+    assert (spread.code, spread.err) == (1, "")
+    assert report(spread) == report(plain)
+
+
+def zipped(archive: Path, target: Path) -> Path:
+    import tarfile
+
+    with tarfile.open(archive) as source, zipfile.ZipFile(target, "w") as made:
+        for member in source.getmembers():
+            if (file := source.extractfile(member)) is not None:
+                made.writestr(member.name, file.read())
+    return target
+
+
+def test_processes_on_a_server_list_once_and_read_each_application_once(plain: Ran, tmp_path: Path) -> None:
+    with ReplayServer(SnapshotTransport([RECORDING])) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        spread = run_here("check", *access, *TWO, "-o", "json", cwd=tmp_path)
+    assert server.seen.count("/api/v1/applications") == 1
+    assert len(server.seen) == json.loads(spread.out)["stats"]["requests"]
+    assert report(spread) == report(plain)
+
+
+def test_a_token_that_dies_in_the_middle_is_told_as_without_processes(tmp_path: Path) -> None:
+    with ReplayServer(SnapshotTransport([RECORDING]), faults=Faults(token_dies_after=9)) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        ran = run_here("check", *access, *TWO, "--deep", "-o", "json", cwd=tmp_path)
+    assert ran.code == 3
+    assert {f["stage"] for f in report(ran)["failures"]} == {"login"}
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--processes", "9"), "9 processes need 9 requests in flight at least, and --workers allows 8"),
+        (("--processes", "2", "--render-twice"), "--render-twice renders one application at a time"),
+        (("--processes", "0"), "0 is not in the range 1<=x<=64"),
+    ],
+)
+def test_what_cannot_be_divided_is_refused(more: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    with ReplayServer(SnapshotTransport([RECORDING])) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        ran = run_here("check", *access, *more, cwd=tmp_path)
+        assert not any("managed-resources" in path for path in server.seen)
+    assert ran.code == 2
+    assert told in ran.err
+
+
+def collected(rule: Rule) -> pipeline.Part:
+    """A check of twenty applications in two processes with this one rule."""
+    t = FixtureTransport({"apps": [{"name": name} for name in APPS]})
+    plan = Plan((Chosen(rule, rule.default_options),), workers=1)
+    return pipeline.collect(t, plan, look=processes.in_processes(2, lambda threads: never()))
+
+
+def never() -> Transport:
+    raise AssertionError("a fixture is no server")
+
+
+def rule(check: Any) -> Rule:
+    return Rule(id="test", family="drift", severity="warning", doc="A test rule", check=check)
+
+
+def failures(part: pipeline.Part) -> list[tuple[str, str, str]]:
+    return [(r.ref.name, f.stage, f.error) for r in part.results for f in r.failures]
+
+
+def seen(part: pipeline.Part) -> list[str]:
+    return [r.ref.name for r in part.results if [f.message for f in r.findings] == [f"{r.ref.name} was seen"]]
+
+
+def test_an_application_that_ends_its_worker_is_a_failure_and_all_others_are_looked_at() -> None:
+    def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+        if app.name == "app-07":
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield Finding(f"{app.name} was seen", Location(app.ref))
+
+    part = collected(rule(check))
+    told = "a worker process was ended by SIGKILL, as it is where memory runs out, twice with this application"
+    assert failures(part) == [("app-07", "worker", told)]
+    assert seen(part) == [name for name in APPS if name != "app-07"]
+
+
+def test_a_worker_that_somebody_else_ends_costs_nothing(tmp_path: Path) -> None:
+    def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+        if app.name == "app-11" and not (tmp_path / "killed").exists():
+            (tmp_path / "killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield Finding(f"{app.name} was seen", Location(app.ref))
+
+    part = collected(rule(check))
+    assert (tmp_path / "killed").exists()
+    assert failures(part) == []
+    assert seen(part) == list(APPS)
+
+
+def test_a_worker_that_is_stopped_is_ended_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "BEAT_S", 0.05)
+    monkeypatch.setattr(processes, "SILENCE_S", 1.0)
+
+    def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+        if app.name == "app-19":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        yield Finding(f"{app.name} was seen", Location(app.ref))
+
+    part = collected(rule(check))
+    assert failures(part) == [
+        ("app-19", "worker", "a worker process said nothing for 1 s, twice with this application")
+    ]
+    assert seen(part) == list(APPS[:-1])
+
+
+def test_workers_that_cannot_start_are_not_started_for_ever() -> None:
+    def start() -> Context:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    def wait() -> None:
+        with processes.processes(start, 2) as crew:
+            for _ in range(50):
+                list(crew.returned())
+
+    with pytest.raises(ArgolintError, match="worker processes do not start"):
+        wait()
+
+
+def test_a_result_that_is_no_json_is_the_failure_of_its_application() -> None:
+    def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+        yield Finding(f"{app.name} \ud800" if app.name == "app-03" else "fine", Location(app.ref))
+
+    t = FixtureTransport({"apps": [{"name": name} for name in APPS]})
+    fleet, _ = load_fleet(t)
+    one = rule(check)
+    context = Context(lambda: t, fleet, Plan((Chosen(one, None),), workers=1))
+    answer = decode(context.chunk([str(app.ref) for app in fleet.apps[2:5]]))
+    assert [(r.ref.name, len(r.findings), [f.stage for f in r.failures]) for r in answer.results] == [
+        ("app-02", 1, []),
+        ("app-03", 0, ["worker"]),
+        ("app-04", 1, []),
+    ]
