@@ -319,3 +319,21 @@ def test_who_has_to_make_the_operator_look_again_is_told_so() -> None:
     assert told_by(Fix("Sync", "live", "db", Edit("command", command))) == {"needs-force-sync"}
     assert told_by(Fix("Sync", "live", "db", Edit("command", f"# {command}"))) == frozenset()
     assert unreplayed(Fix("Sync", "live", "db", Edit("command", command))).effects == ("needs-force-sync",)
+
+
+def test_an_application_that_another_one_makes_is_edited_where_that_one_takes_it_from() -> None:
+    """A patch of the live Application alone would be undone by its maker."""
+    child = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": "web", "namespace": "argocd"},
+    }
+    root = {"name": "root", "resources": [{"desired": child, "live": child}]}
+    count = {"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]}
+    scaled = web({"replicas": 4})
+    scaled["metadata"]["managedFields"] = [by("kube-controller-manager", "/spec/replicas")]
+    spec = {"syncPolicy": {"automated": {"selfHeal": True}}, "ignoreDifferences": [count]}
+    app = {"name": "web", "spec": spec, "resources": [{"desired": web({"replicas": 2}), "live": scaled}]}
+    told = "application argocd/root makes this Application and puts it back: edit it in its source"
+    (alone, *_), (made, *_) = fixes("ignore-not-respected", app), fixes("ignore-not-respected", root, app)
+    assert (alone.caveat.endswith(told), made.caveat) == (False, f"{alone.caveat}; {told}")
