@@ -335,13 +335,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that could not be looked at: the run goes on and is incomplete."""
+    """Something that could not be looked at: the run goes on and is incomplete. `server` is its Argo CD, where a run reads several."""
 
     stage: str
     error: str
     hint: str = ""
     app: AppRef | None = None
     rule: str | None = None
+    server: str = ""
 
 
 @dataclass(frozen=True, order=True, slots=True)

@@ -47,7 +47,7 @@ import yaml
 from argolint.comparison import compare
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
-from argolint.engine import suppress
+from argolint.engine import several, suppress
 from argolint.engine.plan import Chosen, Plan
 from argolint.errors import NotRecorded
 from argolint.fleet import IN_CLUSTER, cluster_of
@@ -77,26 +77,39 @@ class Fixture:
 def load_fixture(path: Path) -> Fixture:
     """The fixture in a file; ValueError names what it lacks."""
     data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if not isinstance(data, dict) or not data.get("apps") or not data.get("about"):
-        raise ValueError(f"{path}: a fixture needs `about` and `apps`")
+    if not isinstance(data, dict) or not (data.get("apps") or data.get("servers")) or not data.get("about"):
+        raise ValueError(f"{path}: a fixture needs `about` and `apps`, or `servers` that have `apps`")
     return Fixture(path, data)
 
 
 def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
     """The report of a whole check over the fixture, with default options."""
-    t = FixtureTransport(fixture.data)
     plan = Plan(tuple(Chosen(r, r.default_options) for r in rules), workers=1, manifests=True)
-    part = lint.collect(t, plan)
+    part = (
+        _of_several(fixture, plan) if "servers" in fixture.data else lint.collect(FixtureTransport(fixture.data), plan)
+    )
     ids = frozenset(r.id for r in rules)
-    outcome = lint.conclude(part, plan.rules, suppress.Suppressions(config.Loaded(config.Config()), None, ids, t.now()))
+    now = parse_time(part.started_at)
+    outcome = lint.conclude(part, plan.rules, suppress.Suppressions(config.Loaded(config.Config()), None, ids, now))
     return report.build(
         outcome,
-        server=part.server,
-        version=part.version,
+        servers=part.servers,
         started_at=part.started_at,
         stats=report.Stats(),
         tool_version="0",
     )
+
+
+def _of_several(fixture: Fixture, plan: Plan) -> lint.Part:
+    """`servers` in place of `apps`: each has a `name`, `apps`, perhaps `server` and `clusters` (aliases, as in a servers file)."""
+    sources = []
+    for given in fixture.data["servers"]:
+        server = given.get("server") or {}
+        settings = {"url": f"https://{given['name']}.example.com", **(server.get("settings") or {})}
+        data = {**given, "taken_at": fixture.data.get("taken_at"), "server": {**server, "settings": settings}}
+        sources.append(several.Source(given["name"], FixtureTransport(data), given.get("clusters") or {}))
+    read, failures, remarks = several.load(sources)
+    return several.examine(read, failures, remarks, plan, lambda name: lambda done, total: None)
 
 
 def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[str, Json]]) -> list[str]:

@@ -26,12 +26,12 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
     refs = {r.ref for r in wanted}
     findings = [f for r in wanted for f in r.findings]
     failures = [f for r in ordered for f in r.failures]
-    groups: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+    chosen_by_id = {c.rule.id: c for c in rules}
+    groups: dict[tuple[str, str, str], list[Fact]] = defaultdict(list)
     for result in ordered:
         for rule_id, fact in result.facts:
-            groups[rule_id, fact.key].append(fact)
-    chosen_by_id = {c.rule.id: c for c in rules}
-    for (rule_id, key), facts in sorted(groups.items()):
+            groups[rule_id, fact.key, "" if chosen_by_id[rule_id].rule.across else fact.app.server].append(fact)
+    for (rule_id, key, _), facts in sorted(groups.items()):
         chosen = chosen_by_id[rule_id]
         known = NOTHING_KNOWN
         try:
@@ -50,12 +50,15 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
     return Outcome(
         explained,
         tuple(
-            sorted(failures, key=lambda f: (f.app is not None, f.app or AppRef("", ""), f.stage, f.rule or "", f.error))
+            sorted(
+                failures,
+                key=lambda f: (f.app is not None, f.app or AppRef("", ""), f.server, f.stage, f.rule or "", f.error),
+            )
         ),
         tuple(r.ref for r in wanted),
         sum(r.resources for r in wanted),
         tuple(sorted((n for r in ordered for n in r.notes), key=lambda n: (n.app, str(n.resource), n.rule))),
-        tuple(Looked(r.ref, r.resources, r.sync, r.health) for r in wanted),
+        tuple(Looked(r.ref, r.resources, r.sync, r.health, r.unread) for r in wanted),
         causes,
     )
 
