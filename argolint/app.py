@@ -6,7 +6,7 @@ through `App.with_states`. Its objects are in `argolint.resource`, its operation
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -48,13 +48,15 @@ class App:
     read: bool = False
     evidence: Mapping[Want, Any] = field(default_factory=dict)
     control_plane: str = "argocd"
-    _derived: dict[object, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    def derive(self, function: Callable[[App], T]) -> T:
-        """What the function makes of this application, made once however many rules ask. It must be pure, and have a name."""
-        if function not in self._derived:
-            self._derived[function] = function(self)
-        return cast("T", self._derived[function])
+    def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
+        """What the function makes of this application and these arguments, the fleet for instance, made once however many rules
+        ask. It must be pure, and have a name."""
+        key = (function, *arguments)
+        if key not in self._derived:
+            self._derived[key] = function(self, *arguments)
+        return cast("T", self._derived[key])
 
     @property
     def spec(self) -> Object:

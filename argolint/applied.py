@@ -73,9 +73,9 @@ def _last_whole(app: App) -> tuple[str, ...]:
     return next((items(entry, "revisions") or (text_at(entry, "revision"),) for entry in latest), ())
 
 
-def _sources(told: object) -> Json:
+def _sources(recorded: object) -> Json:
     """What was rendered, Helm values and image overrides included; None when the server does not tell."""
-    return dig(told, "sources") or dig(told, "source")
+    return dig(recorded, "sources") or dig(recorded, "source")
 
 
 def confirmed(resource: Resource, change: Change) -> bool:

@@ -1,7 +1,7 @@
 """What a sync that failed or does not end leaves behind.
 
 A later wave's objects stay missing and changed fields stay old: consequences, which the finding that explains the operation
-answers as well, so that one fault is told once.
+answers as well, so that one fault is reported once.
 """
 
 from __future__ import annotations

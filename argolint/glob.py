@@ -16,6 +16,7 @@ MAX_LENGTH = 2000
 """Characters of a pattern. Names that a pattern may stand for have 253."""
 
 
+@lru_cache(maxsize=16384)
 def matches(pattern: str, text: str) -> bool:
     """True when the whole text fits. A pattern that does not compile fits nothing; an empty one fits the empty text."""
     if not _SPECIAL & set(pattern):

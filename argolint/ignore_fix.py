@@ -33,7 +33,7 @@ FOR_MANY = re.compile(
 def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str], caveat: str = "") -> Fix:
     """The Application edit that ignores these differing fields of one managed object, and nothing else.
 
-    `pointers` are those of `resource.changes`; `caveat` is told before the usual one. The edit is a json-patch on the
+    `pointers` are those of `resource.changes`; `caveat` comes before the usual one. The edit is a json-patch on the
     Application; the engine verifies it.
     """
     fields = _fields(resource, _joined(resource, pointers))

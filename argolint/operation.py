@@ -22,7 +22,7 @@ class Condition:
 
     @property
     def of_health(self) -> bool:
-        """A health check that fails is told as a ComparisonError as well, after the comparison (controller/state.go)."""
+        """A health check that fails is reported as a ComparisonError as well, after the comparison (controller/state.go)."""
         return self.type == "ComparisonError" and self.message.startswith("error setting app health: ")
 
     def judges(self, resource: ResourceId) -> bool:

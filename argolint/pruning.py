@@ -57,7 +57,7 @@ def _option(name: str, app: App, live: Object | None, fleet: Fleet) -> str:
     own = (annotations_of(live).get(SYNC_OPTIONS) or "").split(",")
     general = items(app.spec, "syncPolicy", "syncOptions") if fleet.at_least(3, 4) else ()
     for option in (*own, *general):
-        key, said, value = str(option).strip().partition("=")
-        if said and key == name:
+        key, sign, value = str(option).strip().partition("=")
+        if sign and key == name:
             return value
     return ""

@@ -26,6 +26,7 @@ def split_pointer(pointer: str) -> tuple[str, ...]:
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
+@lru_cache(maxsize=16384)
 def join_pointer(*tokens: str | int) -> str:
     """The RFC 6901 pointer of these tokens, escaped."""
     return "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
@@ -152,7 +153,10 @@ def labels_of(obj: Object | None) -> Mapping[str, str]:
 
 
 def _texts(found: Mapping[str, Any]) -> Mapping[str, str]:
-    if all(type(value) is str for value in found.values()):
+    for value in found.values():
+        if type(value) is not str:
+            break
+    else:
         return found
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
@@ -261,3 +265,8 @@ def _bare_address(url: str) -> str:
     else:
         text = re.sub(r"^(?:[^/@]*@)?([^/:]+):", r"\1/", text)
     return re.sub(r"/+", "/", text).strip("/").removesuffix(".git").strip("/")
+
+
+def shorten(text: str, limit: int) -> str:
+    """The text with `limit` characters at most; an ellipsis says that there was more."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -17,6 +17,8 @@ try() { # the checks that an image must pass; "$@" runs argolint in it
   [ "$code" = 1 ] || { echo "findings ended with $code, not 1"; exit 1; }
   "$@" check --server 127.0.0.1:9 --plaintext --auth-token none 2>"$work/err" && code=0 || code=$?
   [ "$code" = 2 ] || { echo "a check without a server ended with $code, not 2"; cat "$work/err"; exit 1; }
+  "$@" extension >"$work/extension.js"
+  cmp "$work/extension.js" argolint/serve/ui/extension-argolint.js
 }
 
 serves() { # "$@" runs argolint in the image, in the background, with its port reachable at 127.0.0.1:19797

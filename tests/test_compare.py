@@ -54,6 +54,26 @@ class TestThreeWay:
     def test_a_field_that_only_live_holds_is_none(self) -> None:
         assert not compare(deployment({"replicas": 5}), deployment({})).modified
 
+    def test_half_an_autoscalers_behavior_is_completed_on_both_sides(self) -> None:
+        def scaler(behavior: Object) -> dict[str, Any]:
+            return manifest(
+                "HorizontalPodAutoscaler", {"spec": {"maxReplicas": 3, "behavior": behavior}}, "autoscaling/v2"
+            )
+
+        down = {"scaleDown": {"stabilizationWindowSeconds": 60}}
+        assert not compare(scaler(down), scaler({**down, "scaleUp": {}})).modified
+        assert not compare(scaler(down), scaler({**down, "scaleUp": {"stabilizationWindowSeconds": 0}})).modified
+        assert compare(scaler(down), scaler({"scaleDown": {"selectPolicy": "Min"}})).modified
+
+    def test_a_namespaces_own_finalizers_are_replaced_and_an_objects_finalizers_merge(self) -> None:
+        def namespace(*own: str, **metadata: Any) -> dict[str, Any]:
+            return manifest("Namespace", {"spec": {"finalizers": list(own)}}, **metadata)
+
+        assert compare(namespace("kubernetes", "x.io/more"), namespace("kubernetes")).pointers == (
+            "/spec/finalizers/1",
+        )
+        assert not compare(namespace(finalizers=["x.io/a", "x.io/b"]), namespace(finalizers=["x.io/a"])).modified
+
     def test_a_field_that_was_applied_and_left_the_manifest_is_a_difference(self) -> None:
         desired = deployment({})
         live = applied(deployment({"minReadySeconds": 5}), deployment({"minReadySeconds": 5}))
@@ -297,6 +317,37 @@ class TestApply:
         synced = apply(live, desired, server_side=True)
         assert synced is not None
         assert compare(synced, deployment({}), strategy=Strategy.STRUCTURED).pointers == ("/spec/replicas",)
+
+    def test_who_gives_up_one_of_two_items_of_a_name_loses_both_in_the_first_sync(self) -> None:
+        low, log, high = ({"name": n, "value": v} for n, v in (("LIMIT", "5"), ("LOG", "info"), ("LIMIT", "20")))
+        both, one = deployment({}, {"env": [low, log, high]}), deployment({}, {"env": [log, high]})
+        first = apply(applied(both, both), one)
+        assert first is not None
+        assert first["spec"]["template"]["spec"]["containers"][0]["env"] == [log]
+        second = apply(first, one)
+        assert second is not None
+        assert second["spec"]["template"]["spec"]["containers"][0]["env"] == [log, high]
+
+    def test_a_replaced_object_keeps_nothing_of_others_but_what_the_server_writes(self) -> None:
+        live = deployment({"replicas": 6, "paused": True}, uid="u1", labels={"of": "another"})
+        synced = apply({**live, "status": {"replicas": 6}}, deployment({}), replaced=True)
+        assert synced is not None
+        assert (synced["spec"]["replicas"], "paused" in synced["spec"]) == (1, False)
+        assert synced["metadata"] == {"name": "web", "namespace": "shop", "uid": "u1"}
+        assert synced["status"] == {"replicas": 6}
+
+    def test_respect_keeps_no_list_item_that_only_live_has(self) -> None:
+        """Argo CD puts back what no rule takes out of the manifest (controller/sync.go, restoreNonIgnoredFields)."""
+        desired = manifest("ClusterRole", {"rules": [{"verbs": ["get"]}]}, "rbac.authorization.k8s.io/v1")
+        live = {**desired, "rules": [{"verbs": ["get", "list"]}]}
+        rules = Rules((IgnoreRule("rbac.authorization.k8s.io", "ClusterRole", json_pointers=("/rules/0/verbs/1",)),))
+        synced = apply(live, desired, rules, respect_ignored=True)
+        assert synced is not None
+        assert synced["rules"] == desired["rules"]
+        whole = Rules((IgnoreRule("rbac.authorization.k8s.io", "ClusterRole", json_pointers=("/rules",)),))
+        kept = apply(live, desired, whole, respect_ignored=True)
+        assert kept is not None
+        assert kept["rules"] == live["rules"]
 
     def test_neither_side_is_changed(self) -> None:
         live, desired = deployment({"replicas": 5}), deployment({"replicas": 2})

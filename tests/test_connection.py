@@ -343,3 +343,62 @@ def test_the_options_of_a_command_arrive_as_flags() -> None:
     assert CliRunner().invoke(command, given, catch_exceptions=False).exit_code == 0
     assert seen == [Flags(server="cd", argocd_context="x", plaintext=True, header=("A: 1", "B: 2"))]
     assert "secret" not in repr(Flags(auth_token="secret", header=("Cookie: secret",)))
+
+
+def flags_of(*words: str) -> Flags:
+    """The flags that a command line gives; fails with what the user would read."""
+    seen: list[Flags] = []
+
+    @click.command()
+    @click.argument("apps", nargs=-1)
+    @connection_options
+    def command(connection: Flags, apps: tuple[str, ...]) -> None:
+        assert apps == ("argocd/web",)
+        seen.append(connection)
+
+    ran = CliRunner().invoke(command, [*words, "argocd/web"])
+    assert ran.exit_code == 0, ran.output
+    return seen[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        ("--insecure=true --plaintext=false", Flags(insecure=True)),
+        ("--grpc-web --http-retry-max 3 --loglevel warn --logformat=json --prompts-enabled=false", Flags()),
+        ("--core", Flags(unusable="--core")),
+        ("--port-forward-namespace argocd", Flags(unusable="--port-forward-namespace")),
+    ],
+)
+def test_a_command_line_of_argocd_is_understood(words: str, flags: Flags) -> None:
+    assert flags_of(*words.split()) == flags
+
+
+def test_headers_are_separated_by_commas_unless_quoted() -> None:
+    assert flags_of("-H", "A: 1,B: 2", "-H", '"Cookie: c=1,d=2"').header == ("A: 1", "B: 2", "Cookie: c=1,d=2")
+
+
+def test_a_switch_that_is_neither_on_nor_off_is_refused() -> None:
+    with pytest.raises(AssertionError, match="'maybe' is neither true nor false"):
+        flags_of("--insecure=maybe")
+
+
+def test_an_option_that_goes_past_the_server_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    found = refused(UsageError, tmp_path, unusable="--core")
+    assert found.message == "argolint cannot use --core"
+    assert "port-forward svc/argocd-server 8080:443" in found.hint
+
+
+@pytest.mark.parametrize(("absent", "told"), [("servers", "the server `s`"), ("users", "the user `u`")])
+def test_a_login_whose_parts_are_absent_is_refused(tmp_path: Path, absent: str, told: str) -> None:
+    path = tmp_path / ".config/argocd/config"
+    path.parent.mkdir(parents=True)
+    document = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "server": "s", "user": "u"}],
+        "servers": [{"server": "s"}],
+        "users": [{"name": "u", "auth-token": jwt()}],
+    }
+    path.write_text(yaml.safe_dump({**document, absent: []}))
+    path.chmod(0o600)
+    assert f"names {told}, which the file does not define" in refused(UsageError, tmp_path).message

@@ -34,7 +34,9 @@ VALUES: dict[str, dict[str, Any]] = {
     "config": {"config": {"fail-on": "warning", "deselect": ["floating-revision"]}},
     "monitored": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "alerts": {"prometheusRule": {"enabled": True}, "dashboards": {"enabled": True, "folder": "Argo CD"}},
+    "watch": {"serve": {"watch": True}},
     "token": {"serve": {"existingTokenSecret": {"name": "callers"}}, "serviceMonitor": {"enabled": True}},
+    "extension": {"extension": {"existingTokenSecret": {"name": "argolint-extension"}, "showOtherProjects": True}},
     "closed": {"networkPolicy": {"ingressFrom": [{"podSelector": {}}], "egressTo": [{"podSelector": {}}]}},
     "open": {"networkPolicy": {"enabled": False}, "service": {"type": "NodePort"}},
     "account": {"serviceAccount": {"name": "mine"}, "imagePullSecrets": [{"name": "pull"}]},
@@ -50,6 +52,7 @@ VALUES: dict[str, dict[str, Any]] = {
 }
 _CUSTOM = ("monitoring.coreos.com/v1",)
 _FLOOR, _CEILING = "1.28", "1.37"
+_ALL = [f"1.{minor}" for minor in range(28, 38)]
 
 
 def helm(folder: Path, values: dict[str, Any], *command: str) -> subprocess.CompletedProcess[str]:
@@ -77,6 +80,14 @@ def test_every_object_is_valid_and_the_same_in_each_render(tmp_path: Path, name:
     for found, version in itertools.product(objects(one), (_FLOOR, _CEILING)):
         if found["apiVersion"] not in _CUSTOM:
             kubernetes_validate.validate(found, version, strict=True)
+
+
+@pytest.mark.parametrize("name", ["state", "cron"])
+def test_each_kind_is_valid_in_every_kubernetes_between(tmp_path: Path, name: str) -> None:
+    found = objects(rendered(tmp_path, VALUES[name]))
+    assert len({o["kind"] for o in found}) >= 4
+    for one, version in itertools.product(found, _ALL):
+        kubernetes_validate.validate(one, version, strict=True)
 
 
 def test_lint_is_strict() -> None:
@@ -119,6 +130,22 @@ def test_pods_meet_the_restricted_standard_and_hold_no_token(tmp_path: Path, mod
     assert not [o for o in found if o["kind"] == "Secret"]
 
 
+def test_the_extension_gets_its_token_by_reference_in_the_service_alone(tmp_path: Path) -> None:
+    def container(values: dict[str, Any]) -> Any:
+        workload = next(o for o in objects(rendered(tmp_path, values)) if o["kind"] in ("Deployment", "CronJob"))
+        spec = workload["spec"].get("jobTemplate", workload)["spec"]
+        return spec["template"]["spec"]["containers"][0]
+
+    made = container(VALUES["extension"])
+    assert made["args"].count("--extension-show-other-projects") == 1
+    token = next(e for e in made["env"] if e["name"] == "ARGOLINT_EXTENSION_TOKEN")
+    assert token["valueFrom"] == {"secretKeyRef": {"name": "argolint-extension", "key": "token"}}
+    for values in ({}, {**VALUES["extension"], "mode": "cron"}):
+        made = container(values)
+        assert "EXTENSION" not in json.dumps(made)
+        assert "--extension" not in json.dumps(made)
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -127,6 +154,7 @@ def test_pods_meet_the_restricted_standard_and_hold_no_token(tmp_path: Path, mod
         ({"cron": {"failOn": "critical"}}, "failOn"),
         ({"serve": {"interval": "often"}}, "interval"),
         ({"argocd": {"existingSecret": {"name": ""}}}, "existingSecret"),
+        ({"extension": {"token": "of-a-person"}}, "extension"),
         ({"image": {"repository": ""}}, "image.repository is empty"),
     ],
 )

@@ -7,8 +7,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from argolint import testing
 from argolint.cli.group import COMMANDS
@@ -60,6 +62,20 @@ def test_every_link_option_and_rule_that_a_page_names_exists(page: Path) -> None
     assert options <= _options(), options - _options()
     named = set(re.findall(r"argolint explain ([a-z]+(?:-[a-z]+)+)", text))
     assert named <= set(load_rules()), named
+
+
+def test_every_page_stands_in_the_navigation_of_the_site() -> None:
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    made = {"cli.md", "rules/README.md"}
+    written = {p.relative_to(ROOT / "docs").as_posix() for p in PAGES if "adr" not in p.parts}
+    assert _pages(site["nav"]) == written | made
+
+
+def _pages(node: Any) -> set[str]:
+    if isinstance(node, str):
+        return {node}
+    children = node.values() if isinstance(node, dict) else node
+    return {page for child in children for page in _pages(child)}
 
 
 def _options() -> set[str]:

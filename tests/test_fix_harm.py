@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
-from argolint import testing
+from argolint import Edit, Fix, testing
+from argolint.engine.effects import told_by
+from argolint.engine.verify import unreplayed
 from argolint.plugins import load_rules
 from argolint.reports import document as report
 
@@ -196,3 +199,123 @@ def test_a_secret_that_was_never_synced_is_not_copied() -> None:
     assert "get secret" not in made
     assert "Secret airflow-webserver-secret-key is not live, so there is nothing to copy:" in made
     assert "create secret generic airflow-webserver-secret-key-pinned" in made
+
+
+def web(spec: dict[str, Any], container: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
+    pods = {
+        "metadata": {"labels": {"app": "w"}},
+        "spec": {"containers": [{"name": "c", "image": "x:1", **(container or {})}]},
+    }
+    spec = {"selector": {"matchLabels": {"app": "w"}}, "template": pods, **spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "n", **metadata},
+        "spec": spec,
+    }
+
+
+def applied(state: dict[str, Any]) -> dict[str, Any]:
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(state)}
+    return {**state, "metadata": {**state["metadata"], "annotations": annotations}}
+
+
+def test_a_merge_by_name_that_deletes_more_than_the_edit_takes_two_syncs() -> None:
+    """Called verified once: the sync after it took the variable from the pods altogether."""
+    env = [{"name": "LIMIT", "value": "5"}, {"name": "LOG", "value": "info"}, {"name": "LIMIT", "value": "20"}]
+    state = web({}, {"env": env})
+    secret_ = secret("+" * 8)
+    beside = {"desired": secret_, "live": secret_}
+    app = {"name": "web", "resources": [{"desired": state, "live": applied(state)}, beside]}
+    (fix,) = fixes("duplicate-env", app)
+    assert (fix.verified, fix.effects) == (None, ("restarts", "needs-sync"))
+    assert fix.unverified == (
+        "it takes two syncs: after the first one /spec/template/spec/containers/0/env/1 of Deployment n/web differs"
+    )
+    assert fix.caveat == (
+        "the first sync takes more away than the edit does (/spec/template/spec/containers/0/env/1), and the second one brings it"
+        " back: sync again at once (`argocd app sync argocd/web`)"
+    )
+
+
+def by(manager: str, *pointers: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for pointer in pointers:
+        at = fields
+        for token in pointer.split("/")[1:]:
+            at = at.setdefault(f"f:{token}", {})
+    return {"manager": manager, "operation": "Update", "time": "2026-01-01T11:50:00Z", "fieldsV1": fields}
+
+
+def edited(**status: Any) -> dict[str, Any]:
+    """An application whose ConfigMap holds a second key that somebody has changed by hand."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "c", "namespace": "n"},
+        "data": {"a": "1", "b": "1"},
+    }
+    live = applied({**config, "data": {"a": "2", "b": "1"}})
+    live = {**live, "metadata": {**live["metadata"], "managedFields": [by("kubectl-edit", "/data/a")]}}
+    return {"name": "web", "status": status, "resources": [{"desired": config, "live": live}]}
+
+
+def test_what_needs_a_sync_is_not_proven_while_the_syncs_of_its_application_fail() -> None:
+    """Git's side then does not arrive. What ends the difference by itself needs no sync."""
+    broken = failed("admission denied", kind="Service", version="v1", namespace="n", name="s")
+    (commit, *_) = fixes("live-edit", edited(**broken))
+    assert (commit.title, commit.verified) == ("Commit the live value, if it is right", True)
+    state = web({"paused": True})
+    app = {"name": "web", "status": broken, "resources": [{"desired": state, "live": applied(state)}]}
+    (resumed,) = fixes("suspended", app)
+    assert (resumed.verified, resumed.unverified) == (
+        None,
+        "the last sync of the application failed, and nothing of Git is sure to arrive before that ends",
+    )
+
+
+def test_an_option_that_would_freeze_the_list_of_another_rule_is_not_proven() -> None:
+    """RespectIgnoreDifferences holds for every entry, not only for the one that the finding is about."""
+    widget = {"apiVersion": "acme.io/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "n"}}
+    desired = {**widget, "spec": {"items": [{"name": "a", "size": 1}]}}
+    live = {**applied(desired), "spec": {"items": [{"name": "a", "size": 3}]}}
+    count = {"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]}
+    sizes = {"group": "acme.io", "kind": "Widget", "jqPathExpressions": [".spec.items[].size"]}
+    scaled = web({"replicas": 4})
+    scaled["metadata"]["managedFields"] = [by("kube-controller-manager", "/spec/replicas")]
+    resources = [{"desired": web({"replicas": 2}), "live": scaled}]
+    spec = {"syncPolicy": {"automated": {"selfHeal": True}}}
+    (alone, *_) = fixes(
+        "ignore-not-respected",
+        {"name": "web", "spec": {**spec, "ignoreDifferences": [count]}, "resources": resources},
+    )
+    assert alone.verified is True
+    entry = by("sizer", "/spec")
+    entry["fieldsV1"]["f:spec"] = {"f:items": {'k:{"name":"a"}': {"f:size": {}}}}
+    managed = {**live, "metadata": {**live["metadata"], "managedFields": [entry]}}
+    trusted = {"group": "acme.io", "kind": "Widget", "managedFieldsManagers": ["sizer"]}
+    for rule, widget_ in ((sizes, live), (trusted, managed)):
+        objects = [*resources, {"desired": desired, "live": widget_}]
+        app = {"name": "web", "spec": {**spec, "ignoreDifferences": [count, rule]}, "resources": objects}
+        both = fixes("ignore-not-respected", app)[0]
+        assert (both.verified, both.unverified) == (
+            None,
+            "no later commit to /spec/items of Widget n/w would arrive: RespectIgnoreDifferences keeps such a list whole",
+        )
+
+
+def test_a_roll_out_that_was_held_back_is_a_restart() -> None:
+    paused = web({"paused": True})
+    (resumed, *_) = fixes(
+        "suspended",
+        {"name": "web", "resources": [{"desired": paused, "live": applied(paused), "health": {"status": "Suspended"}}]},
+    )
+    assert "restarts" in resumed.effects
+
+
+def test_who_has_to_make_the_operator_look_again_is_told_so() -> None:
+    """Of a finding about one application, and of one about several, whose fixes no application's states could prove."""
+    command = 'kubectl -n n annotate externalsecrets.external-secrets.io db force-sync="$(date +%s)" --overwrite'
+    assert told_by(Fix("Sync", "live", "db", Edit("command", command))) == {"needs-force-sync"}
+    assert told_by(Fix("Sync", "live", "db", Edit("command", f"# {command}"))) == frozenset()
+    assert unreplayed(Fix("Sync", "live", "db", Edit("command", command))).effects == ("needs-force-sync",)

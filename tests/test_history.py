@@ -66,6 +66,16 @@ def test_a_trend_has_the_last_check_of_each_day_and_all_that_came_and_went(tmp_p
     assert [(p.at, p.findings.error, p.new, p.gone) for p in made.trend] == [(_at(1), 1, 1, 0), (_at(2, 2), 2, 2, 1)]
 
 
+def test_a_look_at_a_few_applications_counts_with_the_run_before_it(tmp_path: Path) -> None:
+    """A service that follows changes may take one every ten seconds."""
+    with history.opened(tmp_path / "state") as known:
+        known.remember(_report(_finding("a"), started_at=_at(1)))
+        for hour in range(1, 20):
+            made = known.remember(_report(_finding(f"b{hour}"), started_at=_at(1, hour)), whole=False)
+    assert [(p.at, p.findings.error, p.new, p.gone) for p in made.trend] == [(_at(1), 1, 20, 19)]
+    assert _ages(made) == {"b19": (_at(1, 19), 0)}
+
+
 def test_the_same_and_an_older_report_change_nothing(tmp_path: Path) -> None:
     file = tmp_path / "state"
     _remember(file, _report(_finding("a"), started_at=_at(3)))

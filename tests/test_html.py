@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 from playwright.sync_api import Browser, Page
 
 from argolint.cli.demo import RECORDING
@@ -187,6 +188,27 @@ def test_a_link_opens_its_finding_and_search_and_back_returns(demo: tuple[r.Repo
     assert page.url.endswith("#?q=sev%3Aerror")
     gone = Opened(browser, file, "#/f/cut%2").page
     assert "This report has no finding cut%2. It may be fixed." in gone.locator("#detail").inner_text()
+
+
+def test_the_deep_link_of_the_setup_opens_the_page_filtered_to_the_application(
+    demo: tuple[r.Report, Path], browser: Browser
+) -> None:
+    report, file = demo
+    printed = run_here("explain", "--setup", "deep-link", cwd=file.parent).out
+    setting = yaml.safe_load(printed[printed.index("     data:") :].split("\n\n")[0])
+    (link,) = yaml.safe_load(setting["data"]["application.links"])
+    assert (link["title"], link["description"]) == ("argolint", "findings of this application")
+    app = next(f.app for f in report.findings if sum(g.app == f.app for g in report.findings) > 1)
+    url = link["url"]
+    for field in ("namespace", "name"):  # a path is all that is used of Go's text/template
+        url = url.replace("{{.app.metadata." + field + "}}", getattr(app, field))
+    address, fragment = url.split("#")
+    assert (address, "{" in fragment) == ("https://argolint.example.com/report.html", False)
+    opened = Opened(browser, file, f"#{fragment}")
+    expected = [f.fingerprint for f in report.findings if f.app == app]
+    assert sorted(opened.ids()) == sorted(expected)
+    assert len(expected) < len(report.findings)
+    assert opened.page.input_value("#query") == f"app:{app.namespace}/{app.name}"
 
 
 def test_the_keyboard_is_enough(demo: tuple[r.Report, Path], browser: Browser) -> None:

@@ -130,7 +130,7 @@ def test_pictures_hold_a_node_for_each_application_and_object(snapshot: Path) ->
         'flowchart LR\n  a0_0["argocd/batch"]\n  a0_1["batch-helm"]\n  o0_0("ConfigMap prod/old")\n'
     )
     assert '  a1_1["argocd/web"]' in mermaid
-    assert "  a1_1 ==> o1_0" in mermaid
+    assert "  a1_1 ==>|owns| o1_0" in mermaid
     assert "a1_1 -> o1_0 [style=solid];" in _run(snapshot, "-o", "dot").out
 
 

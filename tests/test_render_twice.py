@@ -53,10 +53,18 @@ def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReplaySer
         yield running
 
 
+def _login(server: ReplayServer) -> tuple[str, ...]:
+    return ("--server", server.address, "--plaintext", "--auth-token", server.token(timedelta(hours=1)))
+
+
 def _check(server: ReplayServer, report: Path) -> Ran:
-    login = ("--server", server.address, "--plaintext", "--auth-token", server.token(timedelta(hours=1)))
     wanted = ("--render-twice", "--select", "nondeterminism", "-o", f"json={report}")
-    return run_argolint("check", "web", *login, *wanted, cwd=report.parent)
+    return run_argolint("check", "web", *_login(server), *wanted, cwd=report.parent)
+
+
+def _fix(server: ReplayServer, folder: Path, name: str = "web") -> Ran:
+    wanted = ("--render-twice", "--select", "nondeterminism", "-o", "json")
+    return run_argolint("fix", name, *_login(server), *wanted, cwd=folder)
 
 
 @pytest.mark.parametrize("server", [["name", "revision", "noCache"]], indirect=True)
@@ -75,3 +83,26 @@ def test_a_server_that_ignores_no_cache_is_refused(server: ReplayServer, tmp_pat
     assert ran.code == 2
     assert not (tmp_path / "report.json").exists()
     assert "does not know noCache" in ran.err
+
+
+@pytest.mark.parametrize("server", [["name", "revision", "noCache"]], indirect=True)
+def test_fixes_are_read_like_a_check_with_its_warning(server: ReplayServer, tmp_path: Path) -> None:
+    ran = _fix(server, tmp_path)
+    assert "nondeterministic-checksum" in [e["rule"] for e in json.loads(ran.out)["by_hand"]]
+    assert "warning: --render-twice renders each chart anew on the server, one at a time" in ran.err
+
+
+@pytest.mark.parametrize("server", [["name", "revision"]], indirect=True)
+def test_fixes_from_a_server_that_ignores_no_cache_are_refused(server: ReplayServer, tmp_path: Path) -> None:
+    ran = _fix(server, tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "does not know noCache" in ran.err
+
+
+@pytest.mark.parametrize("server", [["name", "revision", "noCache"]], indirect=True)
+def test_fixes_of_an_application_that_is_not_there_are_refused_like_a_check(
+    server: ReplayServer, tmp_path: Path
+) -> None:
+    ran = _fix(server, tmp_path, "wib")
+    assert ran.code == 2
+    assert "there is no application 'wib' on" in ran.err

@@ -301,17 +301,18 @@ def test_markdown_tells_message_evidence_pointer_fix_and_caveat() -> None:
 
 def test_markdown_draws_who_claims_what_without_words_that_mermaid_would_read() -> None:
     mine, odd = _resource("shared"), _app('a"]; click n0 "javascript:x')
-    shared = _finding(resource=mine, related=(r.Related(odd, "owner", mine), r.Related(_app("c"), "claimant", mine)))
+    related = (r.Related(odd, "owner", mine), r.Related(_app("c"), "claimant", mine))
+    shared = _finding(family="ownership", resource=mine, related=related)
     comment = _render(_report(shared, _finding()), "markdown")
     assert re.findall(r"(?s)```mermaid\n(.*?)```", comment) == [
         "flowchart LR\n"
-        '  n0(["argocd/a??? click n0 ?javascript:x"])\n'
-        '  n1["Deployment prod/shared"]\n'
-        '  n2(["argocd/c"])\n'
-        '  n3(["argocd/web"])\n'
-        "  n0 -->|owns| n1\n"
-        "  n2 -->|claims| n1\n"
-        "  n3 -->|claims| n1\n"
+        '  a0_0["argocd/a#34;#93;#59; click n0 #34;javascript:x"]\n'
+        '  a0_1["argocd/c"]\n'
+        '  a0_2["argocd/web"]\n'
+        '  o0_0("Deployment prod/shared")\n'
+        "  a0_0 ==>|owns| o0_0\n"
+        "  a0_1 -.->|claims| o0_0\n"
+        "  a0_2 -.->|claims| o0_0\n"
     ]
     assert "mermaid" not in _render(_report(_finding()), "markdown")
 

@@ -145,7 +145,7 @@ def test_an_expired_entry_no_longer_counts_and_says_so() -> None:
     assert [(f.rule, f.cause) for f in found] == [("unexplained-drift", "a"), ("suppression-unused", "expired")]
     assert (
         found[1].message
-        == "ignore entry for unexplained-drift in x.yaml:10 expired on 2026-06-01, so its findings are told again"
+        == "ignore entry for unexplained-drift in x.yaml:10 expired on 2026-06-01, so its findings are reported again"
     )
 
 
@@ -162,24 +162,41 @@ def test_a_baseline_hides_what_it_holds_and_tells_what_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "error", "hint"),
     [
-        ("[1]", "is no argolint baseline"),
-        ("{", "b.json:1: Expecting property name"),
-        ('{"baseline_version": "2.0"}', "has baseline_version 2.0, this argolint reads 1.x"),
-        ('{"baseline_version": "1.0"}', "is a damaged baseline: Object missing required field `server`"),
+        ("[1]", "is no argolint baseline: it has no baseline_version", "write one with `argolint baseline -o FILE`"),
+        ("{", "b.json:1: Expecting property name", "write it anew with `argolint baseline -o FILE`"),
+        (
+            '{"baseline_version": "2.0"}',
+            "has baseline_version 2.0, this argolint reads 1.x",
+            "upgrade argolint, or write it anew",
+        ),
+        (
+            '{"baseline_version": "1.0"}',
+            "is a damaged baseline: Object missing required field `server`",
+            "write it anew with `argolint baseline -o FILE`",
+        ),
         (
             '{"baseline_version": "1.3", "server": "https://t", "written_at": "", "findings": [], "more": 1}',
             "is a baseline of https://t, and this is https://s",
+            "write one for this server: `argolint baseline -o FILE`",
         ),
     ],
 )
-def test_a_baseline_that_does_not_fit_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_a_baseline_that_does_not_fit_is_refused(tmp_path: Path, text: str, error: str, hint: str) -> None:
     file = tmp_path / "b.json"
     file.write_text(text)
     with pytest.raises(UsageError) as caught:
         suppress.read_baseline(file, "https://s")
-    assert told in caught.value.message
+    assert error in caught.value.message
+    assert caught.value.hint == hint
+
+
+def test_a_baseline_serves_any_server_where_none_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "b.json"
+    file.write_text('{"baseline_version": "1.3", "server": "https://t", "written_at": "", "findings": []}')
+    found = suppress.read_baseline(file)
+    assert (found.server, found.file) == ("https://t", str(file))
 
 
 FIRST, SECOND = "harbourline/1-first-sync", "harbourline/2-after-mutate"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.gate import Git
 from argolint.gate.candidates import Candidate, UnreadableError, applications_of, by_files, candidates, usual_base
+from argolint.gate.judge import without_ended_warnings
 from argolint.values import same_repository
 
 from .gitops import commit, git
@@ -292,3 +294,17 @@ def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
 def test_a_folder_that_is_no_clone(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no revision"):
         Git(tmp_path).changes("main", "feature")
+
+
+def test_a_shared_warning_ends_only_when_one_of_its_two_parties_lets_the_object_go() -> None:
+    message = "ConfigMap/settings is part of applications argocd/web and web-api"
+    condition = {"type": "SharedResourceWarning", "message": message}
+    web, api, we = app("web"), app("web-api"), app("we")
+    web = replace(web, raw={**web.raw, "status": {"conditions": [condition]}})
+
+    def left(leaver: App, kind: str = "ConfigMap") -> int:
+        after = without_ended_warnings(web, fleet(web, api, we), {(kind, "settings"): leaver.ref})
+        return len(after.conditions)
+
+    assert (left(web), left(api)) == (0, 0)
+    assert (left(we), left(api, "Secret")) == (1, 1), "a name that is part of another's is no party"

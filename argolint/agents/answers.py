@@ -12,6 +12,7 @@ from typing import Any
 
 from argolint.reports.document import Finding, Report, plain_data
 from argolint.reports.formats import resource_name
+from argolint.values import shorten
 
 MOST_BYTES = 20_000
 MOST_FINDINGS = 50
@@ -61,8 +62,8 @@ def _row(finding: Finding) -> dict[str, Any]:
         "cause": finding.cause,
         "application": f"{finding.app.namespace}/{finding.app.name}" if finding.app.name else "",
         "object": resource_name(finding.resource) if finding.resource else "",
-        "message": _cut(finding.message, 400),
-        "first_fix": _cut(finding.fixes[0].title, 200) if finding.fixes else "",
+        "message": shorten(finding.message, 400),
+        "first_fix": shorten(finding.fixes[0].title, 200) if finding.fixes else "",
     }
 
 
@@ -74,11 +75,21 @@ def whole(finding: Finding) -> str:
 
 
 def document(data: Any) -> str:
-    """Any JSON data, cut where it is too much."""
+    """Any JSON data; where it is too much, the longest lists of its top keep their first entries, and `left_out` counts the others."""
     text = json.dumps(_shortened(data), ensure_ascii=True)
     if len(text) <= MOST_BYTES:
         return text
-    return json.dumps({"left_out": "the answer is too large: ask for less", "begins": text[: MOST_BYTES // 2]})
+    kept = _shortened(data) if isinstance(data, dict) else {}
+    left_out: dict[str, int] = {}
+    while lists := {key: value for key, value in kept.items() if isinstance(value, list) and value}:
+        longest = max(lists, key=lambda key: len(json.dumps(lists[key], ensure_ascii=True)))
+        half = len(lists[longest]) // 2
+        left_out[longest] = left_out.get(longest, 0) + len(lists[longest]) - half
+        kept[longest] = lists[longest][:half]
+        text = json.dumps({**kept, "left_out": left_out}, ensure_ascii=True)
+        if len(text) <= MOST_BYTES:
+            return text
+    return json.dumps({"left_out": "the answer is too large: ask for less", "begins": text[: MOST_BYTES // 4]})
 
 
 def _fitted(made: Callable[[list[Any]], Any], rows: Iterable[Any]) -> str:
@@ -90,11 +101,7 @@ def _fitted(made: Callable[[list[Any]], Any], rows: Iterable[Any]) -> str:
 
 def _shortened(node: Any) -> Any:
     if isinstance(node, str):
-        return _cut(node, _TEXT)
+        return shorten(node, _TEXT)
     if isinstance(node, dict):
         return {key: _shortened(value) for key, value in node.items()}
     return [_shortened(value) for value in node] if isinstance(node, list) else node
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

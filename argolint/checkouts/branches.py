@@ -53,10 +53,10 @@ def _author(git: Git, environ: Mapping[str, str], home: Path) -> tuple[str, str]
     own = (Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config", home / ".gitconfig")
 
     def found(variable: str, setting: str) -> str:
-        told = environ.get(variable, "").strip() or git.setting(setting)
+        named = environ.get(variable, "").strip() or git.setting(setting)
         for file in reversed(own):
-            told = told or (git.setting(setting, file) if file.is_file() else "")
-        return " ".join(told.replace("<", "").replace(">", "").split())
+            named = named or (git.setting(setting, file) if file.is_file() else "")
+        return " ".join(named.replace("<", "").replace(">", "").split())
 
     name, mail = found("GIT_AUTHOR_NAME", "user.name"), found("GIT_AUTHOR_EMAIL", "user.email")
     if not (name and mail):

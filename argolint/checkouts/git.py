@@ -350,7 +350,7 @@ class Git:
         found = self._ended("diff", "--no-index", *plain, "a", "b")
         if found.code not in (0, 1):
             raise UsageError(
-                _said(found.err) or "git diff failed", "check the space left in the folder for temporary files"
+                _error_text(found.err) or "git diff failed", "check the space left in the folder for temporary files"
             )
         return found.out.decode("utf-8", "replace")
 
@@ -389,8 +389,8 @@ class Git:
             listed = "".join(rows).encode("utf-8", "surrogateescape")
             self._run("update-index", "-z", "--index-info", stdin=listed, env=env)
             written = self._run("write-tree", env=env).decode().strip()
-            said = self._run("commit-tree", written, "-p", parent, "-F", "-", stdin=message.encode(), env=env)
-        return said.decode().strip()
+            commit = self._run("commit-tree", written, "-p", parent, "-F", "-", stdin=message.encode(), env=env)
+        return commit.decode().strip()
 
     def make_branch(self, name: str, commit: str) -> None:
         """UsageError when a branch of this name came about meanwhile."""
@@ -414,7 +414,7 @@ class Git:
         found = self._ended(*arguments, stdin=stdin, out=out, limits=limits, config=config, env=env)
         if found.code != 0:
             raise UsageError(
-                f"git {arguments[0]} failed in {self.path}: {_said(found.err) or f'exit code {found.code}'}",
+                f"git {arguments[0]} failed in {self.path}: {_error_text(found.err) or f'exit code {found.code}'}",
                 "check that it is a whole clone",
             )
         return found.out
@@ -502,6 +502,6 @@ def _lines(words: Iterable[str]) -> bytes:
     return "".join(f"{word}\n" for word in words).encode("utf-8", "surrogateescape")
 
 
-def _said(err: bytes) -> str:
+def _error_text(err: bytes) -> str:
     text = err.decode("utf-8", "replace").strip()
     return plain(text.partition("\n")[0].removeprefix("fatal: ").removeprefix("error: ")[:300])

@@ -325,7 +325,9 @@ class _Part:
 
     def after(self, step: Operation) -> str:
         """The text after one operation."""
-        *above, last = split_pointer(step["path"])
+        *above, last = split_pointer(step["path"]) or (None,)
+        if last is None:
+            raise EditError("a whole document is no field that could be changed alone")
         if self.root is None and not above:
             return self._insert_after(len(self.text), self.style.block({last: step["value"]}))
         parent, in_flow = self._walk(above)

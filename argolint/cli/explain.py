@@ -20,14 +20,23 @@ _HEADING = re.compile(r"(What it finds|Why it hurts|How to fix|Example|Examples|
 
 @click.command()
 @click.argument("what", required=False, metavar="RULE[/CAUSE]|FAMILY|CONDITION", shell_complete=pages)
-@click.option("--setup", is_flag=True, help="The rights argolint needs in Argo CD, and how to make its token.")
+@click.option(
+    "--setup",
+    is_flag=True,
+    help="What argolint needs in Argo CD, and how to make its token; with openreports, extension or deep-link: what that needs.",
+)
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 def command(what: str | None, color: str, *, setup: bool) -> None:
     """Show a rule's page: what it finds, why it hurts, how to fix it. Or the rules of a family, or those that speak of a condition."""
     if setup:
-        from argolint.cli.setup_text import OPENREPORTS, SETUP
+        from argolint.cli.setup_text import SETUPS
 
-        click.echo(OPENREPORTS if what == "openreports" else SETUP)
+        if (what or "") not in SETUPS:
+            raise UsageError(
+                f"there is no setup {what!r}",
+                f"there are: {', '.join(filter(None, SETUPS))}; or none for what a check needs",
+            )
+        click.echo(SETUPS[what or ""], nl=False)
         return
     if what is None:
         raise UsageError(

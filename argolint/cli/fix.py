@@ -16,7 +16,6 @@ from argolint.checkouts.yaml_text import EditError, documents
 from argolint.cli import fix_told as told
 from argolint.cli import session as common
 from argolint.decoding import json_value
-from argolint.engine import pipeline as lint
 from argolint.engine.load import load_fleet
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
@@ -160,9 +159,7 @@ def _read(
     run = common.prepare({**common.NO_FAILING, **given, "outputs": ()}, names)
     if saved is None:
         transport = common.open_transport(given)
-        fleet, failures = load_fleet(transport)
-        part = lint.collect(transport, run.plan, common.progress(given).count, fleet)
-        part = msgspec.structs.replace(part, failures=(*failures, *part.failures))
+        part, fleet = common.collected(run, given, transport)
         return common.conclude(part, run), _site(checkouts, transport, fleet)
     made = report.read(saved)
     findings = tuple(

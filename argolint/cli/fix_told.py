@@ -15,7 +15,7 @@ from argolint.reports import document as report
 from argolint.reports.document import Finding, Fix
 from argolint.reports.formats import Style, app_name, resource_name
 from argolint.reports.formats.edits import as_text, steps_before, told_effects
-from argolint.values import plain
+from argolint.values import plain, shorten
 
 Group = Literal["placed", "by_hand", "commands", "unverified"]
 _TITLES: Mapping[Group, str] = {
@@ -30,7 +30,7 @@ _SUBJECT = 72
 
 @dataclass(frozen=True)
 class Told:
-    """One fix and what became of it; `many`: there are several checkouts, so files are told with theirs."""
+    """One fix and what became of it; `many`: there are several checkouts, so files are named with theirs."""
 
     group: Group
     outcome: Outcome
@@ -127,9 +127,7 @@ def message(outcomes: Sequence[Outcome]) -> str:
     """The message of a commit that holds the fixes of one cause."""
     first = outcomes[0].choice
     what = first.finding.rule + (f"/{first.finding.cause}" if first.finding.cause else "")
-    title = plain(f"{what}: {first.fix.title}")
-    head = title if len(title) <= _SUBJECT else f"{title[: _SUBJECT - 1]}…"
-    lines = [head, ""]
+    lines = [shorten(plain(f"{what}: {first.fix.title}"), _SUBJECT), ""]
     for outcome in outcomes:
         finding, fix = outcome.choice.finding, outcome.choice.fix
         lines += [f"- {subject(finding)}: {plain(finding.message)}", f"  {plain(fix.title)}"]

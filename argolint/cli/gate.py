@@ -17,6 +17,7 @@ from argolint.checkouts.checkout import Checkout, Committed
 from argolint.checkouts.git import has_repository
 from argolint.cli import session as common
 from argolint.engine import trusted
+from argolint.engine.plan import ServerRead
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
 from argolint.fixes.placement import Site
@@ -108,7 +109,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
 
 def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
     """What went wrong, where the comment is made from: else an earlier verdict would stay on the pull request."""
-    with suppress(ArgolintError):  # of the two errors the first one is told
+    with suppress(ArgolintError):  # of the two errors the first one is reported
         for output in formats.parse_outputs(outputs):
             if output.format == "markdown" and output.file is not None:
                 formats.put(output.file, markdown.problem(without_secrets(error.message), without_secrets(error.hint)))
@@ -152,18 +153,18 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     t = common.open_transport(given)
     verdict = gate.judge(t, change, run.plan)
     later = counts.after_merge
-    once_merged = later and replace(run.suppressions, loaded=later.loaded, baseline=later.baseline)
+    suppressions = replace(run.suppressions, servers=(verdict.fleet.server,))
+    once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)
     built = report.build(
-        verdict.outcome(run.suppressions, once_merged or run.suppressions),
-        server=verdict.fleet.server,
-        version=verdict.fleet.version,
+        verdict.outcome(suppressions, once_merged or suppressions),
+        servers=[ServerRead(verdict.fleet.server, verdict.fleet.version)],
         started_at=t.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
         tool_version=__version__,
         remarks=(*verdict.fleet.remarks, *counts.remarks),
     )
     fails = _fails(built, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = msgspec.structs.replace(built, gate=msgspec.structs.replace(gate.told(verdict, change), fails=fails))
+    made = msgspec.structs.replace(built, gate=msgspec.structs.replace(gate.gate_report(verdict, change), fails=fails))
     if files:
         return common.publish(_in_files(made, verdict, held), run)
     return common.publish(_anchored(made, verdict, change), run)

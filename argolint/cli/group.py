@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "serve": ("argolint.cli.serve", "Check again and again, and serve metrics and reports."),
     "owners": ("argolint.cli.owners", "Say who owns an object, and who else claims it."),
     "explain": ("argolint.cli.explain", "Show a rule's page."),
+    "extension": ("argolint.cli.extension", "Print the extension of Argo CD's UI."),
     "mcp": ("argolint.cli.mcp", "Tools for agents, over the Model Context Protocol."),
     "publish": ("argolint.cli.publish", "Write a report to a cluster, as OpenReports."),
     "schema": ("argolint.cli.schema", "Print a JSON Schema."),

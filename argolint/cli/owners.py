@@ -16,7 +16,7 @@ from argolint.reports import formats as reporters
 from argolint.reports.ownership import diagrams, fleet, graph, svg, text
 
 _FORMATS = ("text", "json", "mermaid", "dot", "svg")
-_MOST = {"mermaid": 15, "dot": 40, "svg": 40}
+_MOST = {"mermaid": diagrams.MERMAID_NODES, "dot": 40, "svg": 40}
 _PICTURES = 30
 
 

@@ -10,29 +10,35 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from argolint import __version__
 from argolint.checkouts.files import read_text
 from argolint.cli import session as common
+from argolint.cli.servers import servers_options
 from argolint.errors import UsageError
 from argolint.harmless import plain
 from argolint.host.folder import FileError
-from argolint.redaction import without_secrets
 from argolint.reports import document as report
 
 if TYPE_CHECKING:
+    from argolint.engine.pipeline import Part
+    from argolint.engine.run import Look
     from argolint.reports.history import History
-    from argolint.serve.checker import Checked
+    from argolint.serve.checked import Checked
+    from argolint.serve.follower import Follower
+    from argolint.serve.times import Times
     from argolint.serve.web import Web
+    from argolint.server.http import HttpTransport
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600}
 _LEAST_S = 10
 _MAX_TOKEN_BYTES = 10_000
 _GRACE_S = 5.0
 _TOKEN = "ARGOLINT_SERVE_TOKEN"  # noqa: S105  # the variable's name
+_EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 
 
 @click.command()
@@ -44,27 +50,61 @@ _TOKEN = "ARGOLINT_SERVE_TOKEN"  # noqa: S105  # the variable's name
     metavar="FILE",
     help=f"Answer only who sends this bearer token [default: ${_TOKEN}, if set].",
 )
+@click.option(
+    "--extension-token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"Answer Argo CD's UI extension, which sends this bearer token [default: ${_EXTENSION_TOKEN}, if set].",
+)
+@click.option(
+    "--extension-show-other-projects",
+    is_flag=True,
+    help="Name related applications of other projects in Argo CD's UI, whatever its user may see.",
+)
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Follow Argo CD's stream of changes, look again at what changed, and list all applications every 10 minutes "
+    "in place of every --interval.",
+)
 @common.state_option
 @common.source_options
+@servers_options
 @common.selection_options
 @common.rule_options
 @common.workers_option
 @click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine.")
-def command(interval: str, listen: str, token_file: Path | None, **given: Any) -> int:
-    """Check every --interval, and serve the last report until SIGTERM.
+def command(
+    interval: str,
+    listen: str,
+    token_file: Path | None,
+    extension_token_file: Path | None,
+    extension_show_other_projects: bool,
+    watch: bool,
+    **given: Any,
+) -> int:
+    """Check every --interval, or with --watch whenever something changes, and serve the last report until SIGTERM.
 
     \b
     /metrics                             for Prometheus
     /report.html /report.json            the last report
-    /api/v1/applications[/NAMESPACE/NAME]  findings of one application
-    /healthz /readyz                     the process lives; a check has succeeded
+    /api/v1/applications[/NAMESPACE/NAME]  findings of one application; SERVER/NAMESPACE/NAME with --servers
+    /api/v1/application                  for Argo CD's UI: `argolint explain --setup extension`
+    /healthz /readyz                     the process lives; a check has succeeded, and the token is accepted
 
     While Argo CD cannot be read the last good report stays, marked incomplete, with its time.
     """
     from argolint.serve.checker import Checker
+    from argolint.serve.extension import Extension
     from argolint.serve.web import Web, address
 
-    wait_s, (host, port), token = seconds(interval), address(listen), _token(token_file)
+    wait_s, (host, port), token = seconds(interval), address(listen), _token(token_file, _TOKEN, "--token-file")
+    extension_token = _token(extension_token_file, _EXTENSION_TOKEN, "--extension-token-file")
+    if token and token == extension_token:
+        raise UsageError(
+            "the extension has the token of the service", "give it its own: Argo CD's users act with the extension's"
+        )
+    extension = Extension(extension_token, show_other_projects=extension_show_other_projects)
     run = common.prepare(
         {
             **common.NO_SELECTION,
@@ -76,13 +116,20 @@ def command(interval: str, listen: str, token_file: Path | None, **given: Any) -
             "color": "never",
         }
     )
-    with common.history(given) as known:
-        checker = Checker(
-            lambda: _checked(run, given, known), _nothing(given), wait_s, run.style, lambda line: _tell(plain(line))
+    if watch and given["snapshots"]:
+        raise UsageError(
+            "a snapshot never changes, so there is nothing to watch", "leave --watch out, or name a --server"
         )
-        with Web(host, port, checker, token) as web:
+    with common.history(given) as known:
+        empty = _nothing(given)
+        if watch and report.is_of_several(empty):
+            raise UsageError("--watch follows a single server", "leave it out: every --interval checks all of them")
+        follower = _follower(run, given, known) if watch else None
+        checker = Checker(lambda: _checked(run, given, known), empty, wait_s, run.style, _say, follower)
+        with Web(host, port, checker, token, extension) as web:
             asked = _asked_to_end()
-            _tell(f"listening on http://{_shown(web)}, checking every {interval}")
+            often = "following changes" if watch else f"checking every {interval}"
+            _tell(f"listening on http://{_shown(web)}, {often}")
             if not token and not _is_loopback(host):
                 _tell("anybody who reaches this address reads the report: set a token, or let a proxy ask for one")
             checker.start()
@@ -104,38 +151,54 @@ def seconds(text: str) -> float:
 
 
 def _checked(run: common.Run, given: Mapping[str, Any], known: History | None) -> Checked:
-    from argolint.serve.checker import Checked
+    return _published(common.collect(run, {**given, "quiet": True}), run, known, whole=True)
 
-    part = common.collect(run, {**given, "quiet": True})
+
+def _published(part: Part, run: common.Run, known: History | None, *, whole: bool) -> Checked:
+    from argolint.serve.checked import Checked
+
     made = common.conclude(part, run)
     if known is not None:
-        made = common.remember(made, part, run, known)
+        made = common.remember(made, part, run, known, whole=whole)
     return Checked(made, frozenset(report.app(r.ref) for r in part.results if not r.beside))
+
+
+def _follower(run: common.Run, given: Mapping[str, Any], known: History | None, times: Times | None = None) -> Follower:
+    from argolint.serve.follower import Follower
+    from argolint.serve.looks import FleetLooks
+    from argolint.serve.times import Times
+
+    times = times or Times()
+
+    def collect(read: common.Reads, look: Look, *, whole: bool) -> Checked:
+        return _published(common.collect(run, {**given, "quiet": True}, None, read, look), run, known, whole=whole)
+
+    looks = FleetLooks(collect, times, common.workers(given))
+    return Follower(looks, lambda: cast("HttpTransport", common.open_transport(given)), times, _say)
 
 
 def _nothing(given: Mapping[str, Any]) -> report.Report:
     """What is known before the first check. UsageError and the like when there is nothing to check at all."""
-    server = without_secrets(common.open_transport(given).server)
     return report.Report(
         report.SCHEMA_VERSION,
         report.Tool("argolint", __version__),
         "",
         False,
-        (report.Server(server, "", 0),),
+        common.asked(given),
         report.summarise((), 0, apps=0, resources=0),
         (),
     )
 
 
-def _token(file: Path | None) -> str:
-    """The token that clients must send. It never stands on a command line, where every process reads it."""
+def _token(file: Path | None, variable: str, option: str) -> str:
+    """The token that clients must send, of a file or a variable. It never stands on a command line, where every process reads it."""
     if file is None:
-        return os.environ.get(_TOKEN, "")
+        return os.environ.get(variable, "").strip()
     try:
         token = read_text(file, _MAX_TOKEN_BYTES).strip()
     except (OSError, FileError) as error:
         reason = error.strerror if isinstance(error, OSError) else error.message
-        raise UsageError(f"cannot read the token in {file}: {reason}", "name another with --token-file") from None
+        raise UsageError(f"cannot read the token in {file}: {reason}", f"name another with {option}") from None
     if not token:
         raise UsageError(f"{file} holds no token", "write one into it, for example of `openssl rand -hex 32`")
     return token
@@ -174,6 +237,11 @@ def _shown(web: Web) -> str:
 
 def _is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _say(line: str) -> None:
+    """A line that may hold words of others."""
+    _tell(plain(line))
 
 
 def _tell(line: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,35 +21,58 @@ import msgspec
 from argolint import __version__
 from argolint.app import App
 from argolint.checkouts.checkout import Checkout, open_checkouts
-from argolint.cli import complete
+from argolint.cli import complete, servers, timings
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import suppress, trusted
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import Chosen, Outcome, Plan
 from argolint.engine.run import Look
 from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
-from argolint.model import SEVERITIES, AppRef, Object
+from argolint.model import SEVERITIES, AppRef, Failure
+from argolint.redaction import without_secrets
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
+from argolint.reports.causes import identity
 from argolint.reports.document import Report
 from argolint.rule import Rule
 from argolint.server import api as argocd
 from argolint.server.connection import connection_options
 from argolint.server.transport import Transport
 from argolint.snapshots.narrow import label_selector
+from argolint.timing import charged, measured
 from argolint.values import integer, labels_of, parse_time, plain, same_repository
 
 if TYPE_CHECKING:
+    from argolint.engine.several import Source
     from argolint.reports.history import History
+    from argolint.server.connection import Connection
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Rate(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in new versions of click only
+    """`5`, `5/s` and `300/m` as requests a second."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        count, slash, unit = str(value).partition("/")
+        try:
+            rate = float(count) / {"s": 1, "m": 60}[unit.strip() if slash else "s"]
+        except (ValueError, KeyError):
+            rate = 0.0
+        if not 1 / 60 <= rate <= 10_000:
+            self.fail(f"{str(value)!r} is no rate such as 5/s or 30/m, from one a minute to 10000/s", param, ctx)
+        return rate
 
 
 def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
@@ -84,6 +108,13 @@ source_options = options(
         metavar="MB",
         envvar="ARGOLINT_MAX_ANSWER",
         help="How large one answer may be, inflated, and all that are held at once [default: 1024].",
+    ),
+    click.option(
+        "--rate",
+        type=Rate(),
+        metavar="N/s",
+        envvar="ARGOLINT_RATE",
+        help="How many requests may be sent in a second, or in a minute (N/m) [default: any number].",
     ),
 )
 
@@ -387,11 +418,17 @@ def open_transport(given: Mapping[str, Any]) -> Transport:
 
         return SnapshotTransport([Path(p) for p in given["snapshots"]])
     from argolint.server.connection import connect
+
+    return _connected(connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)), given)
+
+
+def _connected(connection: Connection, given: Mapping[str, Any]) -> Transport:
     from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES, HttpTransport
 
     return HttpTransport(
-        connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)),
+        connection,
         workers=workers(given),
+        rate=given.get("rate"),
         answer_s=given["timeout"] or ANSWER_S,
         max_bytes=given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
     )
@@ -454,6 +491,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         shard=parse_shard(given["shard"]),
         local=local_renders(given, checkouts),
         shown=shown,
+        timings=bool(given.get("timings")),
     )
     return Run(
         plan,
@@ -484,38 +522,63 @@ def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> 
     return LocalRenders(helm.find(), checkouts, click.get_current_context().with_resource(temporary_folder()))
 
 
-def collect(run: Run, given: Mapping[str, Any], t: Transport | None = None) -> lint.Part:
-    """Read and examine, from `t` or from where the options point; the stats say what it cost."""
-    return _collected(run, given, t)[0]
+Reads = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
 
 
-def _collected(
-    run: Run, given: Mapping[str, Any], t: Transport | None
-) -> tuple[lint.Part, Mapping[tuple[str, str], Object]]:
-    """The part, and the Applications by namespace and name where checkouts are to tell lines."""
+def collect(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> lint.Part:
+    """Read and examine, from `t` or from where the options point; the stats say what it cost.
+
+    `read` and `look` stand in for the reading of the fleet and of applications, where earlier checks are known.
+    """
+    return _read(run, given, t, read, look)[0]
+
+
+def _read(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> tuple[lint.Part, tuple[Fleet, ...]]:
+    """The part, and the fleets of all servers that the options mean."""
+    several = _sources(given) if t is None else None
+    if several is not None:
+        return _collected_of(*several, run, given)
+    part, fleet = collected(run, given, t, read, look)
+    return part, (fleet,)
+
+
+def collected(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> tuple[lint.Part, Fleet]:
+    """As `collect` of a single server, and the fleet. The one way to read for every command, with its guards and warnings."""
     clock = Clock()
-    # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
-    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
-        gc.freeze()
-    gc.set_threshold(200_000, 20, 20)
+    _leave_garbage()
     t = t or open_transport(given)
-    look = _look(given, t)
+    look = look or _look(given, t)
     t = with_fleet(given, t)
     if run.plan.renders and not t.offline:
         _warn_of_renders(t)
     told = progress(given)
     told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
     with told:
-        fleet, failures = load_fleet(t)
-        _require_named(run.selection, fleet)
+        with measured(run.plan.timings) as ledger, charged("list"):
+            fleet, failures = read(t)
+        _require_named(run.selection, [fleet])
         part = lint.collect(t, run.plan, told.count, fleet, look)
     part = msgspec.structs.replace(
         part,
         failures=(*failures, *part.failures),
         remarks=(*run.remarks, *part.remarks),
-        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
+        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET),
+        spent=ledger.costs,
     )
-    return part, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps} if run.checkouts else {}
+    return part, fleet
+
+
+def _leave_garbage() -> None:
+    """Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time."""
+    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
+        gc.freeze()
+    gc.set_threshold(200_000, 20, 20)
 
 
 def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
@@ -535,7 +598,7 @@ def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
     return found
 
 
-def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
+def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transport] | None = None) -> Look | None:
     """Who looks at the applications, when it is not this process. UsageError for what cannot be divided."""
     count, dask = given.get("processes") or 1, given.get("dask")
     if count == 1 and not dask:
@@ -559,7 +622,15 @@ def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
         )
     from argolint.workers.processes import in_processes
 
-    return in_processes(count, lambda threads: open_transport({**given, "workers": threads}))
+    return in_processes(count, opened or (lambda threads: open_transport(_shared(given, threads))))
+
+
+def _shared(given: Mapping[str, Any], threads: int | None) -> Mapping[str, Any]:
+    """The options of one of several workers: its threads, and its part of --rate. Without `threads` it is the only one."""
+    if threads is None:
+        return given
+    rate = given["rate"] * threads / workers(given) if given.get("rate") else None
+    return {**given, "workers": threads, "rate": rate}
 
 
 def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
@@ -606,30 +677,83 @@ def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
     )
 
 
-def _require_named(selection: Selection, fleet: Fleet) -> None:
+def _sources(given: Mapping[str, Any]) -> tuple[tuple[Source, ...], tuple[str, ...]] | None:
+    return servers.sources(given, lambda connection, threads: _connected(connection, _shared(given, threads)))
+
+
+def _collected_of(
+    sources: Sequence[Source], remarks: Sequence[str], run: Run, given: Mapping[str, Any]
+) -> tuple[lint.Part, tuple[Fleet, ...]]:
+    """The same over several Argo CDs."""
+    from argolint.engine import several
+
+    if given.get("fleet"):
+        raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
+    if given.get("dask"):
+        raise UsageError(
+            "--dask reads a single server", "run once for each server"
+        )
+    clock = Clock()
+    _leave_garbage()
+    looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}
+    told = progress(given)
+    told.say(f"listing the applications of {len(sources)} servers")
+    with told:
+        with measured(run.plan.timings) as ledger, charged("list"):
+            read, failures, more = several.load(sources)
+        _require_named(run.selection, [one.fleet for one in read])
+        for one in read if run.plan.renders else ():
+            if not one.transport.offline:
+                _warn_of_renders(one.transport)
+        part = several.examine(
+            read, failures, (*run.remarks, *remarks, *more), run.plan, told.of, lambda t: looks.get(id(t))
+        )
+    stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
+    part = msgspec.structs.replace(part, stats=stats, spent=ledger.costs)
+    return part, tuple(one.fleet for one in read)
+
+
+def asked(given: Mapping[str, Any]) -> tuple[report.Server, ...]:
+    """The Argo CDs that the options mean, before they are read."""
+    several = _sources(given)
+    if several is None:
+        return (report.Server(without_secrets(open_transport(given).server), "", 0),)
+    return tuple(
+        report.Server(without_secrets(s.transport.server) if s.transport else "", "", 0, s.name) for s in several[0]
+    )
+
+
+def _require_named(selection: Selection, fleets: Sequence[Fleet]) -> None:
     """UsageError for a plain name on the command line that is no application's, with the nearest one that is."""
     for name in sorted(n for n in selection.names if not set("*?[") & set(n)):
-        if any(Selection((name,)).names_ref(app.ref) for app in fleet.apps):
+        if any(Selection((name,)).names_ref(app.ref) for fleet in fleets for app in fleet.apps):
             continue
         import difflib
 
-        known = {text: None for app in fleet.apps for text in (app.ref.name, str(app.ref))}
+        known = {text: None for fleet in fleets for app in fleet.apps for text in (app.ref.name, str(app.ref))}
         close = difflib.get_close_matches(name, known, 1)
         raise UsageError(
-            f"there is no application {name!r} on {fleet.server}, or the account may not see it"
+            f"there is no application {name!r} on {', '.join(fleet.server for fleet in fleets)}, or the account may not see it"
             + (f"; did you mean {close[0]!r}?" if close else ""),
             "`argocd app list` shows what it may see",
         )
 
 
-def _anchored(made: Report, run: Run, apps: Mapping[tuple[str, str], Object]) -> Report:
+def _anchored(made: Report, run: Run, fleets: Sequence[Fleet]) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
     from argolint.fixes.placement import Site
 
-    return anchored(made, Site(run.checkouts, apps))
+    sites = {f.server: {(a.ref.namespace, a.ref.name): a.raw for a in f.apps} for f in fleets}
+    if len(fleets) == 1:
+        return anchored(made, Site(run.checkouts, sites[fleets[0].server]))
+    findings = {identity(f): f for f in made.findings}
+    for server, apps in sites.items():
+        own = msgspec.structs.replace(made, findings=tuple(f for f in made.findings if f.app.server == server))
+        findings |= {identity(f): f for f in anchored(own, Site(run.checkouts, apps)).findings}
+    return msgspec.structs.replace(made, findings=tuple(findings.values()))
 
 
 def _warn_of_renders(t: Transport) -> None:
@@ -652,11 +776,14 @@ class Progress:
     def __init__(self, *, wanted: bool) -> None:
         self._wanted = wanted
         self._shown = 0
+        self._lock = threading.Lock()
 
     def say(self, what: str) -> None:
         """What goes on now."""
-        if self._wanted:
-            text = f"{plain(what)}…"
+        if not self._wanted:
+            return
+        text = f"{plain(what)}…"
+        with self._lock:
             sys.stderr.write("\r" + text.ljust(self._shown))
             sys.stderr.flush()
             self._shown = len(text)
@@ -664,6 +791,10 @@ class Progress:
     def count(self, done: int, total: int) -> None:
         """How many applications were looked at."""
         self.say(f"looking at applications: {done}/{total}")
+
+    def of(self, server: str) -> Callable[[int, int], None]:
+        """The same of one of several servers."""
+        return lambda done, total: self.say(f"{server}: looking at applications: {done}/{total}")
 
     def __enter__(self) -> Progress:
         return self
@@ -682,27 +813,31 @@ def progress(given: Mapping[str, Any]) -> Progress:
 
 def conclude(part: lint.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
-    if run.suppressions.baseline is not None and run.suppressions.baseline.server != part.server:
-        raise UsageError(
-            f"{run.suppressions.baseline.file} is a baseline of {run.suppressions.baseline.server}, and this is {part.server}",
-            "write one for this server: `argolint baseline -o FILE`",
-        )
-    suppressions = replace(run.suppressions, now=parse_time(part.started_at))
-    outcome = lint.conclude(part, run.plan.rules, suppressions)
-    made = report.build(
+    urls = tuple(server.url for server in part.servers)
+    if run.suppressions.baseline is not None:
+        suppress.require_servers(run.suppressions.baseline, urls)
+    suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls)
+    costs = part.costs
+    with measured(bool(costs)) as ledger, charged("join"):
+        outcome = lint.conclude(part, run.plan.rules, suppressions)
+        made = _built(part, outcome)
+    stats = timings.with_costs(part.stats, costs, ledger.costs)
+    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
+    shown = (
+        r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
+    )  # a hidden one is not one without findings
+    return msgspec.structs.replace(made, rules=tuple(shown), stats=stats)
+
+
+def _built(part: lint.Part, outcome: Outcome) -> Report:
+    return report.build(
         outcome,
-        server=part.server,
-        version=part.version,
+        servers=part.servers,
         started_at=part.started_at,
         stats=part.stats,
         tool_version=__version__,
         remarks=part.remarks,
     )
-    ran = (report.RanRule(c.rule.id, c.rule.family, c.severity or c.rule.severity) for c in run.plan.rules)
-    shown = (
-        r for r in ran if run.plan.shown.takes(r.id, r.family, r.severity)
-    )  # a hidden one is not one without findings
-    return msgspec.structs.replace(made, rules=tuple(shown))
 
 
 def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
@@ -727,22 +862,27 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 
 
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
-    part, apps = _collected(run, given, None)
+    part, fleets = _read(run, given)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
     if not part.results and run.selection != Selection(tuple(names)):
         raise UsageError(
-            f"no application of {part.server} fits this selection, or the account may not see it",
+            f"no application of {', '.join(server.url for server in part.servers)} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    made = _anchored(conclude(part, run), run, apps)
-    return publish(made if known is None else remember(made, part, run, known), run)
+    made = _anchored(conclude(part, run), run, fleets)
+    if known is not None:
+        made = remember(made, part, run, known)
+    with measured(run.plan.timings) as ledger, charged("report"):
+        code = publish(made, run)
+    timings.tell(made.stats, ledger.costs)
+    return code
 
 
-def remember(made: Report, part: lint.Part, run: Run, known: History) -> Report:
-    """The report with the ages of its findings. What was not asked for is neither gone nor there."""
+def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:
+    """The report with the ages of its findings. What was not asked for is neither gone nor there. See History for `whole`."""
     looked = None if run.selection == Selection() else {report.app(r.ref) for r in part.results if not r.beside}
-    return known.remember(made, looked)
+    return known.remember(made, looked, whole=whole)
 
 
 def write_shard(part: lint.Part, run: Run) -> int:

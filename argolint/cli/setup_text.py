@@ -1,4 +1,6 @@
-"""What `argolint explain --setup` prints."""
+"""What `argolint explain --setup [WHAT]` prints."""
+
+from collections.abc import Mapping
 
 SETUP = """\
 What argolint needs in Argo CD: to read. It writes nothing unless you ask for it with a flag.
@@ -63,3 +65,75 @@ Then, in a pod with that account:
 
      argolint check --fail-on never -o json=report.json && argolint publish openreports report.json
 """
+
+EXTENSION = """\
+What argolint's extension of Argo CD's UI needs (Argo CD 2.14 or later). The names fit the chart with the release name argolint in the
+namespace argocd; change them where yours differ.
+
+1. One token for two readers: argocd-server sends it, `argolint serve` answers nobody without it. The label lets argocd-cm refer to the Secret:
+
+     TOKEN=$(openssl rand -hex 32)
+     kubectl -n argocd create secret generic argolint-extension --from-literal=token="$TOKEN" --from-literal=authorization="Bearer $TOKEN"
+     kubectl -n argocd label secret argolint-extension app.kubernetes.io/part-of=argocd
+
+   A key of argocd-secret does as well: its reference is `$KEY` in place of `$argolint-extension:authorization`.
+
+2. The service reads it: `extension.existingTokenSecret.name: argolint-extension` in the chart's values, or
+
+     argolint serve --extension-token-file FILE
+
+3. Argo CD's proxy (argocd-cmd-params-cm, argocd-cm):
+
+     data:
+       server.enable.proxy.extension: "true"     # argocd-cmd-params-cm; restart argocd-server afterwards
+
+     data:
+       extension.config.argolint: |              # argocd-cm
+         services:
+         - url: http://argolint.argocd.svc
+           headers:
+           - name: Authorization
+             value: $argolint-extension:authorization
+
+4. The right to ask, for those who see applications (argocd-rbac-cm, policy.csv). They see findings of applications that they may `get`, no others:
+
+     p, role:readonly, extensions, invoke, argolint, allow
+
+5. The file in argocd-server's pod, put there by argolint's own image (a patch of Deployment argocd-server). Any other way to put the output of
+   `argolint extension` below /tmp/extensions does; `argolint extension -o FILE.tar.gz` makes the archive for argocd-extension-installer:
+
+     spec:
+       template:
+         spec:
+           initContainers:
+           - name: argolint-extension
+             image: <argolint's image>
+             args: [extension, -o, /tmp/extensions/extension-argolint.js]
+             securityContext: {runAsNonRoot: true, allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}
+             volumeMounts: [{name: extensions, mountPath: /tmp/extensions}]
+           containers:
+           - name: argocd-server
+             volumeMounts: [{name: extensions, mountPath: /tmp/extensions}]
+           volumes:
+           - name: extensions
+             emptyDir: {}
+
+Related applications of other projects are not named, since argolint does not know who may see them: --extension-show-other-projects names them.
+"""
+
+DEEP_LINK = """\
+A link from each application in Argo CD's UI to its findings (argocd-cm). The address is that of `argolint serve`, or of a page written with
+`argolint check -o html=report.html`:
+
+     data:
+       application.links: |
+         - url: https://argolint.example.com/report.html#?q=app:{{.app.metadata.namespace}}/{{.app.metadata.name}}
+           title: argolint
+           description: findings of this application
+           icon.class: fa-check-double
+
+Browsers send no bearer token: for people, put a proxy with a login before `argolint serve`, which sends the token of --token-file.
+"""
+
+SETUPS: Mapping[str, str] = {"": SETUP, "openreports": OPENREPORTS, "extension": EXTENSION, "deep-link": DEEP_LINK}
+"""By the word after --setup."""

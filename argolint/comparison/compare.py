@@ -29,6 +29,7 @@ from argolint.comparison.server_side import server_side_apply, with_owner
 from argolint.comparison.three_way import Place, completed, numbered, three_way
 from argolint.kubernetes import group_of, is_secret
 from argolint.model import MISSING, Json, Object
+from argolint.remembered import by_identity
 from argolint.values import annotations_of, items, json_in, labels_of, mapping
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -174,17 +175,20 @@ def apply(
     *,
     server_side: bool = False,
     respect_ignored: bool = False,
+    replaced: bool = False,
 ) -> Object | None:
     """What a sync leaves live: None after a prune. Neither object is changed.
 
     `server_side` is the sync option ServerSideApply, `respect_ignored` is RespectIgnoreDifferences: live's values of
     ignored fields then travel in what is applied (controller/sync.go, normalizeTargetResources). Defaults that only the
-    API server knows are taken over from live.
+    API server knows are taken over from live. `replaced` is the sync option Replace: nothing of live stays that is not applied.
     """
     live, desired = _readable(live), _readable(desired)
     if desired is None or live is None:
         return None if desired is None else _recorded(defaulted(canonical(desired)), desired, server_side)
     target = _respecting(live, desired, rules) if respect_ignored else desired
+    if replaced:
+        return _replaced(live, defaulted(canonical(target)))
     if server_side:
         return with_owner(server_side_apply(live, canonical(target), complete=True), target)
     original = last_applied(live) or canonical(target)  # what nothing applied before, nothing deletes
@@ -192,6 +196,17 @@ def apply(
     return _recorded(defaulted(canonical(result)), target, server_side)
 
 
+def _replaced(live: Object, target: Object) -> Object:
+    """As `kubectl replace` leaves it: what the API server alone writes stays."""
+    kept = {field: value for field, value in mapping(live, "metadata").items() if field in _SERVERS_OWN}
+    status = {"status": live["status"]} if "status" in live else {}
+    return {**target, "metadata": {**mapping(target, "metadata"), **kept}, **status}
+
+
+_SERVERS_OWN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
+
+
+@by_identity(16)
 def last_applied(live: Object) -> Object | None:
     """The decoded last-applied configuration, or None when live holds none that can be read."""
     found = json_in(annotations_of(live).get(LAST_APPLIED))
@@ -225,7 +240,23 @@ def _respecting(live: Object, desired: Object, rules: Rules) -> Object:
     kept_live, kept_desired = normalize(kept_live, rules.ignore), normalize(kept_desired, rules.ignore)
     had = {key: value for key, value in live.items() if key != "status"}
     result: Object = _restored(kept_desired, kept_live, had, ("", "") if builtin(desired) else None)
-    return result
+    return _as_git_says(result, desired, kept_desired)
+
+
+def _as_git_says(patched: Object, desired: Object, kept: Object) -> Object:
+    """Patched with what no rule takes out of desired as desired has it: a list whole, so an item that only live has goes.
+
+    `kept` is desired without its ignored fields (controller/sync.go, restoreNonIgnoredFields, since Argo CD 3.5; before it such a
+    list came from live whole, and later commits to it did not arrive).
+    """
+    restored = dict(patched)
+    for key, value in desired.items():
+        have, left = patched.get(key), kept.get(key)
+        if isinstance(have, dict) and isinstance(value, dict) and isinstance(left, dict):
+            restored[key] = _as_git_says(have, value, left)
+        elif key in kept and left == value:
+            restored[key] = value
+    return restored
 
 
 def _restored(desired: Json, kept: Json, live: Json, at: Place) -> Json:

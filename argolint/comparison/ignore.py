@@ -19,6 +19,7 @@ from argolint.comparison.scheme import as_known_type
 from argolint.kubernetes import group_of
 from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Json, Object
+from argolint.remembered import by_identity
 from argolint.values import index_of, integer, items, join_pointer, json_in, mapping, maps, text_at
 
 
@@ -57,6 +58,7 @@ ROLLOUT = KnownTypes("argoproj.io", "Rollout", (("spec.template.spec", "core/v1/
 """The one that Argo CD brings along (knowntypes_normalizer.go, ensureDefaultCRDsConfigured)."""
 
 
+@by_identity(8)
 def application_rules(application: Object) -> tuple[IgnoreRule, ...]:
     """The entries of an Application's spec.ignoreDifferences, in order; malformed ones are left out."""
     entries = items(application, "spec", "ignoreDifferences")
@@ -67,6 +69,7 @@ def application_rules(application: Object) -> tuple[IgnoreRule, ...]:
     )
 
 
+@by_identity(8)
 def server_rules(settings: Object) -> tuple[IgnoreRule, ...]:
     """The ignore rules that every application gets: `ignoreDifferences` (YAML text) of settings.resourceOverrides."""
     return tuple(_server_rules(mapping(settings, "resourceOverrides")))
@@ -94,6 +97,7 @@ def _parsed(text: str) -> Json:
         return None
 
 
+@by_identity(8)
 def known_types(settings: Object) -> tuple[KnownTypes, ...]:
     """The server's knownTypeFields, and Argo CD's own for Rollout unless the server names others."""
     named = tuple(
@@ -207,13 +211,22 @@ def _retyped(node: Json, path: list[str], kind: str) -> Json:
 
 def trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple[Object, Object]:
     """Both objects without the fields that a trusted manager owns and that the two hold with different values."""
-    managers = {m for rule in rules if rule.managers and matches_object(rule, desired) for m in rule.managers}
     left, right = live, desired
+    for here, there in _trusted(live, desired, rules):
+        left, right = without(left, here), without(right, there)
+    return left, right
+
+
+def disputed(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> tuple[str, ...]:
+    """The pointers into desired of what `trusted` leaves out."""
+    return tuple(there for _, there in _trusted(live, desired, rules))
+
+
+def _trusted(live: Object, desired: Object, rules: Iterable[IgnoreRule]) -> Iterator[tuple[str, str]]:
+    managers = {m for rule in rules if rule.managers and matches_object(rule, desired) for m in rule.managers}
     for entry in maps(live, "metadata", "managedFields") if managers else ():
         if text_at(entry, "manager") in managers:
-            for here, there in _disputed(mapping(entry, "fieldsV1"), live, desired):
-                left, right = without(left, here), without(right, there)
-    return left, right
+            yield from _disputed(mapping(entry, "fieldsV1"), live, desired)
 
 
 def _disputed(fields: Object, live: Json, desired: Json, at: tuple[str, str] = ("", "")) -> Iterator[tuple[str, str]]:
@@ -274,7 +287,7 @@ def _missing(before: Json, after: Json, at: str = "") -> Iterator[str]:
         for key, value in before.items():
             if key not in after:
                 yield at + join_pointer(key)
-            else:
+            elif value is not after[key] and value != after[key]:
                 yield from _missing(value, after[key], at + join_pointer(key))
     elif isinstance(before, list) and isinstance(after, list):
         remaining = iter(after)

@@ -15,6 +15,7 @@ from typing import Any
 from argolint.kubernetes import group_of
 from argolint.model import Json, Object
 from argolint.quantities import NANO, quantity
+from argolint.remembered import by_identity
 from argolint.values import parse_duration
 
 GROUPS = frozenset({
@@ -45,6 +46,8 @@ _KEYS_BY_PARENT = {
 """The same for lists that merge below some parents only: a pod's pull secrets do, a ServiceAccount's do not."""
 
 MERGED_SCALARS = frozenset({"finalizers", "podCIDRs"})
+REPLACED_BELOW = frozenset({("spec", "finalizers")})
+"""Lists of plain values that merge, by name; and those, by parent and name, that are replaced whole all the same."""
 RETAIN_KEYS = frozenset({"strategy", "volumes", "resourceClaims"})
 """patchStrategy retainKeys: a change drops live's other keys, so that a new union member ousts the old one."""
 
@@ -58,10 +61,13 @@ _QUANTITY_MAPS = frozenset({
     "podFixed", "requests",
 })  # fmt: skip
 _QUANTITIES = frozenset({"sizeLimit", "averageValue", "divisor", "capacity", "maximumVolumeSize"})
+_MAPS_BELOW = frozenset({("spec", "extra"), ("spec", "overhead")})
+_STRUCTS_BELOW = frozenset({("spec", "parameters")})
+"""By parent and name: plain maps that are structs elsewhere, and structs that are plain maps elsewhere."""
 _QUANTITIES_BELOW = frozenset({("target", "value"), ("scaleUp", "tolerance"), ("scaleDown", "tolerance")})
 """The same by parent and name."""
 _BY_VALUE = frozenset({
-    "chapAuthDiscovery", "chapAuthSession", "failureThreshold", "globalDefault", "healthCheckNodePort", "hostIPC",
+    "chapAuthDiscovery", "chapAuthSession", "clusterScope", "failureThreshold", "globalDefault", "healthCheckNodePort", "hostIPC",
     "hostNetwork", "hostPID", "hostPort", "initialDelaySeconds", "minReadySeconds", "nodePort", "paused",
     "periodSeconds", "publishNotReadyAddresses", "readOnly", "sslEnabled", "stdin", "stdinOnce", "successThreshold",
     "timeoutSeconds", "tty", "unschedulable",
@@ -73,7 +79,8 @@ _KEPT_EMPTY = frozenset({
 """Strings behind a pointer or without `omitempty`: the empty string is printed."""
 _DROPPED_EMPTY = frozenset({
     ("configMap", "name"), ("configMapKeyRef", "name"), ("configMapRef", "name"), ("imagePullSecrets", "name"),
-    ("port", "name"), ("port", "number"), ("ports", "name"), ("secretKeyRef", "name"), ("secretRef", "name"), ("tolerations", "key"),
+    ("options", "name"), ("paramRef", "name"), ("parentRef", "name"), ("port", "name"), ("port", "number"), ("ports", "name"), ("secretKeyRef", "name"), ("secret", "name"), ("secretRef", "name"), ("targetRef", "name"),
+    ("tolerations", "key"),
     ("awsElasticBlockStore", "partition"), ("gcePersistentDisk", "partition"),
 })  # fmt: skip
 """Fields by parent and name whose zero is not printed, whatever the tables above say of the name."""
@@ -95,6 +102,7 @@ def merge_key(parent: str, field: str) -> str | None:
     return MERGE_KEYS.get(field)
 
 
+@by_identity(16)
 def canonical(obj: Object) -> Object:
     """A built-in object as its Go type prints it: canonical quantities, no null or empty `omitempty` field.
 
@@ -138,7 +146,7 @@ def _canonical(field: str, value: Json, parent: str = "") -> Json:
             return {name: quantity(amount) for name, amount in value.items()}
         if field == "binaryData":
             return _one_lines(value)
-        plain = field in _STRING_MAPS or (field == "selector" and all(isinstance(v, str) for v in value.values()))
+        plain = _plain_map(field, parent) or (field == "selector" and all(isinstance(v, str) for v in value.values()))
         return value if plain else _canonical_map(value, field)
     if isinstance(value, list):
         return _each(value, partial(_canonical_map, parent=field))
@@ -160,7 +168,11 @@ def _omitted(field: str, value: Json, parent: str = "") -> bool:
         return field in _BY_VALUE or (parent, field) in _DROPPED_EMPTY
     if value == []:
         return field != "rules" or bool(parent)  # a Role's own rules are printed
-    return value == {} and (field in _STRING_MAPS or (parent, field) in _PRINTED_EMPTY)
+    return value == {} and (_plain_map(field, parent) or (parent, field) in _PRINTED_EMPTY)
+
+
+def _plain_map(field: str, parent: str) -> bool:
+    return (parent, field) in _MAPS_BELOW or (field in _STRING_MAPS and (parent, field) not in _STRUCTS_BELOW)
 
 
 def _one_line(text: Json) -> Json:
@@ -234,7 +246,7 @@ _PROBE = {
     "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3,
     "httpGet": _HTTP, "grpc": {"service": ""},
 }  # fmt: skip
-_FIELD_REF = {"fieldRef": {"apiVersion": "v1"}}
+_FIELD_REF = {"fieldRef": {"apiVersion": "v1"}, "fileKeyRef": {"optional": False}}
 _CONTAINER: dict[str, Any] = {
     "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
     "ports": [{"protocol": "TCP"}], "env": [{"valueFrom": _FIELD_REF}],
@@ -269,6 +281,8 @@ _WEBHOOK: dict[str, Any] = {
 }  # fmt: skip
 _PEERS = [{"ports": [{"protocol": "TCP"}]}]
 _CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+_DOWN = [{"type": "Percent", "value": 100, "periodSeconds": 15}]
+_UP = [{"type": "Pods", "value": 4, "periodSeconds": 15}, *_DOWN]
 _MATCHED: dict[str, Any] = {
     "matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {},
     "resourceRules": [{"scope": "*"}], "excludeResourceRules": [{"scope": "*"}],
@@ -340,7 +354,15 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
             "jobTemplate": {"spec": {"template": _TEMPLATE}},
         }
     },
-    ("autoscaling", "HorizontalPodAutoscaler"): {"spec": {"minReplicas": 1, "metrics": lambda _: [_CPU]}},
+    ("autoscaling", "HorizontalPodAutoscaler"): {
+        "spec": {
+            "minReplicas": 1, "metrics": lambda _: [_CPU],
+            "behavior": {
+                "scaleUp": lambda b: {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": _UP, **_map(b, "scaleUp")},
+                "scaleDown": lambda b: {"selectPolicy": "Max", "policies": _DOWN, **_map(b, "scaleDown")},
+            },
+        }
+    },
     ("", "LimitRange"): {"spec": {"limits": [_limited]}},
     ("", "Namespace"): {"metadata": {"labels": lambda m: {**_map(m, "labels"), "kubernetes.io/metadata.name": m.get("name")}}},
     ("networking.k8s.io", "NetworkPolicy"): {
@@ -358,11 +380,22 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
         "spec": {"failurePolicy": "Fail", "matchConstraints": _MATCHED}
     },
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): {"spec": {"matchResources": _MATCHED}},
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): {
+        "spec": {"failurePolicy": "Fail", "matchConstraints": _MATCHED}
+    },
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): {"spec": {"matchResources": _MATCHED}},
     (_RBAC, "RoleBinding"): _BINDING,
     (_RBAC, "ClusterRoleBinding"): _BINDING,
     ("storage.k8s.io", "StorageClass"): {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): {
+        "spec": {
+            "limited": {"nominalConcurrencyShares": 30, "lendablePercent": 0},
+            "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0},
+        }
+    },
     ("storage.k8s.io", "CSIDriver"): {
         "spec": {
+            "seLinuxMount": False,
             "attachRequired": True, "podInfoOnMount": False, "storageCapacity": False, "requiresRepublish": False,
             "fsGroupPolicy": "ReadWriteOnceWithFSType", "volumeLifecycleModes": lambda _: ["Persistent"],
         }
@@ -374,7 +407,9 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
 makes the whole item), a function gets the map it fills; None is no default."""
 
 
-_STRUCTS = frozenset({"strategy", "updateStrategy", "persistentVolumeClaimRetentionPolicy", "status", "labels"})
+_STRUCTS = frozenset(
+    {"scaleUp", "scaleDown", "strategy", "updateStrategy", "persistentVolumeClaimRetentionPolicy", "status", "labels"}
+)
 """Fields held by value: their function completes them even where they stand."""
 
 

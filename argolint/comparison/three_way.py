@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 
-from argolint.comparison.scheme import MERGED_SCALARS, RETAIN_KEYS, builtin, merge_key
+from argolint.comparison.scheme import MERGED_SCALARS, REPLACED_BELOW, RETAIN_KEYS, builtin, merge_key
 from argolint.model import Json, Object
 from argolint.values import mapping
 
@@ -120,7 +120,7 @@ def _merge_list(original: Json, desired: list[Json], live: list[Json], seen: Jso
     key = merge_key(*at) if at else None
     if at and key and all(isinstance(item, dict) and key in item for item in (*desired, *live)):
         return _merge_items(original if isinstance(original, list) else [], desired, live, key, at)
-    if at and at[1] in MERGED_SCALARS:
+    if at and at[1] in MERGED_SCALARS and at not in REPLACED_BELOW:
         given_up = [item for item in original or () if item not in desired]
         kept = [item for item in live if item not in given_up]
         return [*kept, *(item for item in desired if item not in kept)]
@@ -128,14 +128,26 @@ def _merge_list(original: Json, desired: list[Json], live: list[Json], seen: Jso
 
 
 def _merge_items(original: list[Json], desired: list[Json], live: list[Json], key: str, at: Place) -> list[Json]:
-    """A built-in list merged by key. Items that share a key (port 53, TCP and UDP) are paired in their order."""
+    """A built-in list merged by key. Items that share a key (port 53, TCP and UDP) are paired in their order.
+
+    A patch names items by their key alone. Who gives up one of several that share a key deletes all of them, those that
+    stay in the manifest too, and a change of one of them reaches the first (diffListsOfMaps, mergeSliceWithSpecialElements).
+    """
     before, wanted, have = numbered(original, key), numbered(desired, key), numbered(live, key)
-    mine = [
-        _merge_map(before.get(name), item, have[name], have[name], at) if have.get(name, item) != item else item
-        for name, item in wanted.items()
-    ]
-    others = [item for name, item in have.items() if name not in wanted and name not in before]
-    return interleave(mine, others, live, lambda item: item[key])
+    lost = {name for name, count in before.keys() - wanted.keys() if (name, 0) in wanted}
+    mine: dict[tuple[str, int], Json] = {}
+    for name, item in wanted.items():
+        if name[0] in lost:
+            continue
+        mine[name] = (
+            _merge_map(before.get(name), item, have[name], have[name], at) if have.get(name, item) != item else item
+        )
+        first = (name[0], 0)
+        if name != first and name in have and first in mine and mine[name] != have[name]:
+            changed = {k: v for k, v in mine[name].items() if have[name].get(k, v) != v or k not in have[name]}
+            mine[first], mine[name] = {**mine[first], **changed}, have[name]
+    others = [item for name, item in have.items() if name not in wanted and name not in before and name[0] not in lost]
+    return interleave(list(mine.values()), others, live, lambda item: item[key])
 
 
 def numbered(items: list[Json], key: str) -> dict[tuple[str, int], Json]:

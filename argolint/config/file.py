@@ -25,7 +25,7 @@ DEFAULT_FILE = Path(".argolint.yaml")
 
 
 class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Findings not to be told, and why. All given fields must match; globs where it says so.
+    """Findings not to be reported, and why. All given fields must match; globs where it says so.
 
     rule      a rule id, or a glob of ids
     cause     exact
@@ -70,7 +70,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
     select, deselect   rules by id, family or severity
     rules              settings of single rules by id
-    ignore             findings not to be told, each with a reason
+    ignore             findings not to be reported, each with a reason
     fail-on, output    as the options of the command line
     baseline           file of accepted findings
     require-plugins    packages that must bring rules, or the run does not start
@@ -185,8 +185,8 @@ def rule_options(rule: Rule, given: Mapping[str, Any], where: str) -> Any:
     names = [f.name for f in dataclasses.fields(rule.options)]
     for name in given:
         if name.replace("-", "_") not in names:
-            told = f"its options: {', '.join(names)}" if names else "it has none"
-            raise UsageError(f"{where}: rule {rule.id} has no option {name!r}{_nearest(name, names)}", told)
+            known = f"its options: {', '.join(names)}" if names else "it has none"
+            raise UsageError(f"{where}: rule {rule.id} has no option {name!r}{_nearest(name, names)}", known)
     try:
         return converted({k.replace("-", "_"): v for k, v in given.items()}, rule.options)
     except msgspec.ValidationError as error:

@@ -10,13 +10,16 @@ from argolint.comparison import diff
 from argolint.model import EFFECTS, Effect, Finding, Fix, Object
 from argolint.values import get
 
-_TEMPLATE, _REPLICAS = "/spec/template", "/spec/replicas"
+_REPLICAS = "/spec/replicas"
+_ROLLING = ("/spec/template", "/spec/paused", "/spec/updateStrategy/type")
+"""What replaces pods when it changes; a rollout that was held back goes on."""
 _ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Rollout"})
 
 _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
     ("restarts", re.compile(r"\brollout restart\b|\bkubectl delete pods?\b")),
     ("scales", re.compile(r"\bkubectl scale\b")),
     ("deletes", re.compile(r"\bkubectl delete (?!pods?\b)|\bargocd app delete\b(?!-)|--prune\b|\bPrune=true\b")),
+    ("needs-force-sync", re.compile(r"\bkubectl\b.* annotate .*\bforce-sync=")),
     ("hides", re.compile(r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b")),
 )
 """What the commands and fragments of fixes say."""
@@ -24,6 +27,12 @@ _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
 
 def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
     """What is seen of the edit alone."""
+    needed: frozenset[Effect] = frozenset({"needs-sync"}) if _needs_sync(fix, finding, app) else frozenset()
+    return told_by(fix) | needed
+
+
+def told_by(fix: Fix) -> frozenset[Effect]:
+    """What is seen of the edit without any application."""
     found = set(fix.effects)
     if fix.edit.kind == "json-patch":
         paths = [str(operation.get("path", "")) for operation in fix.edit.content if operation.get("op") != "remove"]
@@ -34,8 +43,6 @@ def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
     elif fix.edit.kind in ("command", "yaml"):
         said = "\n".join(line for line in str(fix.edit.content).splitlines() if not line.lstrip().startswith("# "))
         found.update(effect for effect, pattern in _SPOKEN if pattern.search(said))
-    if _needs_sync(fix, finding, app):
-        found.add("needs-sync")
     return frozenset(found)
 
 
@@ -49,7 +56,8 @@ def _needs_sync(fix: Fix, finding: Finding, app: App) -> bool:
 
 def of_sync(kind: str, live: Object, without_fix: Object, with_fix: Object) -> Iterator[Effect]:
     """What the next sync does with the fix that it would not do without."""
-    if kind in _ROLLED and _moves(_TEMPLATE, live, with_fix) and _moves(_TEMPLATE, without_fix, with_fix):
+    rolled = _ROLLING if kind in _ROLLED else ()
+    if any(_moves(pointer, live, with_fix) and _moves(pointer, without_fix, with_fix) for pointer in rolled):
         yield "restarts"
     if _moves(_REPLICAS, live, with_fix) and _moves(_REPLICAS, without_fix, with_fix):
         yield "scales"

@@ -19,6 +19,7 @@ from argolint.resource import Resource
 from argolint.server import api as argocd
 from argolint.server import application_list
 from argolint.server.transport import Transport
+from argolint.timing import charged
 from argolint.values import mapping, text_at
 
 
@@ -86,8 +87,10 @@ def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> t
     """One application with its states, if they are to be read, and the evidence that the rules want."""
     failures: list[Failure] = []
     if states:
-        app = _read(t, app, failures)
-    return gather(t, app, fleet, plan, failures), tuple(failures)
+        with charged("read"):
+            app = _read(t, app, failures)
+    with charged("evidence"):
+        return gather(t, app, fleet, plan, failures), tuple(failures)
 
 
 def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
@@ -100,7 +103,7 @@ def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
 
 
 def _read(t: Transport, app: App, failures: list[Failure]) -> App:
-    """The application with its states and tree. One that is gone or forbidden is told once.
+    """The application with its states and tree. One that is gone or forbidden is reported once.
 
     A refusal because of a condition (500 with its text) is no failure: the condition's finding answers it.
     """

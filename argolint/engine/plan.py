@@ -12,6 +12,7 @@ from argolint.engine.shown import Shown
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Fact, Failure, Finding, Note, Severity
 from argolint.rule import Rule
+from argolint.timing import Cost
 
 if TYPE_CHECKING:
     from argolint.renders.local import LocalRenders
@@ -31,7 +32,7 @@ class Plan:
     """How to run: what to look at and what the server may be asked for.
 
     `local` renders Helm applications here: the server is then not asked for those that it covers. All rules run, whatever is
-    `shown` of their findings.
+    `shown` of their findings. With `timings` each result says what it cost.
     """
 
     rules: tuple[Chosen, ...]
@@ -43,13 +44,15 @@ class Plan:
     shard: tuple[int, int] = (1, 1)
     local: LocalRenders | None = None
     shown: Shown = field(default_factory=Shown)
+    timings: bool = False
 
 
 @dataclass(frozen=True)
 class AppResult:
     """What inspecting one application gave; plain data that a shard can carry.
 
-    `beside` says that it was not asked for: it shares objects with one that was, and only its facts count.
+    `beside` says that it was not asked for: it shares objects with one that was, and only its facts count. `unread` says that it
+    has objects whose states nobody asked for, since Argo CD shows it as fine.
     """
 
     ref: AppRef
@@ -61,16 +64,28 @@ class AppResult:
     beside: bool = False
     sync: str = ""
     health: str = ""
+    spent: tuple[Cost, ...] = ()
+    unread: bool = False
+
+
+@dataclass(frozen=True)
+class ServerRead:
+    """An Argo CD that was read: its own URL, and its name where a run reads several."""
+
+    url: str
+    version: str
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Looked:
-    """One application that was looked at, and how Argo CD shows it."""
+    """One application that was looked at, and how Argo CD shows it; `unread`: by what the list tells alone."""
 
     ref: AppRef
     resources: int = 0
     sync: str = ""
     health: str = ""
+    unread: bool = False
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,11 @@ def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven
         raise CannotReplay("what is rendered from this fragment is not known here")
     after = drawn_anew(pair, app)
     if new := sorted(after - before):
-        raise Contradicted(f"two renders with these values newly differ in {_told(new[0])}")
+        raise Contradicted(f"two renders with these values newly differ in {_place_text(new[0])}")
     if left := sorted(place for place in after if is_named(place, named)):
         if drawn <= set(left):
-            raise Contradicted(f"two renders with these values still differ in {_told(left[0])}")
-        raise CannotReplay(f"it ends a part: two renders with these values still differ in {_told(left[0])}")
+            raise Contradicted(f"two renders with these values still differ in {_place_text(left[0])}")
+        raise CannotReplay(f"it ends a part: two renders with these values still differ in {_place_text(left[0])}")
     gone = {_key(m, app) for m in rendered[0]} - {_key(m, app) for side in pair for m in side}
     return Proven("rendered-twice", frozenset({"deletes"}) if gone else frozenset())
 
@@ -86,6 +86,6 @@ def is_named(place: Place, named: Iterable[Place]) -> bool:
     )
 
 
-def _told(place: Place) -> str:
+def _place_text(place: Place) -> str:
     key, pointer = place
     return f"{pointer} of {key.kind} {key.name}"

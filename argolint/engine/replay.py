@@ -13,16 +13,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from msgspec import structs
 
 from argolint.app import App
 from argolint.comparison import compare, diff
-from argolint.comparison.compare import Comparison, Rules, Strategy
-from argolint.comparison.ignore import IgnoreRule, matches, matches_object, without
+from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_object, removed, without
 from argolint.decoding import json_value
 from argolint.engine import effects, losses
+from argolint.engine.moments import (
+    Moment,
+    OfToday,
+    Terms,
+    Today,
+    application_after,
+    compared,
+    moment_of,
+    one_sync,
+    terms_of,
+)
 from argolint.engine.render_proof import Place, drawn_anew, is_named, named_by
-from argolint.engine.verdict import CannotReplay, Contradicted, Loses, Proven
+from argolint.engine.verdict import CannotReplay, Contradicted, Loses, Proven, SyncFails, TakesTwoSyncs
 from argolint.fleet import Fleet
 from argolint.kubernetes import is_secret_data
 from argolint.model import MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
@@ -33,9 +42,6 @@ Check = Callable[[App], Iterable[Finding]]
 """Rules, over another state of the application."""
 
 RENDERED_FROM = ("/spec/source", "/spec/sources", "/spec/sourceHydrator", "/spec/destination", "/spec/project")
-
-Today = dict[ResourceKey, "_Today | None"]
-"""How the objects of one application compare today, filled as fixes ask for it: most objects have several fixes."""
 
 NOT_REPLAYED = {
     "command": "a command is not run",
@@ -55,47 +61,35 @@ class Looks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Today:
-    """The pointers that Argo CD shows of an object, and whether its controller compares server-side: inferred, no API tells."""
-
-    shown: frozenset[str]
-    server_side: bool
-
-
-@dataclass(frozen=True, slots=True)
 class _Pair:
     """One managed object before the fix."""
 
     resource: Resource
     live: Object
     desired: Object
-    today: _Today
+    today: OfToday
     claimed: tuple[str, ...]
     """The pointers whose differences the finding explains."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    """An object at one moment after the fix."""
-
-    live: Object
-    desired: Object
-    comparison: Comparison
-    redrawn: bool = False
-    """After a hard refresh whose render drew other values."""
-
-
 def replay(
-    fix: Fix, finding: Finding, app: App, fleet: Fleet, looks: Looks, today: Today, kept: Mapping[ResourceKey, Object]
+    fix: Fix,
+    finding: Finding,
+    app: App,
+    fleet: Fleet,
+    looks: Looks,
+    today: Today,
+    kept: Mapping[ResourceKey, Object],
+    found: set[Effect],
 ) -> Proven:
     """Returns when the fix is proven. Raises CannotReplay or Contradicted.
 
-    `kept` are live objects as the steps before the edit leave them.
+    `kept` are live objects as the steps before the edit leave them. What the next sync does because of the fix is added to
+    `found`, whatever the verdict.
     """
     _require_replayable(fix, finding, looks.check)
     raw = patched(fix, app.raw) if fix.target == "application" else app.raw
-    touched: dict[ResourceKey, _Moment] = {}
-    found: set[Effect] = set()
+    touched: dict[ResourceKey, Moment] = {}
     drawn = _drawn(app)
     failed_sync = fix.target != "live" and any(symptom.kind == "operation" for symptom in finding.explains)
     for pair in _pairs(fix, finding, app, raw, fleet, today):
@@ -106,25 +100,30 @@ def replay(
             raise CannotReplay("the edit makes another object of it")
         if losses.given_up(fix) and _hollow(desired) > _hollow(pair.desired):
             raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
-        terms = _terms(raw, desired, pair, fleet)
+        terms = terms_of(raw, desired, pair.today.server_side, fleet)
+        if fix.target != "live":
+            before = terms_of(app.raw, pair.desired, pair.today.server_side, fleet)
+            found.update(_sync_effects(pair, live, desired, terms, before))
         moments = _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, drawn)
         for moment in moments:
             touched[pair.resource.key] = moment
             _require_quiet(moment, pair)
         if fix.target != "live":
-            found.update(_require_kept(fix, pair, live, desired, terms, _terms(app.raw, pair.desired, pair, fleet)))
+            _require_kept(fix, pair, live, desired, terms, before)
+        if fix.target == "manifest" and not failed_sync and app.operation is not None and app.operation.failed:
+            _require_no_sync(pair, live, desired, terms)
     if any(symptom.kind != "change" for symptom in finding.explains):
         raise CannotReplay("only a sync shows whether this ends it")
     if any(symptom.resource not in touched for symptom in finding.explains):
         raise CannotReplay("the differences themselves stay")
     if fix.target == "application":
         _require_render_alike(finding, app, touched, drawn)
-    after = _after(app, raw, touched)
+    after = application_after(app, raw, touched)
     _require_silence(finding, after, looks.check)
     for other in _news(app, raw, touched, looks.others) if looks.others else ():
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
     twice = bool(drawn) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
-    return Proven("rendered-twice" if twice else "replayed", frozenset(found))
+    return Proven("rendered-twice" if twice else "replayed")
 
 
 def _claims_masked(finding: Finding, app: App) -> bool:
@@ -140,39 +139,64 @@ def _hollow(node: Json) -> int:
     return len(empty) + len(named) + sum(_hollow(child) for child in below_ if isinstance(child, Mapping | list))
 
 
-def _require_quiet(moment: _Moment, pair: _Pair) -> None:
+def _require_quiet(moment: Moment, pair: _Pair) -> None:
     """Nothing that the finding claims differs, and nothing newly."""
     for pointer in moment.comparison.pointers:
-        if any(below(pointer, claim) for claim in pair.claimed):
-            raise Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
-        if pointer in pair.today.shown:
+        claimed = any(below(pointer, claim) for claim in pair.claimed)
+        if not claimed and pointer in pair.today.shown:
             continue
+        if moment.next_sync is not None and pointer not in moment.next_sync.pointers:
+            raise TakesTwoSyncs(pair.resource, pointer)
+        if claimed:
+            raise Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
         if moment.redrawn:
             raise CannotReplay(f"another render changes {pointer} of {pair.resource.id} as well")
         raise Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
 
 
-def _require_kept(
-    fix: Fix, pair: _Pair, live: Object, desired: Object, terms: _Terms, before: _Terms
-) -> frozenset[Effect]:
-    """What the next sync does because of the fix; raises Loses or CannotReplay where it takes another writer's value away."""
-    synced = _synced(live, desired, terms)
+def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> None:
+    """Raises Loses or CannotReplay where the next sync, or a later commit, is not kept from another writer's value."""
+    synced = one_sync(live, desired, terms)
     gone = tuple(losses.lost(fix, pair.desired, desired, live, synced)) if fix.target == "manifest" else ()
     if gone:
         raise Loses(pair.resource, gone)
-    if fix.target == "application" and terms.rules.ignore != before.rules.ignore:
+    if fix.target != "application":
+        return
+    if terms.rules.ignore != before.rules.ignore:
         shown = compare.compare(live, desired, terms.rules, terms.strategy).pointers
         for pointer in sorted(pair.today.shown.difference(shown)):
             if get(live, pointer) != get(synced, pointer):
                 raise CannotReplay(f"the next sync overwrites {pointer} of {pair.resource.id} all the same")
-        if terms.respect_ignored and (
-            closed := losses.closed_list(pair.claimed, desired, lambda d: _synced(synced, d, terms))
-        ):
-            raise CannotReplay(
-                f"no later commit to {closed} of {pair.resource.id} would arrive: RespectIgnoreDifferences keeps such a list whole"
-            )
-    without_fix = _synced(pair.live, pair.desired, before)
-    return frozenset(effects.of_sync(pair.resource.kind, pair.live, without_fix, synced))
+    newly = _newly_respected(pair, live, desired, terms, before)
+    if newly and (closed := losses.closed_list(newly, desired, lambda d: one_sync(synced, d, terms))):
+        raise CannotReplay(
+            f"no later commit to {closed} of {pair.resource.id} would arrive: RespectIgnoreDifferences keeps such a list whole"
+        )
+
+
+def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> frozenset[str]:
+    """The fields whose live value a sync keeps from now on: also those of rules that stood there without the option."""
+    if not terms.respect_ignored:
+        return frozenset()
+    known = before.rules.ignore if before.respect_ignored else ()
+    rules = [
+        rule for rule in terms.rules.ignore if rule not in known and _effective(rule) and matches_object(rule, desired)
+    ]
+    kept = {pointer for rule in rules for side in (live, desired) for pointer in removed(rule, side)}
+    return frozenset({*kept, *disputed(live, desired, rules), *(pair.claimed if rules else ())})
+
+
+def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> frozenset[Effect]:
+    """What the next sync does because of the fix."""
+    without_fix = one_sync(pair.live, pair.desired, before)
+    return frozenset(effects.of_sync(pair.resource.kind, pair.live, without_fix, one_sync(live, desired, terms)))
+
+
+def _require_no_sync(pair: _Pair, live: Object, desired: Object, terms: Terms) -> None:
+    """Raises SyncFails unless the edit ends the differences by itself."""
+    shown = moment_of(live, desired, terms).comparison.pointers
+    if any(below(pointer, claim) for pointer in shown for claim in pair.claimed) or not pair.claimed:
+        raise SyncFails
 
 
 def _drawn(app: App) -> frozenset[Place]:
@@ -182,7 +206,7 @@ def _drawn(app: App) -> frozenset[Place]:
 
 
 def _require_render_alike(
-    finding: Finding, app: App, touched: Mapping[ResourceKey, _Moment], drawn: frozenset[Place]
+    finding: Finding, app: App, touched: Mapping[ResourceKey, Moment], drawn: frozenset[Place]
 ) -> None:
     """What the finding names as drawn anew must be covered too, and what Argo CD masks is judged by two renders only."""
     for key, pointer in sorted(place for place in drawn if is_named(place, named_by(finding, app))):
@@ -261,24 +285,12 @@ def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, today: T
     assert live is not None
     assert desired is not None
     if resource.key not in today:
-        today[resource.key] = _compared(resource, live, desired, app, fleet)
+        today[resource.key] = compared(resource, live, desired, app, fleet)
     found = today[resource.key]
     if found is None:
         raise CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
     claimed = tuple(symptom.detail for symptom in finding.explains if symptom.resource == resource.key)
     return _Pair(resource, live, desired, found, claimed)
-
-
-def _compared(resource: Resource, live: Object, desired: Object, app: App, fleet: Fleet) -> _Today | None:
-    """None when argolint's own comparison does not come to what Argo CD shows."""
-    lasting = Comparison(resource.normalized, resource.predicted, resource.modified).pointers
-    shown = tuple(sorted({*lasting, *(change.pointer for change in resource.pending)}))
-    rules = compare.rules_of(app.raw, fleet.settings)
-    for server_side in (False, True):
-        strategy = compare.strategy_of(app.raw, desired, server_side=server_side)
-        if resource.normalized and compare.compare(live, desired, rules, strategy).pointers == shown:
-            return _Today(frozenset(shown), server_side)
-    return None
 
 
 def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object) -> tuple[object, ...]:
@@ -293,58 +305,35 @@ def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object) -> tuple[obj
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Terms:
-    """How one object is compared and synced under one version of the Application."""
-
-    rules: Rules
-    strategy: Strategy
-    server_side: bool
-    respect_ignored: bool
-
-
-def _terms(raw: Object, desired: Object, pair: _Pair, fleet: Fleet) -> _Terms:
-    return _Terms(
-        compare.rules_of(raw, fleet.settings),
-        compare.strategy_of(raw, desired, server_side=pair.today.server_side),
-        compare.syncs_server_side(raw, desired),
-        compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
-    )
-
-
 def _moments(
-    fix: Fix, pair: _Pair, live: Object, desired: Object, terms: _Terms, drawn: frozenset[Place]
-) -> Iterator[_Moment]:
+    fix: Fix, pair: _Pair, live: Object, desired: Object, terms: Terms, drawn: frozenset[Place]
+) -> Iterator[Moment]:
     if fix.target != "manifest":
-        yield _moment(live, desired, terms)
+        yield moment_of(live, desired, terms)
     if fix.target == "live":
         return
-    synced = _synced(live, desired, terms)
-    yield _moment(synced, desired, terms)
+    synced = one_sync(live, desired, terms)
+    first = moment_of(synced, desired, terms)
+    yield _with_next(first, terms) if fix.target == "manifest" else first
     later = _rewritten(synced, pair)
     if later != synced:
-        yield _moment(later, desired, terms)
+        yield moment_of(later, desired, terms)
     anew = _redrawn(desired, pair, drawn) if fix.target == "application" else desired
     if anew != desired:
-        yield replace(_moment(later, anew, terms), redrawn=True)
-        yield replace(_moment(_synced(later, anew, terms), anew, terms), redrawn=True)
+        yield replace(moment_of(later, anew, terms), redrawn=True)
+        yield replace(moment_of(one_sync(later, anew, terms), anew, terms), redrawn=True)
 
 
-def _after_sync(live: Object, desired: Object, terms: _Terms) -> Iterator[_Moment]:
+def _after_sync(live: Object, desired: Object, terms: Terms) -> Iterator[Moment]:
     """What counts where a sync has failed: what differs now waits for the next one, and nobody has written it again."""
-    yield _moment(_synced(live, desired, terms), desired, terms)
+    yield moment_of(one_sync(live, desired, terms), desired, terms)
 
 
-def _moment(live: Object, desired: Object, terms: _Terms) -> _Moment:
-    return _Moment(live, desired, compare.compare(live, desired, terms.rules, terms.strategy))
-
-
-def _synced(live: Object, desired: Object, terms: _Terms) -> Object:
-    found = compare.apply(
-        live, desired, terms.rules, server_side=terms.server_side, respect_ignored=terms.respect_ignored
-    )
-    assert found is not None
-    return found
+def _with_next(moment: Moment, terms: Terms) -> Moment:
+    if not moment.comparison.modified:
+        return moment
+    again = one_sync(moment.live, moment.desired, terms)
+    return replace(moment, next_sync=moment_of(again, moment.desired, terms).comparison)
 
 
 def _redrawn(desired: Object, pair: _Pair, drawn: frozenset[Place]) -> Object:
@@ -410,37 +399,14 @@ def _identity(obj: Object) -> tuple[Json, ...]:
     return obj.get("apiVersion"), obj.get("kind"), metadata.get("namespace"), metadata.get("name")
 
 
-def _after(app: App, raw: Object, touched: Mapping[ResourceKey, _Moment]) -> App:
-    """The application as the server would answer it at the last moment."""
-    resources = []
-    for resource in app.resources:
-        moment = touched.get(resource.key)
-        if moment is not None:
-            resource = structs.replace(  # noqa: PLW2901  the same object, later
-                resource,
-                status="OutOfSync" if moment.comparison.modified else "Synced",
-                modified=moment.comparison.modified,
-                desired_state=moment.desired,
-                live_state=moment.live,
-                normalized_state=moment.comparison.normalized,
-                predicted_state=moment.comparison.predicted,
-                pending=(),
-            )
-        resources.append(resource)
-    still = app.sync_status != "OutOfSync" or any(resource.status == "OutOfSync" for resource in resources)
-    sync = {**mapping(app.status, "sync"), "status": app.sync_status if still else "Synced"}
-    raw = {**raw, "status": {**app.status, "sync": sync}}
-    return replace(app, raw=raw, resources=tuple(resources))
-
-
-def _news(app: App, raw: Object, touched: Mapping[ResourceKey, _Moment], others: Check) -> Iterator[Finding]:
+def _news(app: App, raw: Object, touched: Mapping[ResourceKey, Moment], others: Check) -> Iterator[Finding]:
     """What any rule finds then and not today. What rests on an object's status is left out: its operator, which is not
     replayed, wrote it before the edit."""
-    found = list(others(_after(app, raw, touched)))
+    found = list(others(application_after(app, raw, touched)))
     if not found:
         return
     bare = {key: replace(moment, live=without(moment.live, "/status")) for key, moment in touched.items()}
-    lasting = {(other.rule, other.at, other.cause) for other in others(_after(app, raw, bare))}
+    lasting = {(other.rule, other.at, other.cause) for other in others(application_after(app, raw, bare))}
     yield from (other for other in found if (other.rule, other.at, other.cause) in lasting)
 
 

@@ -25,12 +25,15 @@ from argolint.fleet import Fleet
 from argolint.host.inflate import held_together
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
+from argolint.timing import charged, measured, watched
 
 _LOG = logging.getLogger(__name__)
 
 
 Look = Callable[[Transport, Fleet, Plan, Sequence[App]], Iterator[AppResult]]
 """Who looks at applications: one result each, in no particular order. `here`, or `argolint.workers`."""
+Examine = Callable[[Transport, App, Fleet, Plan], AppResult]
+"""How one application is looked at: `examine`, or what knows earlier results."""
 
 
 def run(
@@ -50,15 +53,20 @@ def run(
         yield replace(result, findings=(), notes=(), beside=True) if result.ref in beside else result
 
 
-def here(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
-    """Look in threads of this process. Once the server no longer lets us in, what is left is not asked for."""
+def here(
+    t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App], one: Examine | None = None
+) -> Iterator[AppResult]:
+    """Look in threads of this process, at each with `one`. Once the server no longer lets us in, what is left is not asked for."""
+    if plan.timings:
+        plan = replace(plan, rules=tuple(replace(chosen, rule=watched(chosen.rule)) for chosen in plan.rules))
     ended: list[AuthError] = []
 
     def task(app: App) -> AppResult:
         if not ended:
             try:
-                with held_together():
-                    return examine(t, app, fleet, plan)
+                with held_together(), measured(plan.timings) as ledger:
+                    result = (one or examine)(t, app, fleet, plan)
+                return replace(result, spent=ledger.costs)
             except AuthError as error:
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept
             except Exception as error:  # of no rule: this application is a Failure, the other ones go on
@@ -107,7 +115,7 @@ _BESIDE = 8
 
 
 def _beside(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:
-    """Applications that share objects with the wanted ones: only their facts count, for what is told of the wanted ones."""
+    """Applications that share objects with the wanted ones: only their facts count, for what is reported of the wanted ones."""
     if len(wanted) == len(fleet.apps):
         return frozenset()
     keys = {key for ref in wanted for key in fleet.contests.get(ref, ())}
@@ -123,9 +131,13 @@ def _in_shard(ref: AppRef, shard: tuple[int, int]) -> bool:
 def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     """Read what one application needs, then inspect it. Only AuthError escapes."""
     app = replace(app, resources=tuple(app.resources))  # the rules look at each of them many times
-    app, failures = load(t, app, fleet, plan, states=plan.deep or needs_states(app, fleet, plan.rules))
-    result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
-    return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))))
+    with charged("decide"):
+        states = plan.deep or needs_states(app, fleet, plan.rules)
+    app, failures = load(t, app, fleet, plan, states=states)
+    with charged("inspect"):
+        result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
+    unread = not states and any(not row.hook for row in app.rows)
+    return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))), unread=unread)
 
 
 def _renderer(app: App, fleet: Fleet, plan: Plan) -> Render | None:

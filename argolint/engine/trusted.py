@@ -185,8 +185,8 @@ def _with_after_merge(counts: Trusted, given: Mapping[str, Any], clone: Git, rev
     edited = sorted(name for name in names if name in changed)
     if not edited:
         return counts
-    told = f"The change edits {' and '.join(edited)}: what it says there counts once it is merged."
+    remark = f"The change edits {' and '.join(edited)}: what it says there counts once it is merged."
     try:
-        return replace(counts, after_merge=_read(given, at), remarks=(told,))
+        return replace(counts, after_merge=_read(given, at), remarks=(remark,))
     except UsageError as error:
-        return replace(counts, remarks=(told, f"It cannot be used as it is: {error.message}"))
+        return replace(counts, remarks=(remark, f"It cannot be used as it is: {error.message}"))

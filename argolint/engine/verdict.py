@@ -32,3 +32,20 @@ class Loses(CannotReplay):
             f"the next sync takes {pointers[0]} of {resource.id} away from the cluster: it was applied before"
         )
         self.resource, self.pointers = resource, pointers
+
+
+class TakesTwoSyncs(CannotReplay):
+    """The first sync leaves this field different, the second one does not: a merge by key deletes more than was given up."""
+
+    def __init__(self, resource: Resource, pointer: str) -> None:
+        super().__init__(f"it takes two syncs: after the first one {pointer} of {resource.id} differs")
+        self.resource, self.pointer = resource, pointer
+
+
+class SyncFails(CannotReplay):
+    """What it changes in Git does not reach the cluster as long as the application's syncs fail."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the last sync of the application failed, and nothing of Git is sure to arrive before that ends"
+        )

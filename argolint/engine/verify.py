@@ -5,19 +5,21 @@ An edit is replayed on the states of its application (`replay`), Helm values are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from argolint.app import App
-from argolint.engine import effects, losses
+from argolint.engine import effects, handover, losses
+from argolint.engine.moments import Today
 from argolint.engine.render_proof import Render, render_again
-from argolint.engine.replay import NOT_REPLAYED, Check, Looks, Today, replay
-from argolint.engine.verdict import CannotReplay, Contradicted, Loses
+from argolint.engine.replay import NOT_REPLAYED, Check, Looks, replay
+from argolint.engine.verdict import CannotReplay, Contradicted, Loses, TakesTwoSyncs
 from argolint.fleet import Fleet
-from argolint.model import Effect, Finding, Fix, Object, ResourceKey
+from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
+from argolint.values import sh
 
-__all__ = ["Check", "Render", "Today", "unreplayed", "verify"]
+__all__ = ["Check", "Render", "Today", "unreplayed", "verify", "verify_together"]
 
 
 def verify(
@@ -39,35 +41,55 @@ def verify(
     fix = _with(replace(fix, proof=None), effects.of_edit(fix, finding, app))
     known: Today = {} if today is None else today
     looks = Looks(check, others)
+    found: set[Effect] = set()
     try:
         if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
             proven = render_again(fix, finding, app, render)
         else:
             try:
-                proven = replay(fix, finding, app, fleet, looks, known, {})
+                proven = replay(fix, finding, app, fleet, looks, known, {}, found)
             except Loses as lost:
                 fix, kept = _with_step(fix, lost, app)
-                proven = replay(fix, finding, app, fleet, looks, known, kept)
+                found.clear()
+                proven = replay(fix, finding, app, fleet, looks, known, kept, found)
     except Loses as lost:
         scaled = losses.REPLICAS in lost.pointers
-        return _with(replace(fix, verified=None, unverified=str(lost)), {"scales" if scaled else "deletes"})
+        return _with(replace(fix, verified=None, unverified=str(lost)), {*found, "scales" if scaled else "deletes"})
+    except TakesTwoSyncs as twice:
+        caveat = "; ".join(filter(None, (fix.caveat, _sync_twice(twice, app))))
+        return _with(replace(fix, verified=None, unverified=str(twice), caveat=caveat), {*found, "needs-sync"})
     except CannotReplay as reason:
         why = f"{reason}{_could_be(fix, app)}" if render is None else str(reason)
-        return replace(fix, verified=None, unverified=why)
+        return _with(replace(fix, verified=None, unverified=why), found)
     except Contradicted as fault:
         return replace(fix, verified=False, unverified=str(fault))
     if fix.before:  # whoever takes the edit alone, a program or `fix --write`, does the harm that the step is there for
-        return _with(replace(fix, verified=None, unverified=_AFTER_ITS_STEP), proven.effects)
-    return _with(replace(fix, verified=True, unverified="", proof=proven.proof), proven.effects)
+        return _with(replace(fix, verified=None, unverified=_AFTER_ITS_STEP), {*found, *proven.effects})
+    return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
 
 
 _AFTER_ITS_STEP = "it was replayed and works after its first step, which is a command; without it the next sync takes the live value away"
 
 
+def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
+    again = f"argocd app sync {sh(f'{app.ref.namespace}/{app.ref.name}')}"
+    return f"the first sync takes more away than the edit does ({twice.pointer}), and the second one brings it back: sync again at once (`{again}`)"
+
+
+def verify_together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]], Iterable[Finding]]) -> Fix:
+    """A fleet finding's fix with its verdict: by the parts that its applications have tried, else by none."""
+    if not fix.trials:
+        return unreplayed(fix)
+    found = {*effects.told_by(fix), *handover.effects_of(fix, facts)}
+    if why := handover.together(fix, facts, rejoin):
+        return _with(replace(fix, verified=None, unverified=why), found)
+    return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
+
+
 def unreplayed(fix: Fix) -> Fix:
     """A fleet finding's fix: no one application's states could prove it, and it says so."""
     why = NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
-    return replace(fix, verified=None, unverified=why)
+    return _with(replace(fix, verified=None, unverified=why), effects.told_by(fix))
 
 
 def _with_step(fix: Fix, lost: Loses, app: App) -> tuple[Fix, Mapping[ResourceKey, Object]]:

@@ -136,9 +136,11 @@ def _touching(finding: Finding, diff: Diff) -> tuple[str, int] | None:
     files = [f for a in apps for f in diff.touching.get((a.namespace, a.name), ()) if diff.lines(f)]
     if not files:
         return None
-    said = " ".join((finding.message, *finding.evidence))
+    words = " ".join((finding.message, *finding.evidence))
     name = finding.resource.name if finding.resource else ""
-    file = next((f for f in files if f in said), None) or next((f for f in files if f.rpartition("/")[2] in said), None)
+    file = next((f for f in files if f in words), None) or next(
+        (f for f in files if f.rpartition("/")[2] in words), None
+    )
     for candidate in () if file or not name else files[:_SEARCHED]:
         try:
             if name in diff.head.text(candidate):

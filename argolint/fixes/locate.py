@@ -1,7 +1,7 @@
 """Where a checkout holds an object that Argo CD renders: by the application's source, as Argo CD itself reads it.
 
 Plain directories (recurse, include, exclude: reposerver/repository/repository.go), Kustomize (resources followed down to
-the base; a field that a patch, generator or transformer owns is told), Application manifests anywhere, Helm values files.
+the base; a field that a patch, generator or transformer owns is named), Application manifests anywhere, Helm values files.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def owner(found: Found, pointer: str) -> Spot | None:
 
 
 def at_revision(found: Found, revision: str) -> Object | None:
-    """The object as its file had it at the commit that Argo CD rendered; None when that cannot be told."""
+    """The object as its file had it at the commit that Argo CD rendered; None when that cannot be determined."""
     spot = found.spot
     text = spot.checkout.text_at(revision, spot.file)
     if text is None:
@@ -314,8 +314,8 @@ def _in_directory(
                 if _is(obj, resource, dig(app, "spec", "destination", "namespace") or resource.namespace)
             ]
         except EditError as error:
-            said = str(error)
-            unread = unread or (f" ({said})" if said.startswith(file) else f" ({file}: {said})")
+            text = str(error)
+            unread = unread or (f" ({text})" if text.startswith(file) else f" ({file}: {text})")
     return _only(found, resource, folder, unread)
 
 

@@ -1,12 +1,12 @@
 """The pull-request gate: what a change does in Argo CD, judged before it is merged, and only by what it brings itself.
 
-Findings that base has already are counted, an application that renders neither before nor after is told, and values that no
+Findings that base has already are counted, an application that renders neither before nor after is reported, and values that no
 two renders share are taken as equal.
 """
 
 from argolint.checkouts.git import Git
 from argolint.gate.candidates import Change
 from argolint.gate.judge import judge
-from argolint.gate.verdict import Verdict, told
+from argolint.gate.verdict import Verdict, gate_report
 
-__all__ = ["Change", "Git", "Verdict", "judge", "told"]
+__all__ = ["Change", "Git", "Verdict", "gate_report", "judge"]

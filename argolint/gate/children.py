@@ -114,8 +114,8 @@ def _one_each(
             several.add(key)
         if key not in found or found[key] == before.get(key):
             found[key] = manifest
-    told = "the change holds several manifests of it that differ, of which the first is judged"
-    return found, [f"{key[0]}/{key[1]}: {told}" for key in sorted(several)]
+    remark = "the change holds several manifests of it that differ, of which the first is judged"
+    return found, [f"{key[0]}/{key[1]}: {remark}" for key in sorted(several)]
 
 
 def _ref(manifest: Object, fleet: Fleet) -> tuple[str, str]:
@@ -173,13 +173,13 @@ def _child(
     coming: frozenset[str],
 ) -> Touched:
     """The edit laid over the live Application, to which templates and people may have added."""
-    if found is None or found.dull or found.what == "removed" or found.after is None:
+    if found is None or found.drawn_only or found.what == "removed" or found.after is None:
         app, _ = load(t, listed, fleet, plan, states=True)
         found = Touched("changed", app, app)
     assert found.after is not None
     if not isinstance(after.get("spec"), Mapping):
-        told = "Its manifest has no spec that an API server accepts, so it is not judged."
-        return replace(found, notes=(*found.notes, told), unjudged=told)
+        remark = "Its manifest has no spec that an API server accepts, so it is not judged."
+        return replace(found, notes=(*found.notes, remark), unjudged=remark)
     spec, metadata = mapping(after, "spec"), mapping(after, "metadata")
     if before is not None:
         spec = _merged(listed.spec, mapping(before, "spec"), spec)
@@ -223,8 +223,8 @@ def _new_child(manifest: Object, fleet: Fleet, folder: Path | None, coming: froz
     manifests = manifests_of(folder, app.ref) if folder is not None else None
     app = refused_app(app, None, fleet, coming)
     if manifests is None:
-        told = "It is new: what it renders is not known before the merge."
-        return Touched("added", None, app, notes=(told,), unjudged=told, respecified=True)
+        remark = "It is new: what it renders is not known before the merge."
+        return Touched("added", None, app, notes=(remark,), unjudged=remark, respecified=True)
     head = rendered([tracked(m, app, fleet) for m in manifests], app, fleet)
     change = delta(Rendered({}), head)
     return Touched("added", None, head_app(app, change, head, fleet), change, respecified=True)

@@ -89,8 +89,8 @@ def _objects(file: Path, name: str, text: str) -> tuple[Object, ...] | None:
     except ManifestError as error:
         if "{{" in text:
             return None
-        said = re.fullmatch(r"(.*) \(line (\d+)\)", str(error))
-        where, why = (f"{file}:{said[2]}", said[1]) if said else (str(file), str(error))
+        placed = re.fullmatch(r"(.*) \(line (\d+)\)", str(error))
+        where, why = (f"{file}:{placed[2]}", placed[1]) if placed else (str(file), str(error))
         raise UsageError(f"{plain(where)}: no YAML that can be read: {plain(why)}", "correct the file") from None
 
 

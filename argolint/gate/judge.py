@@ -31,6 +31,7 @@ from argolint.gate.verdict import Mark, Verdict, mark
 from argolint.model import AppRef, Failure, Finding, Object, ResourceKey, Symptom
 from argolint.resource import Resource
 from argolint.server.transport import Transport
+from argolint.shared_warnings import SharedWarning, shared_warnings
 from argolint.values import enumerated, mapping
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
@@ -74,12 +75,12 @@ def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
     judged = with_children(judged, fleet, t, plan, edits, change)
     if change.by_files:
         failures = (*failures, *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in judged if j.unjudged))
-    dull = [j.ref for j in judged if j.dull]
-    if dull:
+    unchanged = [j.ref for j in judged if j.drawn_only]
+    if unchanged:
         unlisted.append(
-            f"{_listed(dull)}: differs only in values that no two renders share, or that follow a Secret's masked data"
+            f"{_listed(unchanged)}: differs only in values that no two renders share, or that follow a Secret's masked data"
         )
-    judged = tuple(j for j in judged if not j.dull)
+    judged = tuple(j for j in judged if not j.drawn_only)
     made = _concluded(t, judged, fleet, plan, base_name, failures, (*unlisted, *edits.notes))
     return replace(made, files=files)
 
@@ -151,20 +152,21 @@ def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
     apps = (*(app for a in fleet.apps if (app := after.get(a.ref, a)) is not None), *new)
     let_go = {(key.kind, key.name): j.ref for j in judged for key in j.delta.removed}
     if let_go:
-        apps = tuple(_without_warnings(app, let_go) for app in apps)
+        apps = tuple(without_ended_warnings(app, fleet, let_go) for app in apps)
     return replace(fleet, apps=apps)
 
 
-def _without_warnings(app: App, let_go: Mapping[tuple[str, str], AppRef]) -> App:
-    """controller/state.go: `<Kind>/<name> is part of applications <namespace>/<name> and <instance>`."""
+def without_ended_warnings(app: App, fleet: Fleet, let_go: Mapping[tuple[str, str], AppRef]) -> App:
+    """The application without the warnings that end when one of the two parties lets the object go."""
+
+    def is_over(warning: SharedWarning) -> bool:
+        leaver, owner = let_go.get((warning.kind, warning.name)), fleet.app_of_instance(warning.owner)
+        return leaver is not None and leaver in (app.ref, owner.ref if owner else None)
+
+    ended = {warning.condition.message for warning in shared_warnings(app) if is_over(warning)}
 
     def cured(condition: Object) -> bool:
-        subject, said, parties = str(condition.get("message") or "").partition(" is part of applications ")
-        kind, _, name = subject.partition("/")
-        ref = let_go.get((kind, name))
-        return (
-            bool(said) and condition.get("type") == "SharedResourceWarning" and ref is not None and ref.name in parties
-        )
+        return condition.get("type") == "SharedResourceWarning" and condition.get("message") in ended
 
     raw = without_conditions(app.raw, cured)
     return app if raw is app.raw else replace(app, raw=raw)
@@ -188,8 +190,8 @@ def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[
             for f in after.findings
             if any(c.kind == "condition" and "ComparisonError" in c.detail for c in f.explains)
         ]
-        told = {mark(f): f for f in (*error, *before.findings)}
-        return replace(before, findings=tuple(told.values()))
+        already = {mark(f): f for f in (*error, *before.findings)}
+        return replace(before, findings=tuple(already.values()))
     fallback = {c.rule.id for c in rules if c.rule.rank < 0}
     pruned = {Symptom("extra", key) for key in judged.delta.removed}
     known = {fingerprint(f) for f in before.findings}

@@ -137,10 +137,10 @@ def _head(t: Transport, candidate: Candidate, change: Change) -> tuple[tuple[Obj
         if t.offline or not change.patience.wait(pause, change.head):
             break
     assert isinstance(made, str)
-    told = f"Argo CD does not find {change.head} in the repository: {made}"
-    return Failure("revision", told, "push it first, or give Argo CD time (--wait SECONDS)", candidate.app.ref), names[
-        -1
-    ]
+    problem = f"Argo CD does not find {change.head} in the repository: {made}"
+    return Failure(
+        "revision", problem, "push it first, or give Argo CD time (--wait SECONDS)", candidate.app.ref
+    ), names[-1]
 
 
 def _is_unknown(error: str, revision: str) -> bool:
@@ -154,7 +154,7 @@ _BROKEN = (400, 404, 500)
 
 
 def _attempt(t: Transport, candidate: Candidate, revision: str, fresh: int = 0) -> tuple[Object, ...] | str | Failure:
-    """Manifests, why they do not render, or why that cannot be told. `revision` empty: what the application follows."""
+    """Manifests, why they do not render, or why that cannot be determined. `revision` empty: what the application follows."""
     app = candidate.app
     several = bool(dig(app.spec, "sources")) and not dig(app.spec, "sourceHydrator")
     try:

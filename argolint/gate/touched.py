@@ -22,7 +22,7 @@ from argolint.server.transport import Transport
 
 @dataclass(frozen=True)
 class Touched:
-    """One application that the change touches, before and after, and what differs: `dull`, only values drawn anew.
+    """One application that the change touches, before and after, and what differs: `drawn_only`, only values drawn anew.
 
     `respecified`: its own spec changes. `unjudged` says what of it nobody can tell before the merge, one sentence.
     """
@@ -32,7 +32,7 @@ class Touched:
     after: App | None
     delta: Delta = field(default_factory=Delta)
     notes: tuple[str, ...] = ()
-    dull: bool = False
+    drawn_only: bool = False
     unjudged: str = ""
     respecified: bool = False
 
@@ -71,7 +71,9 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
         base = replace(rendered(states, app, fleet), hooks=ahead.hooks)
     if base is None:
         after = rendered_app(app, ahead, fleet)
-        return Touched("changed", app, after, notes=("It does not render at base, so what changes cannot be told.",))
+        return Touched(
+            "changed", app, after, notes=("It does not render at base, so its changes cannot be determined.",)
+        )
     findings = [f for f in inspect(app, fleet, plan.rules).findings if f.family == "nondeterminism"]
     drawn, pinned = _drawn(findings, app, fleet, found)
     named = unnamed(ahead, base)
@@ -80,7 +82,7 @@ def _touched(found: Renders, app: App, fleet: Fleet, plan: Plan) -> Touched | No
     hooks = base.hooks != named.hooks
     same = base.repeated == ahead.repeated and not hooks
     if same and (not change or only_drawn_anew(change)) and not _starts_to_draw(found, app, fleet):
-        return Touched("changed", app, app, dull=True) if _places(delta(base, named)) else None
+        return Touched("changed", app, app, drawn_only=True) if _places(delta(base, named)) else None
     count = _places(delta(base, named)) - _places(change)
     notes = (f"{count} values differ between any two renders and are left out.",) if count else ()
     if hooks:

@@ -88,8 +88,8 @@ def _excused(finding: Finding, by: Mapping[str, str] | None) -> Finding:
     """The finding, with what the change itself says against it. In the message, for that is what every format shows."""
     if finding.suppressed is not None or by is None:
         return finding
-    said = f"The change itself adds a suppression of this ({by['by']} {by['where']}: {by['reason']}), which counts once it is merged"
-    return replace(finding, message=f"{finding.message.rstrip('.')}. {said}")
+    note = f"The change itself adds a suppression of this ({by['by']} {by['where']}: {by['reason']}), which counts once it is merged"
+    return replace(finding, message=f"{finding.message.rstrip('.')}. {note}")
 
 
 def _adds(finding: Finding, before: Finding | None) -> bool:
@@ -103,7 +103,7 @@ def _parties(finding: Finding) -> frozenset[AppRef]:
     return frozenset((finding.at.app, *(r.app for r in finding.related if finding.key)))
 
 
-def told(verdict: Verdict, change: Change) -> report.Gate:
+def gate_report(verdict: Verdict, change: Change) -> report.Gate:
     """The verdict for the report: counts, and what changes in each application."""
     return report.Gate(
         verdict.base_name or "HEAD",
@@ -111,14 +111,14 @@ def told(verdict: Verdict, change: Change) -> report.Gate:
         len(verdict.new),
         len(verdict.fixed),
         verdict.unchanged,
-        tuple(_app_told(j) for j in verdict.apps),
+        tuple(_app_report(j) for j in verdict.apps),
         without_secrets(change.repo),
         tuple(report.finding(f) for f in verdict.fixed),
         verdict.unlisted,
     )
 
 
-def _app_told(judged: Touched) -> report.GateApp:
+def _app_report(judged: Touched) -> report.GateApp:
     change = judged.delta
     rows: list[tuple[ResourceKey, Literal["added", "removed", "changed"], tuple[report.GateField, ...]]] = [
         *((key, "added", ()) for key in change.added),

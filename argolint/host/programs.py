@@ -114,13 +114,13 @@ class _Running:
         assert process.stdout is not None
         assert process.stderr is not None
         errors = process.stderr
-        said: list[bytes] = []
-        reader = threading.Thread(target=lambda: said.append(self._read(errors, None)), daemon=True)
+        output: list[bytes] = []
+        reader = threading.Thread(target=lambda: output.append(self._read(errors, None)), daemon=True)
         reader.start()
         with process.stdout, errors, leftovers.running(process):  # a stream that is being read cannot be closed before
             found = self._read(process.stdout, out)
             reader.join()
-            return Ended(process.wait(), found, said[0])
+            return Ended(process.wait(), found, output[0])
 
     def stop(self) -> None:
         """End what is left, the program's own children too."""

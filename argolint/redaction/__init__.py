@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 
 from argolint.model import MISSING, Json, Object
 from argolint.redaction import words
 from argolint.redaction.masks import MASK, agrees, stand_in
 from argolint.redaction.names import is_secret
 from argolint.redaction.redactor import HIDDEN, Redactor, Scope, is_core_secret
-from argolint.values import index_of, plain, split_pointer
+from argolint.values import index_of, plain, shorten, split_pointer
 
 __all__ = [
     "HIDDEN",
@@ -42,7 +43,15 @@ _SENTENCES = Redactor(userinfo=lambda value: "")
 
 
 def without_secrets(text: str) -> str:
-    """A text as it may be printed; masks of a snapshot are told as any other."""
+    """A text as it may be printed; masks of a snapshot are shown as any other."""
+    return _redacted(text) if len(text) < _REPEATED else _redacted.__wrapped__(text)
+
+
+_REPEATED = 1000  # characters: titles, caveats and much of what is said of one fault stand in many findings
+
+
+@lru_cache(maxsize=8192)
+def _redacted(text: str) -> str:
     if "masked-" in text:
         text = MASK.sub(HIDDEN, text)
     return _SENTENCES.text(text)
@@ -109,7 +118,7 @@ def show(value: Json, pointer: str = "", limit: int = 60, within: Object | None 
     if found == HIDDEN:
         return HIDDEN
     text = plain(MASK.sub(HIDDEN, json.dumps(found, ensure_ascii=False, sort_keys=True)))
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return shorten(text, limit)
 
 
 # JSON, or Go's own syntax where the API server is older than 1.32: core.PodTemplateSpec{...}, []string{...}, map[...].
@@ -125,4 +134,4 @@ def excerpt(text: str, limit: int = 240) -> str:
     """
     safe = without_secrets(_REFUSED_VALUE.sub("Invalid value: (left out)", text))
     line = " ".join(plain(safe).split()).rstrip(" .:")
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return shorten(line, limit)

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from argolint.model import Edit, Failure, Finding, Fix, Json, Source
@@ -19,6 +20,8 @@ from argolint.redaction import HIDDEN, PRINTED, Redactor, in_place, without_secr
 
 UNTOLD = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
 """Why a fix that holds one is not proven as it stands."""
+
+_Read = tuple[str, frozenset[str]]
 
 Within = Callable[[Finding, Fix], Iterable[Json]]
 """The objects that a JSON patch may edit: they tell what the values in it are called."""
@@ -47,15 +50,59 @@ def _distinct(value: str) -> bool:
 
 
 def secrets_of(obj: Json) -> frozenset[str]:
-    """The secrets of an object that can be told from other words of a text, as texts may spell them."""
-    found: set[str] = set()
+    """The secrets of an object that stand out from other words of a text, as texts may spell them."""
+    finder = _Finder()
+    finder.value(obj)
+    return frozenset(spelling for value in finder.hidden for spelling in _spellings(value) if _distinct(spelling))
 
-    def note(value: str) -> str:
-        found.update(_spellings(value))
+
+class _Finder(Redactor):
+    """Notes what it hides. The states of an object, and the objects of a fleet, share most of their texts: each is read once."""
+
+    def __init__(self) -> None:
+        self.hidden: set[str] = set()
+        super().__init__(self._noted, remember=False)
+
+    def _noted(self, value: str) -> str:
+        self.hidden.add(value)
         return HIDDEN
 
-    Redactor(note).value(obj)
-    return frozenset(filter(_distinct, found))
+    def _found_in(self, text: str, manner: str) -> str:
+        return self._known(text, (_read_short if len(text) < _SHORT else _read_long)(text, manner))
+
+    def _key_without(self, key: str) -> str:
+        return self._known(key, _read_key(key))
+
+    def _known(self, text: str, read: _Read) -> str:
+        found, hidden = read
+        self.hidden |= hidden
+        return text if found == text else found
+
+    def read(self, text: str, manner: str) -> _Read:
+        """The text without its secrets, and these."""
+        return super()._found_in(text, manner), frozenset(self.hidden)
+
+    def read_key(self, key: str) -> _Read:
+        """The same of a key of a map."""
+        return super()._key_without(key), frozenset(self.hidden)
+
+
+_SHORT = 400  # characters
+
+
+@lru_cache(maxsize=16384)
+def _read_short(text: str, manner: str) -> _Read:
+    return _Finder().read(text, manner)
+
+
+@lru_cache(maxsize=512)
+def _read_long(text: str, manner: str) -> _Read:
+    return _Finder().read(text, manner)
+
+
+@lru_cache(maxsize=4096)
+def _read_key(key: str) -> _Read:
+    return _Finder().read_key(key)
 
 
 class Known:
@@ -68,7 +115,7 @@ class Known:
         )
 
     def without(self, text: str) -> str:
-        """The text without these secrets, and without all others that can be told."""
+        """The text without these secrets, and without all others that can be recognised."""
         text = without_secrets(text)
         return self._pattern.sub(HIDDEN, text) if self._pattern else text
 

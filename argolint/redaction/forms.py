@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
-from argolint.redaction.names import is_secret, looks_drawn, sort_of
+from argolint.redaction.names import is_login, is_secret, looks_drawn, looks_typed, sort_of
 
 Hide = Callable[[str], str]
 
 PRIVATE_KEY = re.compile(
-    r"-----BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d)-----"
-    r"[^-]*(?:-(?!----END [A-Z0-9 ]{0,40}PRIVATE KEY|----END OpenVPN)[^-]*)*"
-    r"(?:-----END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d)-----)?"
+    r"-{4,5} ?BEGIN (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d) ?-{4,5}"
+    r"[^-]*(?:-(?!-{3,4} ?END [A-Z0-9 ]{0,40}PRIVATE KEY|-{3,4} ?END OpenVPN)[^-]*)*"
+    r"(?:-{4,5} ?END (?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d) ?-{4,5})?"
 )
 """A block whose end is missing goes on to the end of the text."""
 _BARE_LOGIN = re.compile(
@@ -26,6 +26,12 @@ _BARE_LOGIN = re.compile(
 )
 """`user:password@host:port`, without a scheme."""
 _PEM_BASE64 = re.compile(r"LS0tLS1CRUdJTi[A-Za-z0-9+/_-]{12,}={0,2}")
+_BARE_KEY = re.compile(
+    r"(?<![A-Za-z0-9+/])M[A-Za-z0-9+/]{2,9}(?:IBAAKC|IBADANBgkqhkiG9w0BAQEFAASC|CAQAwBQYDK2V[uw]|CAQEE|AgEAMBMGByqGSM49)[A-Za-z0-9+/]{8}"
+    r"(?:[A-Za-z0-9+/]|\\?[\r\n]|\\[nr])*+={0,2}"
+)
+"""The body of a private key of RSA, EC or Ed25519 without its header: what DER begins with (RFC 8017, 5208, 5915), as base64."""
+_PUTTY = re.compile(r"(Private-Lines: \d{1,4}\r?\n)((?:[A-Za-z0-9+/=]{1,100}(?:\r?\n|\Z)){1,400})")
 _JWT = re.compile(
     r"\beyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]{4,}){2,4}(?:\.(?![\w-]))?|\beyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{4,}\.?"
 )
@@ -49,15 +55,30 @@ _TOKEN = re.compile(
     r")"
 )
 """Tokens of well-known issuers, by the prefixes that they give them for this purpose."""
+_ENCODED = re.compile(
+    r"(?<![\w+/=-])(?=[A-Za-z+/]{0,40}[0-9a-z])(?=[a-z0-9+/]{0,40}[A-Z])(?:[A-Za-z0-9+/]{4}){4,40}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?(?![\w+/=-])"
+)
+"""What may be the base64 of `user:password`."""
 _LONG_WORD = re.compile(r"[\w-]{16}")
 _HOOK = re.compile(
     r"(https://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:\w+\.)?discord(?:app)?\.com/api/webhooks/"
     r"|[\w-]+\.webhook\.office\.com/webhookb2/|outlook\.office(?:365)?\.com/webhook/|hooks\.zapier\.com/hooks/catch/"
     r"|api\.telegram\.org/bot|events\.pagerduty\.com/integration/|hc-ping\.com/|[\w.-]+/hooks/(?=[\w/-]{20})|[\w.-]+\.logic\.azure\.com[:\d]*/workflows/))([^\s\"'\\<>]{8,})"
 )
+_POSTS = re.compile(
+    r"(https?://(?![\w-]{1,63}(?:\.[\w-]{1,63})?\.svc[:/.])[^\s/\"'<>]{1,253}/(?:[\w.-]{1,100}/){0,8}?(?:(?:incoming)?(?:web)?hooks?(?:b2)?|with/key|alert|(?:web)?hook/send\?key=|send\?key=)/?)((?<=[/=])[^\s\"'\\<>?]{8,1000})"
+)
+"""Who knows such an address may post there, whatever the host is called."""
+
+
+def _is_posted(rest: str) -> bool:
+    return any(looks_typed(part) for part in rest.split("/"))
+
+
+_SHARED_ACCESS = re.compile(r"((?<![\w])sig=)([\w%+/=-]{8,400})(?=(?:&\w{1,4}=[^&\s]{0,400}){1,12})")
 _CRYPT = re.compile(
     r"\$(?:apr1|1|2[abxy]?|5|6|7|y|gy|argon2(?:id|i|d)|pbkdf2(?:-\w+)?|scrypt|bcrypt-sha256)\$[\w./+=,$-]{8,}"
-    r"|\{(?:SSHA(?:\d+)?|SHA(?:\d+)?|CRYPT|PBKDF2\w*)\}[\w./+=$-]{8,}"
+    r"|\{(?:PLAIN|CRAM-MD5|DIGEST-MD5|SSHA(?:\d+)?|SHA(?:\d+)?|CRYPT|PBKDF2\w*)\}[\w./+=$-]{8,}"
 )
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,40}://)([^\s\"'<>\\`]{1,4096})")
 _QUOTED_URL = re.compile(
@@ -75,17 +96,24 @@ _WHOLE_LOGIN = re.compile(
 
 def by_form(text: str, hide: Hide, userinfo: Hide | None = None) -> str:
     """The text without what is a secret by its form alone, whatever words stand around it."""
-    if "-----BEGIN" in text:
+    if "-BEGIN" in text or "- BEGIN" in text:
         text = PRIVATE_KEY.sub(lambda found: hide(found[0]), text)
     if "LS0tLS1" in text:
         text = _PEM_BASE64.sub(lambda found: hide(found[0]) if _encodes_key(found[0]) else found[0], text)
+    if "Private-Lines" in text:
+        text = _PUTTY.sub(lambda found: found[1] + hide(found[2]), text)
+    if "IBA" in text or "CAQ" in text or "AgEAMBM" in text:
+        text = _BARE_KEY.sub(lambda found: hide(found[0]), text)
     if "eyJ" in text:
         text = _JWT.sub(lambda found: hide(found[0]), text)
     if "://" in text:
         if (whole := _WHOLE_LOGIN.match(text)) and re.search(r"['\"`<>\\]", whole[2]):
             text = whole[1] + hide(whole[2]) + text[whole.end() :]
         text = _HOOK.sub(lambda found: found[1] + hide(found[2]), text)
+        text = _POSTS.sub(lambda found: found[1] + (hide(found[2]) if _is_posted(found[2]) else found[2]), text)
         text = _URL.sub(lambda found: found[1] + _address(found[1], found[2], hide, userinfo), text)
+    if "sig=" in text:
+        text = _SHARED_ACCESS.sub(lambda found: found[1] + hide(found[2]), text)
     if "2F%" in text or "2f%" in text:
         text = _QUOTED_URL.sub(lambda found: found[1] + hide(found[2]), text)
     if "@" in text:
@@ -95,6 +123,8 @@ def by_form(text: str, hide: Hide, userinfo: Hide | None = None) -> str:
         )
     if "$" in text or "{" in text:
         text = _CRYPT.sub(lambda found: hide(found[0]), text)
+    if _LONG_WORD.search(text):
+        text = _ENCODED.sub(lambda found: hide(found[0]) if is_login(decoded(found[0]) or "") else found[0], text)
     return _TOKEN.sub(lambda found: hide(found[0]), text) if _LONG_WORD.search(text) else text
 
 
@@ -154,7 +184,9 @@ def _is_login(scheme: str, user: str) -> bool:
     name, _, password = user.partition(":")
     if password:
         return is_secret("secret", password)
-    return is_secret("secret", name) and (scheme.startswith("http") or looks_drawn(name) or len(name) > _LONG_USER)
+    return is_secret("secret", name) and (
+        scheme.startswith(("http", "nats")) or looks_drawn(name) or len(name) > _LONG_USER
+    )
 
 
 _LONG_USER = 32

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from argolint.redaction.forms import Hide, decoded
-from argolint.redaction.names import is_secret, sort_of, told_openly
+from argolint.redaction.names import is_login, is_secret, looks_typed, parts, sort_of, told_openly
 from argolint.redaction.words import in_code, in_text, looks_secret, of_shell, unquoted
 
 _LINE = re.compile(
@@ -80,6 +80,8 @@ def is_encoded_secret(text: str) -> bool:
     inner = decoded(text)
     if inner is None:
         return False
+    if is_login(inner):
+        return True
     found: list[str] = []
 
     def note(value: str) -> str:
@@ -104,7 +106,11 @@ def _named(found: re.Match[str], hide: Hide) -> str:
 def _of_several(heir: str, name: str, value: str) -> bool:
     """Whether a setting is a secret because of what is around it: `[api_tokens]`, `tokens { … }`."""
     sort = sort_of(heir)
-    if sort not in ("several", "password", "secret") or sort_of(name) or told_openly(name):
+    if sort_of(name) not in ("", "login") or told_openly(name):
+        return False
+    if sort == "login" or parts(heir)[-1:] == ("auth",):
+        return looks_typed(value.partition(",")[0].strip())
+    if sort not in ("several", "password", "secret", "object", "key"):
         return False
     return is_secret(sort, value) and (sort == "several" or looks_secret(value))
 

@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from functools import lru_cache
 from typing import Literal
 
 Sort = Literal[
-    "", "password", "secret", "several", "object", "named", "key", "mode", "method", "cookie", "address", "dsn", "near"
+    "",
+    "password",
+    "secret",
+    "several",
+    "object",
+    "named",
+    "key",
+    "mode",
+    "method",
+    "cookie",
+    "address",
+    "dsn",
+    "login",
+    "near",
 ]
 """What stands under a name.
 
@@ -27,7 +41,8 @@ mode       a secret, or one of the well-known ways to log in (`AUTH=basic`)
 method     a secret, or how to log in (`auth: namespaced`)
 cookie     a cookie with its value, or its name
 address    an address whose path is the secret (`webhookUrl`)
-dsn        an address with a login in it; hidden whole where that cannot be told from the rest
+dsn        an address with a login in it; hidden whole where that cannot be separated from the rest
+login      a user and a password (`admin:x`), one or several; a user alone is no secret
 near       a name that tells of secrets (`tokenSettings`): a secret where the value looks drawn
 """
 
@@ -58,6 +73,8 @@ _JOINED = {
     },
     **{f"{word}{end}": (word, "password") for word in _ACCOUNTS for end in ("pass", "pw", "pwd")},
     "apikeys": ("api", "keys"),
+    "authtok": ("auth", "tok"),
+    "passwordsalt": ("pass", "salt"),
     "connectionstring": ("connection", "string"),
     "masterauth": ("auth", "password"),
     "primaryauth": ("auth", "password"),
@@ -68,13 +85,15 @@ _ENDS_IN_PASS = re.compile(r"(?!by|com|encom|sur|tres|under|over|multi|proxy|im|
 _TAILS = word_set(
     "value val plain plaintext clear cleartext raw text string str literal base64 b64 encoded encrypted pem data"
     " prod production staging stage dev development test testing qa uat live local default main primary secondary backup"
-    " base old new current previous prev next last first env environment override"
+    " base old new current previous prev next last first env environment override txt asc"
 )
 """Words at the end that tell which one of several, or how it is written, and not what."""
 
 _PASSWORDS = word_set(
     "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort contrasena senha wachtwoord heslo haslo"
+    " parola sifre losenord adgangskode salasana"
 )
+_FOREIGN = word_set("пароль 密码 密碼 パスワード 비밀번호 סיסמה")
 _ABBREVIATED = word_set("pass pwd pw")
 """Passwords where they end a name: `DB_PASS`; `passThrough` is none."""
 _TOLD = word_set(
@@ -90,14 +109,14 @@ _TOLD = word_set(
     " provider subject server realm service account title description status reason message class engine backend group kind"
     " lifetime mtime ctime time timestamp date at since until validity duration period leeway limit limits refresh request requests review usage via path in"
 )
-"""What may be told of secrets openly: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
+"""What may be said of secrets openly: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
 
 _KEYS = word_set(
     "api app application account secret private access signing sign encryption enc encrypt sso service decryption crypto cipher fernet master session storage auth ssh"
     " license licence deploy hmac shared root admin jwt cookie rsa dsa ecdsa ed25519 aes consumer write ingest ingestion"
     " integration routing instrumentation subscription function security bot webhook unseal recovery seal wrapping sealing"
     " csrf xsrf preshared personal wireguard gpg pgp psk registration enrollment erlang salt vault transit kms gossip"
-    " nextauth rails django flask laravel stripe sendgrid twilio mailgun datadog newrelic pagerduty opsgenie sentry openai anthropic"
+    " sas nextauth rails django flask laravel stripe sendgrid twilio mailgun datadog newrelic pagerduty opsgenie sentry openai anthropic"
 )
 """`<word> key` that is a secret, in every spelling."""
 _SHOUTED_KEYS = word_set(
@@ -106,7 +125,7 @@ _SHOUTED_KEYS = word_set(
 """Likewise, in the name of an environment variable alone: `tls.key` may be a path, a `userKey` a name."""
 
 _SECRETS = word_set(
-    "token jwt bearer salt pepper hmac passkey htpasswd dockerconfigjson dockercfg netrc npmrc pgpass keytab mnemonic psk"
+    "token jwt bearer salt pepper hmac passkey rocommunity rwcommunity rocommunity6 rwcommunity6 htpasswd dockerconfigjson dockercfg netrc npmrc pgpass keytab mnemonic psk"
 )
 _SEVERAL = word_set("tokens jwts salts")
 _SHORT = word_set("pat sk pin otp totp hotp sas")
@@ -154,8 +173,17 @@ def parts(name: str) -> tuple[str, ...]:
 def sort_of(name: str) -> Sort:
     """What stands under this name: of a field, an environment variable, a parameter, a flag, a header."""
     prefix, _, name = name[-_LONGEST:].replace("~1", "/").rpartition("/")  # `checksum/secret`, `example.com/token`
+    if not name.isascii():
+        if not _FOREIGN.isdisjoint(name.lower().split()):
+            return "password"
+        name = _IGNORED.sub("", unicodedata.normalize("NFKD", name))
     found = parts(name)
-    if not found or found[0] in _DIGEST or "existing" in found or parts(prefix)[:1] in _DIGESTS:
+    if (
+        not found
+        or (found[0] in _DIGEST and found[-1] != "salt")
+        or "existing" in found
+        or parts(prefix)[:1] in _DIGESTS
+    ):
         return ""
     if name in ("PWD", "OLDPWD"):
         return ""  # the shell's working directories
@@ -166,19 +194,47 @@ def sort_of(name: str) -> Sort:
         return "dsn"
     if found[-2:] in _PAIRS:
         return "secret"
-    if found[-2:] in _LISTS:
+    if found[-2:] in _LISTS or found[-3:] == ("secure", "json", "data"):
         return "several"
     kept = found
     while len(kept) > 1 and (kept[-1] in _TAILS or kept[-1].isdigit()):
         kept = kept[:-1]
     if sort := _by_head(kept, shouted=name.isupper()):
         return sort
+    if found[-1] in ("keyfile", "encrypt") or found[-2:] in (("cert", "key"), ("user", "key")):
+        return "near"
     return "near" if _NEAR & set(found[:-1]) and found[-1] not in _TOLD | _DIGEST else ""
 
 
 _LONGEST = 200
-_PAIRS = frozenset((("key", "data"), ("secret", "id"), ("seed", "phrase"), ("totp", "seed"), ("snmp", "community")))
-_LISTS = frozenset((("recovery", "codes"), ("backup", "codes"), ("scratch", "codes")))
+_IGNORED = re.compile("[\u0300-\u036f\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+"""Accents, and letters without a shape: `contraseña`, `pass\u200bword`."""
+_PAIRS = frozenset(
+    (
+        *(("key", "data"), ("secret", "id"), ("seed", "phrase"), ("totp", "seed"), ("snmp", "community")),
+        *(
+            ("auth", "tok"),
+            ("node", "cookie"),
+            ("props", "key"),
+            ("sym", "key"),
+            ("symm", "key"),
+            ("keystore", "key"),
+            ("sec", "key"),
+            ("sonar", "login"),
+        ),
+        *(("super", "digest"), ("pass", "salt"), ("hash", "salt"), ("de", "passe")),
+    )
+)
+_LISTS = frozenset(
+    (
+        ("recovery", "codes"),
+        ("backup", "codes"),
+        ("scratch", "codes"),
+        ("auth", "users"),
+        ("github", "oauth"),
+        ("gitlab", "oauth"),
+    )
+)
 _FORGES = word_set("github gitlab gitea bitbucket azure ado devops git")
 
 
@@ -189,7 +245,7 @@ def told_openly(name: str) -> bool:
 
 
 def _password(found: tuple[str, ...]) -> Sort | None:
-    """A password, wherever in the name it is told, unless what follows makes something else of it; None when it is not decided here."""
+    """A password, wherever in the name it stands, unless what follows makes something else of it; None when it is not decided here."""
     for at in range(len(found) - 1, -1, -1):
         word, after = found[at], found[at + 1 :]
         if word in _PASSWORDS:
@@ -215,6 +271,8 @@ def _by_head(found: tuple[str, ...], *, shouted: bool) -> Sort:
         return "several"
     if head == "dsn":
         return "dsn"
+    if head in _LOGINS or (head, before) in (("auth", "basic"), ("auth", "cloud")):
+        return "login"
     if head in ("auth", "authentication", "authorization"):
         return "mode" if shouted else "method"
     if head == "cookie":
@@ -234,12 +292,14 @@ def _by_head(found: tuple[str, ...], *, shouted: bool) -> Sort:
     return ""
 
 
+_LOGINS = word_set("user users login logins admins ident userpass basicauth")
+"""Under these names stands who logs in, and now and then with what."""
 _NOTHING = re.compile(
     r"(?i)(?:true|false|yes|no|on|off|null|none|nil|~|enabled|disabled|required|optional|auto|v?\d+(?:\.\d+)+|)"
 )
 _REFERENCE = re.compile(
     r"\$\([\w.-]+\)|\$\{(?:env|file|sys|secret|vault|ssm|aws|gcp|az|akv|op|sops|k8s|config|directory)[\w-]*:[^{}]*\}"
-    r"|\$\{(?![A-Za-z_][\w.]*(?::?[-=]|:(?![-=?+]))[^$<\s{}][^{}]*\})[^{}]*\}|\{\{(?!.*\bdefault\s+\\?[\"'`][^\"'`\\]).*\}\}"
+    r"|\$\{(?![A-Za-z_][\w.]*(?::?[-=]|:(?![-=?+]))[\"']?[^$<\s{}\"'][^{}]*\})[^{}]*\}|\{\{(?!.*\bdefault\s+\\?[\"'`][^\"'`\\]).*\}\}"
     r"|<[^<>]*>|[^<>\d]*<[\w+-]+(?: [\w+-]+)*>[^<>\d]*|%\(?\w*\)?s"  # of another variable, a template, a blank
     r"|[+*•…]+|[xX]{3,}|\.{3}|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)|\(left out\)|(?i:\[?redacted\]?)"  # hidden already
     r"|(?i:ref\+\w+|vault|secretsmanager|aws-?sm|ssm|gcp-?sm|akv|keyvault|sops|doppler|op|bao|env|file|secretref):\S+"  # elsewhere
@@ -295,9 +355,26 @@ def is_secret(sort: Sort, value: str) -> bool:
             return _is_foreign(text)
         case "dsn":
             return not _LOGIN.search(text)
+        case "login":
+            return is_login(text)
         case "near":
             return looks_drawn(text)
     return True
+
+
+def is_login(text: str) -> bool:
+    """Whether this is `user:password`, or a list of such: no `1000:1000`, no `system:node`, no name of a service account."""
+    return any(looks_typed(found[1]) for one in text.split(",") if (found := _NAME_AND_PASSWORD.fullmatch(one.strip())))
+
+
+_NAME_AND_PASSWORD = re.compile(r"[\"']?[\w.@+-]{1,64}:([^\s:/]{5,200})")
+
+
+def looks_typed(word: str) -> bool:
+    """Whether a word has digits among letters, or signs that names do not have."""
+    return bool(re.search(r"[A-Za-z]", word) and re.search(r"[0-9!$%&?#*^=]", word)) and not re.fullmatch(
+        r"v?\d[\w.-]*|[a-z0-9]+(?:[-.][a-z0-9]+)+", word
+    )
 
 
 _LOGIN = re.compile(r"(?i)://|@\w*\(|\b(?:password|pwd|accountkey|sharedaccesskey|sharedaccesssignature)\s*=")

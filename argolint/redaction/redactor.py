@@ -7,12 +7,22 @@ JSON, YAML, lines of settings or base64 is read as what it is (`documents`).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 from argolint.model import Json, Object
-from argolint.redaction import commands, documents, forms, lines, words
+from argolint.redaction import commands, documents, forms, lines, tables, words
 from argolint.redaction.forms import Hide
-from argolint.redaction.names import is_mask, is_secret, is_secret_number, parts, sort_of, told_openly, word_set
+from argolint.redaction.names import (
+    is_mask,
+    is_secret,
+    is_secret_number,
+    looks_typed,
+    parts,
+    sort_of,
+    told_openly,
+    word_set,
+)
 from argolint.values import split_pointer
 
 HIDDEN = "(masked)"
@@ -39,6 +49,8 @@ _NAMES = (
         "option",
         "property",
         "setting",
+        "title",
+        "label",
     ),
     *("envName", "varName", "envVar", "fieldPath", "path", "type"),
 )
@@ -50,9 +62,9 @@ _WITHIN = word_set(
 _OPAQUE = word_set("managedFields fieldsV1 encryptedData")
 """Names of fields alone, and what only a controller can read (SealedSecret)."""
 _PROSE = word_set("message note reason description error title summary")
+_SHELL = (".sh", ".bash", ".zsh", ".ksh", ".env")
 _CODE = tuple(
-    f".{end}"
-    for end in ["py", "sh", "bash", "js", "mjs", "ts", "rb", "pl", "lua", "go", "groovy", "java", "php", "ps1", "awk"]
+    f".{end}" for end in ["py", "js", "mjs", "ts", "rb", "pl", "lua", "go", "groovy", "java", "php", "ps1", "awk"]
 )
 _NAME = re.compile(r"[A-Za-z_][\w.-]{1,80}")
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
@@ -66,15 +78,18 @@ _LIKE_LINES = re.compile(r"\n|^\s*(?:- )?[\"']?[\w.-]+[\"']?\s*[:=]|^\s*[{\[]")
 class Redactor:
     """Hides secrets; `hide` makes what stands for one, `userinfo` what stands for user and password of a URL, if not `hide`.
 
-    Equal values are hidden alike as far as `hide` does so, and a second pass changes nothing more.
+    Equal values are hidden alike as far as `hide` does so, and a second pass changes nothing more. It does not `remember` what it
+    found where `hide` wants to see each secret.
     """
 
-    def __init__(self, hide: Hide = lambda value: HIDDEN, userinfo: Hide | None = None) -> None:
+    def __init__(
+        self, hide: Hide = lambda value: HIDDEN, userinfo: Hide | None = None, *, remember: bool = True
+    ) -> None:
         self._hide = hide
         self._userinfo = userinfo
-        self._short = lru_cache(maxsize=16384)(self._found_in)
-        self._long = lru_cache(maxsize=64)(self._found_in)
-        self._key = lru_cache(maxsize=4096)(self._key_without)
+        self._short = lru_cache(maxsize=16384)(self._found_in) if remember else self._found_in
+        self._long = lru_cache(maxsize=64)(self._found_in) if remember else self._found_in
+        self._key = lru_cache(maxsize=4096)(self._key_without) if remember else self._key_without
 
     def value(self, node: Json, name: str = "", *, everything: bool = False) -> Json:
         """A decoded value with its secrets hidden, the same object when there are none; `everything`: it is all secret."""
@@ -116,7 +131,12 @@ class Redactor:
             if child is None or child is True or child is False or key in _OPAQUE:
                 continue
             called, all_of_it = (key, False) if scope is None else scope.of(key, child)
-            found = self._node(child, called, everything or all_of_it)
+            if type(child) is str:
+                found: Json = self._leaf(child, called, everything or all_of_it)
+            elif key == "args" and isinstance(child, list) and isinstance(command := node.get("command"), list):
+                found = self._list(child, called, everything or all_of_it, [i for i in command if isinstance(i, str)])
+            else:
+                found = self._node(child, called, everything or all_of_it)
             if found is not child:
                 if made is None:
                     made = dict(node)
@@ -129,11 +149,17 @@ class Redactor:
         """A key of a map that is a token, or an address with a login, itself."""
         return forms.by_form(key, self._hide, self._userinfo)
 
-    def _list(self, node: list[Json], name: str, everything: bool) -> Json:
+    def _list(self, node: list[Json], name: str, everything: bool, before: Sequence[str] = ()) -> Json:
+        """A list; of arguments also what stands `before` them, their command."""
         made: list[Json] | None = None
+        named = _indexed(node)
+        line: list[Json] = [*before, *node] if before else node
         for index, child in enumerate(node):
             if isinstance(child, str) and not everything:
-                found: Json = self.item(node, index, child, name)
+                found: Json = self.item(line, index + len(before), child, name)
+            elif named and isinstance(child, dict) and str(child.get("name")) in named:
+                found = {**child, "value": self._node(child.get("value"), named[child["name"]], everything)}
+                found = child if found == child else found
             else:
                 found = self._node(child, name, everything)
             if found is not child:
@@ -165,8 +191,9 @@ class Redactor:
             return self._hide(text)
         if len(text) < _SHORTEST and not _MAY_HOLD.search(text):
             return text
-        manner = "prose" if name in _PROSE else "code" if name.endswith(_CODE) or text.startswith("#!") else ""
-        return (self._short if len(text) < _REMEMBERED else self._long)(text, manner)
+        manner = _manner(name, text)
+        found = (self._short if len(text) < _REMEMBERED else self._long)(text, manner)
+        return text if found == text else found  # what was remembered may be another text of the same letters
 
     def _found_in(self, text: str, manner: str) -> str:
         found = self._inside(text, manner)
@@ -183,9 +210,13 @@ class Redactor:
                 return self._hide(text)
         if _LIKE_BASE64.fullmatch(text) and lines.is_encoded_secret(text):
             return self._hide(text)
+        if manner.isdigit():
+            found = tables.in_list(text, manner, self._hide)
+            if found is not None:
+                return found
         code = manner == "code"
         if manner != "prose" and words.may_tell(text) and _LIKE_LINES.search(text):
-            found = None if code else documents.in_yaml(text, self._walked)
+            found = None if code or manner == "shell" else documents.in_yaml(text, self._walked)
             if found is not None and "\n" in text and not _DIFF.search(text):
                 return forms.by_form(words.in_comments(found, self._hide), self._hide, self._userinfo)
             text = text if found is None else found
@@ -203,6 +234,18 @@ class Redactor:
         return self._node(document, "", everything=False)
 
 
+def _manner(name: str, text: str) -> str:
+    """How a text is read: `prose`, `code`, `shell`, the numbers of lists (`tables`), or empty for settings and all else."""
+    if name in _PROSE:
+        return "prose"
+    if name.endswith(_SHELL) or _SHEBANG.match(text):
+        return "shell"
+    if name.endswith(_CODE) or text.startswith("#!"):
+        return "code"
+    return tables.lists_of(name)
+
+
+_SHEBANG = re.compile(r"#![^\n]{0,100}?\b(?:ba|da|z|k|a)?sh\b")
 _REMEMBERED = 2000
 _LONGEST_SENTENCE = 1 << 16
 _OF_SECRET = re.compile(
@@ -229,12 +272,23 @@ def _is_special(node: Object, name: str) -> bool:
     """A cheap look: False for a map in which every child is called what its key says."""
     return (
         (name != "" and (name[0] == "\0" or name == _GENERATOR or sort_of(name) not in ("", "near")))
-        or node.get("kind") in ("Secret", "SecretList")
+        or node.get("kind") in ("Secret", "SecretList", "secret", "secretlist")
+        or "kty" in node
         or "secretKey" in node
         or "stringData" in node
         or not _VALUES.isdisjoint(node)
         or ("key" in node and parts(name)[-1:] in _KEYED)
     )
+
+
+def _indexed(items: list[Json]) -> dict[str, str]:
+    """What Helm parameters that set items of a list call each other: `env[0].value` as what `env[0].name` says."""
+    told = {
+        str(one["name"]).removesuffix("name"): str(one.get("value"))
+        for one in items
+        if isinstance(one, dict) and str(one.get("name")).endswith("].name")
+    }
+    return {f"{start}value": name for start, name in told.items() if sort_of(name)}
 
 
 class Scope:
@@ -272,26 +326,41 @@ class Scope:
                 return self._heir, False
             if sort_of(self._heir) == "several" and not isinstance(child, dict) and not told_openly(key):
                 return self._heir, False
-            if self._heir in _HOLDERS and isinstance(child, str) and words.looks_secret(child) and not told_openly(key):
+            if isinstance(child, str) and not told_openly(key) and self._holds(child):
+                return self._heir, False
+            if key in _GROUPS and isinstance(child, dict) and parts(self._heir)[-1:] in _HOLDING:
                 return self._heir, False
         if key == "key" and isinstance(child, str) and words.looks_secret(child) and parts(self._name)[-1:] in _KEYED:
             return f"{self._name}-key", False
+        if key in _JWK and "kty" in self._node:
+            return key, True
         if key == "secretKey" and ("remoteRef" in self._node or "sourceRef" in self._node):
             return "", False  # an ExternalSecret's name for a key
         if key == "items" and self._node.get("kind") == "SecretList":
             return _LISTED, False
         return key, False
 
+    def _holds(self, child: str) -> bool:
+        """Whether a text below `secrets` or `secretEnv` is a secret itself, and no name of one."""
+        if self._heir in _HOLDERS:
+            return words.looks_secret(child)
+        return not _HOLDING.isdisjoint((word,) for word in parts(self._heir)) and looks_typed(child)
+
+
+_HOLDING = {(word,) for word in word_set("secret secrets credentials creds env")}
+_GROUPS = word_set("data env")
+_JWK = word_set("d p q dp dq qi k oth")
+"""Of a private JSON Web Key (RFC 7518, 6)."""
+
 
 def is_core_secret(node: Object) -> bool:
     """A Secret of the core group, or something that looks like one of its list's items; other groups may have a kind of that name."""
-    kind = node.get("kind")
-    return kind == "Secret" and node.get("apiVersion") in (None, "", "v1")
+    return node.get("kind") in ("Secret", "secret") and node.get("apiVersion") in (None, "", "v1")
 
 
 _HOLDERS = word_set("secrets credentials creds")
 """Maps of secrets, or of the names of Secrets: what has digits among letters is a secret."""
-_LESS_SURE = word_set("id k var field option property setting fieldPath path type")
+_LESS_SURE = word_set("id k var field option property setting fieldPath path type title label")
 
 
 def _sibling(node: Object) -> str:

@@ -12,17 +12,18 @@ from collections.abc import Callable
 from argolint.redaction import commands
 from argolint.redaction.forms import Hide, by_form, decoded
 from argolint.redaction.names import is_reference, is_secret, looks_drawn, sort_of, word_set
+from argolint.redaction.tables import in_table
 
 _SCHEME = re.compile(
-    r"(?i)(?<![\w-])((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)?\b(bearer|basic|digest|negotiate|apikey|token)([ ]+)([\w.~+/=:-]{4,})"
+    r"(?i)(?<![\w-])((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)?\b(bearer|basic|digest|negotiate|apikey|token)(\\?[ ]+)([\w.~+/=:-]{4,})"
 )
-_NAME = r"[A-Za-z_][\w.~/\[\]-]{0,120}"
+_NAME = r"[A-Za-z_][\w.~/\[\]\u00ad\u200b-\u200f\u2060\ufeff-]{0,120}"
 _QUOTE = r"\\{0,3}[\"']"
 _LOOKED_AT = 512
 _PAIR = re.compile(
-    rf"(?<![\w.~/-])(?P<dash>--?)?(?P<name>{_NAME})(?P<end>{_QUOTE}|`|\*\*)?\]?(?P<sep>[ \t]{{0,8}}(?:=>|->|:=|==?|:)[ \t]{{0,8}})"
+    rf"(?<![\w.~/-])(?P<dash>--?)?(?P<name>{_NAME})(?P<end>{_QUOTE}|`|\*\*)?\]?(?P<sep>[ \t\u00a0]{{0,8}}(?:=>|->|:=|\|\|=?|\?\?=?|\?=|\+=|==?|\+?::?:?|[：＝])[ \t\u00a0]{{0,8}})"
     rf"(?:[NbrfuL$](?=[\"']))?"  # of SQL, Python, C, the shell: `PASSWORD = N'x'`
-    rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\\n]|\\(?!\")[^\n]|\\\"(?!\s*[,}}\]:]))*?(?P=open)|'[^'\n]*'|\\{{0,3}}[\"'][^\"'\\\n]+\Z|(?![\"'{{\[])[^\s\"'&;<>]{{1,{_LOOKED_AT}}})"
+    rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\\n]|\\(?!\")[^\n]|\\\"(?!\s*[,}}\]:]))*?(?P=open)|'[^'\n]*'|\\{{0,3}}[\"'][^\"'\\\n]+\Z|[-=]\"[^\"\n]{{1,400}}\"|(?![\"'{{\[])[^\s\"'&;<>]{{1,{_LOOKED_AT}}})"
 )
 _QUOTES = ("'", '"')
 _QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|'[^'\n]{1,400}'")
@@ -31,7 +32,7 @@ _REST = re.compile(r"[^\s\"'&;<>]*")
 _IS = re.compile(r"(?i)(\b(?:password|passphrase|secret|token|key) (?:is|was) [\"']?)([^\s\"',;]+)")
 """`the token is x`: only what looks like one."""
 _SAID = re.compile(
-    r"(?i)(\b(?:[\w.-]{0,80}(?:pass(?:word|wd|phrase)?|pwd?|token|secret[-_. ]?key|psk|auth)|api[-_ ]?key)(?:\t|[ ]{1,40})[\"'`]?)([^\s\"'`,;|<>]{8,200})(?=[\s\"'`,;.:)]|$)"
+    r"(?i)(\b(?:[\w.-]{0,80}(?:pass(?:word|wd|phrase)?|pwd?|token|secret[-_. ]?key|(?<![A-Za-z])secret|psk|auth|(?:shared|sec|signing)_key|community)|api[-_ ]?key)(?:(?:\t|[ \u00a0]{1,40})[\"'`<\[(“„«‘]?|[(\[<]))(?!(?:password|secret|token)\b)([^\s\"'`,;|<>()\[\]“”«»‘’]{8,200})(?=[\s\"'`,;.:)>\]”»’]|$)"
 )
 """`with password "x"`, `ssl.keystore.password x`: only what looks like one, and like no name of an object."""
 _NEW_VALUE = re.compile(
@@ -40,8 +41,69 @@ _NEW_VALUE = re.compile(
 )
 """`password = "x" -> "y"`: the second of them; `_PAIR` finds the first."""
 _SET_TO = re.compile(
-    r"(?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,120})(?:[: ][ \w\"',]{0,40})?[ \t](?:from|to|value|got|credentials)[ \t]{1,4}[\"'`]?(?P<value>[^\s\"'`,;]{6,200})"
+    r"(?<![\w.-])(?P<name>(?=[\w.-]{0,120}?(?i:pass|token|secret|key|pwd|cred))[A-Za-z_][\w.-]{0,120})(?:[: ][ \w\"',]{0,40})?[ \t](?:from|to|value|got|credentials|literal)[ \t]{1,4}[\"'`<]?(?P<value>[^\s\"'`,;<>]{6,200})"
     r"(?:[\"'`]?[ \t]to[ \t][\"'`]?(?P<next>[^\s\"'`,;]{6,200}))?"
+)
+_VALUE_OF = re.compile(
+    r"(\b(?:value|literal|login) [\"'`<]?)(?P<value>[^\s\"'`,;<>]{6,200})(?=[\"'`>]? (?:of|for|in) (?:the )?(?:environment variable |env(?:ironment)? |field |parameter |key )?[\"'`]?(?P<name>[A-Za-z_][\w.-]{0,120}))"
+)
+"""`value "x" of environment variable DB_PASSWORD`"""
+_LISTED_PAIR = re.compile(
+    r"((?P<q>\\{0,3}[\"'])(?P<name>-{0,2}[A-Za-z][\w.-]{0,120})(?P=q)\s{0,8}(?:,|\.(?=\s))\s{0,8}(?P<o>\\{0,3}[\"']))(?P<value>[^\"'\\\n]{1,400})(?=(?P=o))"
+)
+"""`["--password", "x"]`, `'password', 'x'`"""
+_POINTED = re.compile(r"([\"'](?P<name>/[\w/.~-]{1,200})[\"']: ?[\"'])(?P<value>[^\"'\n]{1,400})(?=[\"'])")
+"""`'/db/password': 'x' does not match`"""
+_LOGGED_IN = re.compile(
+    r"(?i)(\b(?:credentials?|log(?:ged )?in(?: with| as)?|auth) [\"'`(]?[\w.@-]{1,64} ?[:/] ?)([^\s\"'`,;:/()]{6,200})"
+)
+"""`credentials admin:x rejected`, `login admin/x failed`: only what looks like one."""
+_CELL = re.compile(
+    r"(^[ \t]*+\|[ \t]*+[*`]{0,2}(?P<name>[A-Za-z][\w .-]{0,60}?)[*`]{0,2}[ \t]*\|[ \t]*`?)(?P<value>[^\s|`]{4,200})(?=`?[ \t]*\|)",
+    re.MULTILINE,
+)
+"""`| Password | x |` of a table."""
+_BOLD = re.compile(r"(\*\*(?P<name>[A-Za-z][\w .-]{0,60}?):\*\*[ \t]{1,4}`?)(?P<value>[^\s`]{4,200})")
+_ARRAY = re.compile(
+    r"(?<![\w./-])(?P<name>[A-Za-z_][\w.-]{0,120})[\"']?\s{0,4}[=:]\s{0,4}\[(?P<body>(?:[^\[\]\"'{}]{0,200}(?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')){1,50}[^\[\]\"'{}]{0,200})\]"
+)
+"""`tokens = ["x", "y"]`"""
+_INSERT = re.compile(
+    r"(?i)\binsert\s+into\s+[\w.`\"\[\]]{1,200}\s*\((?P<names>[^()]{1,2000})\)\s*values\s*(?P<rows>\((?:[^()'\"]|'[^']{0,2000}'|\"[^\"]{0,2000}\")*+\)(?:\s*,\s*\((?:[^()'\"]|'[^']{0,2000}'|\"[^\"]{0,2000}\")*+\))*+)"
+)
+_ROW = re.compile(r"\((?:[^()'\"]|'[^']{0,2000}'|\"[^\"]{0,2000}\")*+\)")
+_FIELD = re.compile(r"'[^']{0,2000}'|\"[^\"]{0,2000}\"|[^,()'\"]++")
+_CALLED = {
+    **dict.fromkeys(("PDO", "mysqli_connect", "mysqli", "mysql_connect", "connect", "pg_sodium"), 3),
+    **dict.fromkeys(("NetworkCredential", "auth", "changeUserPassword", "createAccount"), 2),
+    **dict.fromkeys(("pgp_sym_encrypt", "pgp_sym_decrypt", "AES_ENCRYPT", "AES_DECRYPT"), 2),
+    "UsernamePasswordCredentialsImpl": 5,
+    "fromString": 1,
+}
+"""Functions of which one argument is a secret, and which."""
+_CALLS = re.compile(
+    rf"(?:(?<=new )|(?<=DBI->)|(?<=Secret\.)|(?<=db\.)|(?<=Realm\.)|(?<=Net\.)|(?<![\w.>]))(?P<called>{'|'.join(_CALLED)})(?P<arguments>\((?:[^()'\"]|'[^'\n]{{0,400}}'|\"[^\"\n]{{0,400}}\")*+\))"
+)
+_SETTER = re.compile(
+    r"(\b(?P<name>[A-Za-z_]\w{0,120})(?:\.set| by extra)\()(?P<value>\"[^\"\n]{1,400}\"|'[^'\n]{1,400}')(?=\))"
+)
+"""`password.set("x")`"""
+_TYPED = re.compile(
+    r"((?<![\w.-])(?P<name>[A-Za-z_]\w{0,120})(?::[ ]{0,4}&?[A-Za-z][\w<>\[\] |]{0,40}?| \{ get;(?: set;| init;)? \})[ ]{0,4}=[ ]{0,4})(?P<value>\"[^\"\n]{1,400}\"|'[^'\n]{1,400}'|`[^`\n]{1,400}`)"
+)
+"""`const apiKey: string = "x"`, `string Token { get; } = "x"`"""
+_DELIMITED = re.compile(
+    r"((?<![\w.-])(?P<name>[A-Za-z_]\w{0,120})[ ]{0,4}=[ ]{0,4}(?:`|\[\[|qw?[(\[{]))(?P<value>[^`\[\](){}\n]{1,400})(?=`|\]\]|[)\]}])"
+)
+"""`TOKEN = `x``, `password = [[x]]` (Lua), `q(x)` (Perl)."""
+_BRACED = re.compile(
+    r"((?:ENV|env|Env)(?:\[[\"']?|\{[\"']?|\.fetch\([\"'])(?P<name>[A-Za-z_]\w{0,120})[\"']?[\]})]\s{0,4}(?:(?:\|\||\?\?)?=|\|\||\?\?|\{)\s{0,4}[\"'])(?P<value>[^\"'\n]{1,400})(?=[\"'])"
+)
+"""`ENV['X_PASSWORD'] ||= 'x'`, `$ENV{API_TOKEN} = 'x'`, `ENV.fetch('X_TOKEN') { 'x' }`"""
+_BINARY = re.compile(r"(\{\s{0,4}(?P<name>[a-z]\w{0,120})\s{0,4},\s{0,4}<<\")(?P<value>[^\"\n]{1,400})(?=\">>)")
+"""`{default_pass, <<"x">>}` of Erlang."""
+_REFUSED_AS = re.compile(
+    r"(Invalid value: \")([^\"\\\n]{6,200})(?=\": [^\n:]{0,60}?\b(?i:password|token|secret|credential))"
 )
 """`DB_PASSWORD has value x`, `password changed from x to y`, `token: expected "", got "x"`."""
 _DIGESTED = re.compile(
@@ -55,27 +117,27 @@ _QUOTED_PAIR = re.compile(
 """`%22password%22%3A%22x%22`: JSON in an address."""
 _FLAG = re.compile(r"(?<![^\s\"'(\[,=;|&])(--?[A-Za-z][\w.-]{1,80})[ \t]+(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'-][^\s\"']*)")
 _NAMED = re.compile(
-    rf"(?i)(\b(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}(?P<q>{_QUOTE})?(?P<name>[\w.-]{{1,120}})(?(q)(?P=q))[,\s+-]{{1,60}}{_QUOTE}?value{_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})"
-    rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n])*?(?P=open)|'[^'\n]*'|[^\s\"',;}}\]>]+)"
+    rf"(?i)(\b(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}(?P<q>{_QUOTE})?(?P<name>[\w.-]{{1,120}})(?(q)(?P=q))[,\s+-]{{1,60}}{_QUOTE}?(?:value|content){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})"
+    rf"(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n])*?(?P=open)|'[^'\n]*'|\{{\{{[^{{}}\n]{{0,400}}\}}\}}|[^\s\"',;}}\]>]+)"
 )
 _VALUED = re.compile(
     rf"(?i)(\bvalue{_QUOTE}?\s{{0,8}}[:=]\s{{0,8}})(?P<value>(?P<open>\\{{0,3}}\")(?:[^\"\\]|\\(?!\")[^\n])*?(?P=open)|'[^'\n]*'|[^\s\"',;}}\]>]+)"
     rf"(?=[,\s+-]{{1,60}}{_QUOTE}?(?:name|key){_QUOTE}?\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}?(?P<name>[\w.-]{{1,120}}))"
 )
 _CALL = re.compile(
-    r"((?:\(\s{0,8}[\"'](?P<name>[\w.-]{1,120})[\"']|(?<![\w:]):(?P<symbol>\w{1,120}))\s{0,8},\s{0,8})"
+    r"((?:\(\s{0,8}[\"'](?P<name>[\w.-]{1,120})[\"']|(?<![\w:]):(?P<symbol>\w{1,120}))\s{0,8},\s{0,40})"
     r"(?P<value>\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}')(?=\s{0,8}[,)\n]|$)"
 )
 """`define('DB_PASSWORD', 'x')`, `setdefault("API_TOKEN", "x")`, `set :api_token, "x"`."""
 _ELEMENT = re.compile(
-    r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>(?:\s{0,80}<(?:value|string|!\[CDATA\[)>?\s{0,80})?)(?P<value>[^<>\]]{1,4096})(?=</|\]\]>)"
+    r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>(?:\s{0,80}<(?i:value|string|!\[CDATA\[)>?\s{0,80})?)(?P<value>[^<>\]]{1,4096})(?=</|\]\]>)"
 )
 _NAMED_ELEMENT = re.compile(
-    r"(<(?:name|key)>\s{0,80}(?P<name>[\w.-]{1,120})\s{0,80}</(?:name|key)>\s{0,80}<(?:value|string)>)(?P<value>[^<>]{1,4096})(?=</)"
+    r"(<(?:[\w-]{1,40}-)?(?:name|key)>\s{0,80}(?P<name>[\w.-]{1,120})\s{0,80}</(?:[\w-]{1,40}-)?(?:name|key)>\s{0,80}(?:<[\w-]{1,40}-type>[^<>]{0,200}</[\w-]{1,40}-type>\s{0,80})?<(?:[\w-]{1,40}-)?(?:value|string)>)(?P<value>[^<>]{1,4096})(?=</)"
 )
 """`<name>db.password</name><value>x</value>` (Hadoop), `<key>password</key><string>x</string>` (property lists)."""
 _KEYED_ELEMENT = re.compile(
-    r"(<[A-Za-z][\w.:-]{0,80}\s[^<>]{0,400}?\b(?:key|name)=[\"'](?P<name>[\w.-]{1,120})[\"'][^<>]{0,400}>)(?P<value>[^<>]{1,4096})(?=</)"
+    r"(<[A-Za-z][\w.:-]{0,80}\s[^<>]{0,400}?\b(?:key|name)=[\"'](?P<name>[\w.-]{1,120})[\"'][^<>]{0,400}>(?:\s{0,80}<(?:value|string)>\s{0,80})?)(?P<value>[^<>]{1,4096})(?=</)"
 )
 _HEADER = re.compile(
     r"(?i)(?<![\w.-])((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z0-9-]{0,60}(?:token|key|secret|auth|password)|private-token|job-token"
@@ -90,46 +152,12 @@ _GO_DATA = re.compile(
 """The data of a Secret as Go prints it."""
 _REFUSED_SECRET = re.compile(r"\bSecret \"[^\"]{1,260}\" is invalid\b")
 _COMMENT = re.compile(r"^[ \t]*#[^\n]*$", re.MULTILINE)
-_STEMS = (
-    *(
-        "pass",
-        "secret",
-        "token",
-        "key",
-        "auth",
-        "cred",
-        "pwd",
-        "dsn",
-        "jwt",
-        "salt",
-        "pepper",
-        "bearer",
-        "basic",
-        "cookie",
-        "webhook",
-    ),
-    *(
-        "connection",
-        "htpasswd",
-        "netrc",
-        "keytab",
-        "mnemonic",
-        "psk",
-        "hmac",
-        "otp",
-        "sas",
-        "_pat",
-        "_sk",
-        "_pin",
-        "pw=",
-        "pw:",
-        "pw ",
-        "-pw",
-        "_pw",
-    ),
+_STEMS = re.compile(
+    r"pass|secret|token|key|auth|cred|pwd|dsn|jwt|salt|pepper|bearer|basic|cookie|webhook|connection|htpasswd|netrc|keytab|mnemonic"
+    r"|psk|hmac|otp|sas|_pat|_sk|_pin|pw[=: ]|[-_]pw|community|login|connect\(|pdo\(|crypt\(|securejson|users\]|admins\]|user ?="
 )
 _JQ_LITERAL = re.compile(
-    r"(\.(?:value|data|stringData)(?:\[[^\]\n]{0,80}\]|\.[\w-]{1,80})?\s*[!=]=\s*\")([^\"\\\n]{1,400})(?=\")"
+    r"(\.(?:value|data|stringData|\w{0,60}(?i:password|passwd|secret|token|apikey))(?:\[[^\]\n]{0,80}\]|\.[\w-]{1,80})?\s*[!=]=\s*\")([^\"\\\n]{1,400})(?=\")"
 )
 """`select(.value == "x")` in a jq program."""
 _WORDS = re.compile(r"[A-Za-z]?[a-z'’-]+|\d{1,3}")
@@ -169,15 +197,13 @@ def in_comments(text: str, hide: Hide) -> str:
 
 def may_tell(text: str) -> bool:
     """A cheap look: False for a text in which no word hints at a secret."""
-    low = text.lower()
-    for stem in _STEMS:  # noqa: SIM110  # no generator is as quick, and most texts hold none
-        if stem in low:
-            return True
-    return False
+    return _STEMS.search(text.lower()) is not None
 
 
 def _told(text: str, hide: Hide, *, code: bool) -> str:
     """What words in the text call a secret."""
+    if "\n" in text:
+        text = in_table(text, hide)
     text = _DIGESTED.sub(lambda found: found[1] + hide(found[2]), text)
     text = _HEADER.sub(lambda found: _header(found, hide), text)
     text = _SCHEME.sub(lambda found: _scheme(found, hide), text)
@@ -191,6 +217,11 @@ def _told(text: str, hide: Hide, *, code: bool) -> str:
     text = _IS.sub(lambda found: found[1] + _worded(found[2], hide), text)
     text = _SAID.sub(lambda found: found[1] + (found[2] if _may_be_name(found[2]) else _worded(found[2], hide)), text)
     text = _SET_TO.sub(lambda found: _set_to(found, hide), text)
+    text = _VALUE_OF.sub(lambda found: found[1] + _surely(found["value"], found["name"], hide), text)
+    text = _LOGGED_IN.sub(
+        lambda found: found[1] + (found[2] if _may_be_name(found[2]) else _worded(found[2], hide)), text
+    )
+    text = _in_syntax(text, hide)
     if "22%" in text:
         text = _QUOTED_PAIR.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
     if "(" in text or ":" in text:
@@ -202,6 +233,95 @@ def _told(text: str, hide: Hide, *, code: bool) -> str:
         text = _NAMED_ELEMENT.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
         text = _KEYED_ELEMENT.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
     return text
+
+
+def _in_syntax(text: str, hide: Hide) -> str:
+    """What the syntax of programs, queries and tables calls a secret, where no `name = value` does."""
+
+    def valued(found: re.Match[str]) -> str:
+        return str(found[1]) + _value(found["value"], found["name"], hide)
+
+    if "': '" in text or '": "' in text:
+        text = _POINTED.sub(valued, text)
+    if "," in text or " . " in text:
+        text = _LISTED_PAIR.sub(lambda found: found[1] + _listed(found["value"], found["name"], hide), text)
+    if "|" in text:
+        text = _CELL.sub(lambda found: found[1] + _surely(found["value"], found["name"], hide), text)
+    if ":**" in text:
+        text = _BOLD.sub(valued, text)
+    if "[" in text or "(" in text or "{" in text or "`" in text:
+        text = _DELIMITED.sub(valued, text)
+        text = _ARRAY.sub(lambda found: _array(found, hide), text)
+        text = _SETTER.sub(lambda found: found[1] + _argument(found["value"], found["name"], hide), text)
+        text = _CALLS.sub(lambda found: _called_with(found, hide), text)
+        text = _BRACED.sub(valued, text)
+    if "<<" in text:
+        text = _BINARY.sub(valued, text)
+    if "=" in text:
+        text = _TYPED.sub(lambda found: found[1] + _argument(found["value"], found["name"], hide), text)
+    if "nvalid value: " in text:
+        text = _REFUSED_AS.sub(lambda found: found[1] + _worded(found[2], hide), text)
+    return _INSERT.sub(lambda found: _inserted(found, hide), text)
+
+
+def _surely(value: str, name: str, hide: Hide) -> str:
+    looks = looks_secret(value) and not _may_be_name(value)
+    sure = looks and not sort_of(value) and sort_of(name) in ("password", "secret", "key")
+    return _value(value, name, hide) if sure else value
+
+
+def _listed(value: str, name: str, hide: Hide) -> str:
+    """What follows a name in a list: after a flag any value, after a name what looks like one."""
+    if name.startswith("--"):
+        return hide(value) if is_secret(sort_of(name[2:]), value) and not value.startswith("-") else value
+    return _surely(value, name, hide)
+
+
+def _array(found: re.Match[str], hide: Hide) -> str:
+    if sort_of(found["name"]) not in ("several", "password", "secret", "login"):
+        return str(found[0])
+    body = _FIELD.sub(
+        lambda item: _value(item[0], found["name"], hide) if item[0][0] in _QUOTES else item[0], found["body"]
+    )
+    start = found.start("body") - found.start()
+    return f"{found[0][:start]}{body}]"
+
+
+def _called_with(found: re.Match[str], hide: Hide) -> str:
+    """A call with the argument hidden that its function takes a secret for."""
+    wanted, place = _CALLED[found["called"]], 0
+
+    def argument(one: re.Match[str]) -> str:
+        nonlocal place
+        if not one[0].strip():
+            return one[0]
+        place += 1
+        inner, quote = unquoted(one[0])
+        return f"{quote}{hide(inner)}{quote}" if place == wanted and quote and is_secret("secret", inner) else one[0]
+
+    return str(found["called"]) + _FIELD.sub(argument, found["arguments"])
+
+
+def _inserted(found: re.Match[str], hide: Hide) -> str:
+    """The rows of `INSERT INTO … (name, password) VALUES …` with the columns of secrets hidden."""
+    names = [name.strip(' `"[]\n\t') for name in found["names"].split(",")]
+    if not any(sort_of(name) for name in names):
+        return str(found[0])
+
+    def row(one: re.Match[str]) -> str:
+        place = -1
+
+        def cell(field: re.Match[str]) -> str:
+            nonlocal place
+            if not field[0].strip():
+                return field[0]
+            place += 1
+            return _value(field[0], names[place], hide) if place < len(names) and field[0][0] in _QUOTES else field[0]
+
+        return _FIELD.sub(cell, one[0])
+
+    start = found.start("rows") - found.start()
+    return found[0][:start] + _ROW.sub(row, found["rows"])
 
 
 def _argument(value: str, name: str, hide: Hide) -> str:
@@ -256,7 +376,7 @@ def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str 
         inner, rest = _to_its_end(inner, sep)
     if not is_secret(sort, inner) or of_shell(inner) or (code and not in_code(inner, quote)):
         return None
-    if sort == "object" and sep != "=" and not found["end"]:
+    if sort == "object" and sep.strip() != "=" and not found["end"]:
         return None  # `no such key in secret: "token"`
     bare = not quote and sep != "="
     if (
@@ -272,14 +392,14 @@ def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str 
     return f"{start}{quote}{hide(inner)}{quote}{rest}"
 
 
-_NO_DEFAULT = re.compile(r"[?+]|[-=]?[$}]")
+_NO_DEFAULT = re.compile(r"[?+]|[-=]?[\"']?[$}]")
 """After `${NAME:`: a message, another variable, nothing."""
 
 
 def of_shell(value: str) -> bool:
     """`$NAME`, `$(command)`, a command in backquotes; `${NAME:-x}` only where x is no value."""
     whole = re.match(r"\$\{[^{}]*\}", value)
-    return is_reference(whole[0]) if whole else bool(re.match(r"\$[A-Z_][A-Z0-9_]*$|\$\(|`|\$\{", value))
+    return is_reference(whole[0]) if whole else bool(re.match(r"\$[A-Z_][A-Z0-9_]*(?:/[\w./$-]*)?$|\$\(|`|\$\{", value))
 
 
 def in_code(value: str, quote: str) -> bool:

@@ -193,16 +193,16 @@ def _run(binary: str, command: tuple[str, ...], folder: Path, home: Path) -> str
         raise NotHereError(f"cannot run {binary}: {error}") from None
     if ended.code == 0:
         return ended.out.decode("utf-8", "replace")
-    told = ended.err.decode("utf-8", "replace").strip().removeprefix("Error: ")
-    if re.match(r"(?:fatal error|runtime): .*(?:out of memory|cannot allocate)", told):
+    text = ended.err.decode("utf-8", "replace").strip().removeprefix("Error: ")
+    if re.match(r"(?:fatal error|runtime): .*(?:out of memory|cannot allocate)", text):
         raise NotHereError(f"{name} needs more than {MEMORY_BYTES:,} bytes of memory")
-    if f"unknown flag: {_SKIP_VALIDATION}" in told:
+    if f"unknown flag: {_SKIP_VALIDATION}" in text:
         raise NotHereError(
             "the chart's values.schema.json refers to what is outside of it, and nothing is fetched",
             "Helm 3.16 and later can render without it",
         )
-    told = re.sub(rf"{re.escape(str(home.parent))}/[^/\s]+/", "", told)  # a temporary folder says nothing
-    raise HelmError(told.rpartition("\nError: ")[2] or f"{name} ended with {ended.code}")
+    text = re.sub(rf"{re.escape(str(home.parent))}/[^/\s]+/", "", text)  # a temporary folder says nothing
+    raise HelmError(text.rpartition("\nError: ")[2] or f"{name} ended with {ended.code}")
 
 
 def _environment(home: Path) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ MASKS = ("++++++++", "+++++++++")
 
 
 def masked_pair(one: Sequence[Object], two: Sequence[Object]) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
-    """Both renders with the values of Secrets masked, so that equal ones look equal and nothing is told of them."""
+    """Both renders with the values of Secrets masked, so that equal ones look equal and nothing is reported of them."""
     twins = {_name(m): _secret_values(m) for m in one if is_secret(m)}
     return (
         tuple(_masked(m, {}) if is_secret(m) else m for m in one),

@@ -151,7 +151,7 @@ def explain(app: App, findings: Sequence[Finding], asked: Asked, revisions: Mapp
     links = [link for resource in resources for link in _object(app, resource, asked, mine)]
     if not asked.resource:
         links = [*_application(app, mine), *links]
-    told = {f.fingerprint for link in links for f in (*link.because, *link.also)}
+    listed = {f.fingerprint for link in links for f in (*link.because, *link.also)}
     own = [] if asked.resource else [report.finding(f) for f in mine if not f.key]
     return Why(
         SCHEMA_VERSION,
@@ -163,7 +163,7 @@ def explain(app: App, findings: Sequence[Finding], asked: Asked, revisions: Mapp
         _last_sync(app),
         tuple(_origins(app, revisions or {})),
         tuple(links),
-        tuple(f for f in own if f.fingerprint not in told),
+        tuple(f for f in own if f.fingerprint not in listed),
     )
 
 
@@ -193,16 +193,16 @@ def _last_sync(app: App) -> str:
 def _origins(app: App, revisions: Mapping[str, Object]) -> Iterator[Origin]:
     for index, source in enumerate(app.sources):
         revision = app.revisions[index] if index < len(app.revisions) else ""
-        told = revisions.get(revision) or {}
+        metadata = revisions.get(revision) or {}
         yield Origin(
             excerpt(str(source.get("repoURL") or "")),
             without_secrets(str(source.get("path") or "")),
             without_secrets(str(source.get("chart") or "")),
             without_secrets(str(source.get("targetRevision") or "HEAD")),
             revision,
-            excerpt(str(told.get("author") or "")),
-            str(told.get("date") or ""),
-            excerpt(str(told.get("message") or "").partition("\n")[0], 100),
+            excerpt(str(metadata.get("author") or "")),
+            str(metadata.get("date") or ""),
+            excerpt(str(metadata.get("message") or "").partition("\n")[0], 100),
         )
 
 
@@ -239,12 +239,12 @@ def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Findi
         symptom = Symptom("extra", resource.key)
         yield _link("extra", f"{resource.id} is in the cluster and not in Git", symptom, findings, resource)
     if resource.health.status not in ("", "Healthy") and not resource.missing:
-        told = f": {excerpt(resource.health.message)}" if resource.health.message else ""
-        fact = f"{resource.id} is {resource.health.status}{told}"
+        why = f": {excerpt(resource.health.message)}" if resource.health.message else ""
+        fact = f"{resource.id} is {resource.health.status}{why}"
         yield _link("health", fact, Symptom.health(resource.id), findings, resource)
     if asked.resource:
-        said = [f for f in findings if f.at.app == app.ref and f.at.resource == resource.id and not f.explains]
-        new = [f for f in said if not any(_comments(f, resource, (change,)) for change in resource.changes)]
+        general = [f for f in findings if f.at.app == app.ref and f.at.resource == resource.id and not f.explains]
+        new = [f for f in general if not any(_comments(f, resource, (change,)) for change in resource.changes)]
         if new:
             fact = f"what else is known of {resource.id}"
             yield Link("comment", fact, about, (), (), tuple(map(report.finding, new)), _involved(app.ref, new))

@@ -9,44 +9,45 @@ import gc
 import threading
 import traceback
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 import msgspec
 
-from argolint.errors import ArgolintError
+from argolint.errors import ArgolintError, AuthError
 from argolint.redaction import without_secrets
 from argolint.reports.document import App, Failure, Report
 from argolint.reports.formats import Style
-from argolint.serve.documents import Documents
+from argolint.reports.formats.prometheus import short_name
+from argolint.serve import live
+from argolint.serve.checked import Check, Checked
+from argolint.serve.documents import METRICS, Document, Documents, document
+from argolint.serve.follower import Follower
 
 _FIRST_RETRY_S = 15.0
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What one check gave: the report, and every application that it looked at."""
-
-    report: Report
-    apps: Collection[App]
-
-
-Check = Callable[[], Checked]
-
-
 class Checker:
-    """Runs `check` every `interval_s` seconds, sooner after one that failed, and keeps what it gave.
+    """Runs `check` every `interval_s` seconds, sooner after one that failed, and keeps what it gave. With a `follower` it runs
+    the checks of that one, when they are due.
 
     `tell` gets one line about every check that failed, and about the first that succeeds after it.
     """
 
     def __init__(
-        self, check: Check, empty: Report, interval_s: float, style: Style, tell: Callable[[str], None]
+        self,
+        check: Check,
+        empty: Report,
+        interval_s: float,
+        style: Style,
+        tell: Callable[[str], None],
+        follower: Follower | None = None,
     ) -> None:
         self._check = check
         self._empty = empty
         self._interval_s = interval_s
         self._style = style
         self._tell = tell
+        self._follower = follower
+        self._refused = False
         self._stop = threading.Event()
         self._good: Checked | None = None
         self._failed = 0
@@ -64,17 +65,40 @@ class Checker:
         return self._good is not None
 
     @property
+    def trouble(self) -> str:
+        """Why the service is not ready; empty when it is. Argo CD may be down, but a token that it refuses needs somebody."""
+        if self._refused or (self._follower is not None and self._follower.refused):
+            return "Argo CD does not accept the token"
+        return "" if self.ready else "no check has succeeded yet"
+
+    def at(self, path: str) -> Document | None:
+        """The answer at a path; None when there is none."""
+        if path != "/metrics" or self._follower is None:
+            return self._documents.at(path)
+        server = next(iter(self._documents.report.servers), None)
+        own = live.render(self._follower.state(), short_name(server.url) if server else "")
+        return document(METRICS, f"{self._documents.metrics}{own}".encode("utf-8", "replace"))
+
+    @property
     def alive(self) -> bool:
         return self._thread.is_alive()
 
     def start(self) -> None:
+        if self._follower is not None:
+            self._follower.start()
         self._thread.start()
 
     def stop(self) -> None:
         """Begin no further check. One that runs is not waited for: it only reads."""
         self._stop.set()
+        if self._follower is not None:
+            self._follower.stop()
 
     def _run(self) -> None:
+        follower = self._follower
+        while follower is not None and (check := follower.next_check()) is not None:
+            self.once(check)
+            follower.ended(good=not self._failed, refused=self._refused)
         while not self._stop.is_set():
             self.once()
             gc.collect()  # a check raises the thresholds, and what it read is large
@@ -85,11 +109,13 @@ class Checker:
             )
             self._stop.wait(wait)
 
-    def once(self) -> None:
+    def once(self, check: Check | None = None) -> None:
         """One check, and what it gave is published."""
+        self._refused = False
         try:
-            checked = self._check()
+            checked = (check or self._check)()
         except ArgolintError as error:
+            self._refused = isinstance(error, AuthError)
             self._fail(error.message, error.hint)
         except Exception as error:  # a bug in one check must not end the service
             place = traceback.extract_tb(error.__traceback__)[-1]
@@ -99,6 +125,7 @@ class Checker:
         else:
             broken = _nothing_read(checked)
             if broken is not None:
+                self._refused = broken.stage == "login"
                 self._fail(broken.error, broken.hint)
                 return
             if self._failed:

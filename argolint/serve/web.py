@@ -10,7 +10,7 @@ import contextlib
 import hmac
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from argolint.errors import UsageError
 from argolint.serve.checker import Checker
 from argolint.serve.documents import TEXT, Document, document
+from argolint.serve.extension import Extension
 
 CONNECTIONS = 64
 _READ_S = 10.0
@@ -36,15 +37,21 @@ def address(text: str) -> tuple[str, int]:
 
 
 class Web(ThreadingHTTPServer):
-    """Serves what a checker publishes, on `host` and `port`. `token`: what a client must send; empty for none."""
+    """Serves what a checker publishes, on `host` and `port`. `token`: what a client must send; empty for none.
+
+    `extension` answers what comes from Argo CD's own UI, with a token of its own.
+    """
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, host: str, port: int, checker: Checker, token: str = "") -> None:
+    def __init__(
+        self, host: str, port: int, checker: Checker, token: str = "", extension: Extension | None = None
+    ) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.checker = checker
         self.token = token
+        self.extension = extension or Extension()
         self._lock = threading.Lock()
         self._open: dict[Any, bool] = {}
         """Connections by age; True while a request is being answered."""
@@ -128,22 +135,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = urlsplit(self.path).path
+        checker, extension = self.server.checker, self.server.extension
+        if extension.claims(path, self.headers):
+            self._send(*extension.answer(path, self.headers, checker.documents, ready=checker.ready))
+            return
         if not self._may(path):
             self._send(
                 401, document(TEXT, b"a bearer token is needed\n"), {"WWW-Authenticate": 'Bearer realm="argolint"'}
             )
             return
-        checker = self.server.checker
         states: dict[str, Callable[[], tuple[bool, str]]] = {
             "/healthz": lambda: (checker.alive, "ok" if checker.alive else "checks have ended"),
-            "/readyz": lambda: (checker.ready, "ok" if checker.ready else "no check has succeeded yet"),
+            "/readyz": lambda: (not checker.trouble, checker.trouble or "ok"),
         }
         if path == "/":
             self._send(302, document(TEXT, b"see /report.html\n"), {"Location": "report.html"})
         elif path in states:
             good, said = states[path]()
             self._send(200 if good else 503, document(TEXT, f"{said}\n".encode()))
-        elif (found := checker.documents.at(path)) is not None:
+        elif (found := checker.at(path)) is not None:
             self._send(200, found)
         else:
             self._send(404, document(TEXT, b"not found\n"))
@@ -163,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = b"GET only\n" if refused else b"no request that is understood\n"
         self._send(405 if refused else code, document(TEXT, body), {"Allow": "GET, HEAD"} if refused else {})
 
-    def _send(self, status: int, found: Document, headers: dict[str, str] | None = None) -> None:
+    def _send(self, status: int, found: Document, headers: Mapping[str, str] | None = None) -> None:
         requested = getattr(self, "headers", None)
         packed = found.packed and "gzip" in ((requested and requested.get("Accept-Encoding")) or "")
         body = found.packed if packed else found.body

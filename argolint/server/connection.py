@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-import click
-
 from argolint.errors import UsageError
 from argolint.server.login import Login, read_logins
+from argolint.server.options import OPTIONS, UNUSABLE, header_list, unusable
 from argolint.server.token import FLAG, VARIABLE, check_token
 from argolint.server.user import read_settings, settings_file
 
@@ -52,6 +51,8 @@ class Flags:
     client_crt_key: str = ""
     grpc_web_root_path: str = ""
     header: tuple[str, ...] = field(default=(), repr=False)
+    unusable: str = ""
+    """An option of Argo CD's CLI that goes past the server's HTTP API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,45 +72,32 @@ def connection_options(command: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(command)
     def collected(**options: Any) -> R:
-        given: dict[str, Any] = {f.name: options.pop(f.name) for f in fields(Flags)}
+        given: dict[str, Any] = {f.name: options.pop(f.name) for f in fields(Flags) if f.name in options}
+        given["unusable"] = unusable()
         return command(connection=Flags(**{name: value for name, value in given.items() if value}), **options)
 
-    for option in reversed(_OPTIONS):
+    for option in reversed(OPTIONS):
         collected = option(collected)
     return collected
 
 
-_OPTIONS = (
-    click.option("--server", metavar="HOST[:PORT]", help="Argo CD server."),
-    click.option(
-        "--auth-token", metavar="TOKEN", help="Token; better set ARGOCD_AUTH_TOKEN, which no process list shows."
-    ),
-    click.option("--argocd-context", metavar="NAME", help="Login to use out of Argo CD's own configuration."),
-    click.option("--config", metavar="FILE", help="Argo CD's own configuration, written by `argocd login`."),
-    click.option("--plaintext", is_flag=True, help="Connect without TLS."),
-    click.option("--insecure", is_flag=True, help="Do not verify the server's certificate."),
-    click.option("--server-crt", metavar="FILE", help="Certificate of the server or of its authority (PEM)."),
-    click.option("--client-crt", metavar="FILE", help="Client certificate (PEM)."),
-    click.option("--client-crt-key", metavar="FILE", help="Key of the client certificate (PEM)."),
-    click.option(
-        "--grpc-web-root-path", metavar="PATH", help="Root path of the server behind a proxy, such as /argocd."
-    ),
-    click.option(
-        "-H", "--header", metavar="'K: V'", multiple=True, help="Header to send with each request; repeatable."
-    ),
-)
+def connect(
+    flags: Flags, environ: Mapping[str, str], home: Path, now: datetime, own: tuple[str, str] | None = None
+) -> Connection:
+    """The connection that flags, variables, the user's settings and the login file under `home` mean. Raises UsageError, AuthError.
 
-
-def connect(flags: Flags, environ: Mapping[str, str], home: Path, now: datetime) -> Connection:
-    """The connection that flags, variables, the user's settings and the login file under `home` mean. Raises UsageError, AuthError."""
+    `own` is the token to use, and where it comes from, whatever else names one.
+    """
+    if flags.unusable:
+        raise UsageError(f"argolint cannot use {flags.unusable}", _INSTEAD)
     flags = _with_defaults(flags, _argocd_opts(environ.get("ARGOCD_OPTS", "")))
     server = flags.server or environ.get("ARGOCD_SERVER", "")
     if not (server or flags.argocd_context):
-        own = read_settings(environ, home)
-        server, flags = own.server, replace(flags, argocd_context=own.argocd_context)
+        settings = read_settings(environ, home)
+        server, flags = settings.server, replace(flags, argocd_context=settings.argocd_context)
     login = _login(flags, server, environ, home)
     address = _address(server or login.server)
-    token, source = _token(flags, environ, login)
+    token, source = own or _token(flags, environ, login)
     if token:
         check_token(token, source, login, now)
     plaintext = flags.plaintext or login.plaintext or address.scheme == "http"
@@ -136,7 +124,7 @@ def said_by(flags: Flags, environ: Mapping[str, str], home: Path) -> tuple[str, 
     of_login = f"login {login.context} of Argo CD's own configuration"
     if flags.server or flags.argocd_context:
         server_by = "flag"
-    elif opts.get("server") or opts.get("argocd-context"):
+    elif opts.get("server"):
         server_by = "ARGOCD_OPTS"
     elif environ.get("ARGOCD_SERVER"):
         server_by = "ARGOCD_SERVER"
@@ -168,10 +156,14 @@ def _argocd_opts(text: str) -> dict[str, str]:
             raise UsageError(
                 "ARGOCD_OPTS holds a word that belongs to no flag", "write flags alone, as --name value or --name=value"
             )
-    for unusable in ("core", "port-forward", "port-forward-namespace"):
-        if found.get(unusable, "false") != "false":
-            raise UsageError(f"ARGOCD_OPTS holds --{unusable}, which argolint cannot use", _INSTEAD)
+    for name in UNUSABLE:
+        if found.get(name, "false") != "false":
+            raise UsageError(f"ARGOCD_OPTS holds --{name}, which argolint cannot use", _INSTEAD)
     return found
+
+
+_NO_DEFAULT = frozenset({"argocd_context", "unusable"})
+"""What Argo CD does not read out of ARGOCD_OPTS."""
 
 
 def _with_defaults(flags: Flags, opts: Mapping[str, str]) -> Flags:
@@ -180,9 +172,11 @@ def _with_defaults(flags: Flags, opts: Mapping[str, str]) -> Flags:
     for name in (f.name for f in fields(Flags)):
         given, default = getattr(flags, name), opts.get(name.replace("_", "-"), "")
         if name == "header":
-            merged[name] = given or tuple(h for h in default.split(",") if h)
+            merged[name] = given or tuple(header_list(default))
         elif isinstance(given, bool):
-            merged[name] = given or default.lower() in ("true", "1", "t")
+            merged[name] = given or default == "true"
+        elif name in _NO_DEFAULT:
+            merged[name] = given
         else:
             merged[name] = given or default
     return Flags(**merged)
@@ -202,6 +196,11 @@ def _login(flags: Flags, server: str, environ: Mapping[str, str], home: Path) ->
         )
     if not server and login.server == "port-forward":
         raise UsageError(f"the login `{login.context}` of {logins.path} was made through --port-forward", _INSTEAD)
+    if login.undefined:
+        raise UsageError(
+            f"the login `{login.context}` of {logins.path} names the {login.undefined}, which the file does not define",
+            "run `argocd login` again, or name another login with --argocd-context",
+        )
     return login
 
 

@@ -29,6 +29,8 @@ class Login:
     root_path: str = ""
     ca_pem: str = field(default="", repr=False)
     client_pem: str = field(default="", repr=False)
+    undefined: str = ""
+    """The server or user that the context names without the file holding it (ResolveContext in localconfig.go)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,9 @@ class Logins:
         return [self._login(entry) for entry in _entries(self.document, "contexts")]
 
     def _login(self, entry: Mapping[str, Any]) -> Login:
-        server = _named(self.document, "servers", "server", str(entry.get("server"))) or {}
-        user = _named(self.document, "users", "name", str(entry.get("user"))) or {}
+        known_server = _named(self.document, "servers", "server", str(entry.get("server")))
+        known_user = _named(self.document, "users", "name", str(entry.get("user")))
+        server, user = known_server or {}, known_user or {}
         certificate, key = (self._pem(server, f"client-certificate-{part}") for part in ("data", "key-data"))
         if bool(certificate) != bool(key):
             raise UsageError(f"{self.path} holds one half of a client certificate", "run `argocd login` again")
@@ -72,6 +75,7 @@ class Logins:
             root_path=str(server.get("grpc-web-root-path") or ""),
             ca_pem=self._pem(server, "certificate-authority-data"),
             client_pem=f"{certificate}\n{key}" if key else "",
+            undefined=_undefined(entry, known_server, known_user),
         )
 
     def _pem(self, server: Mapping[str, Any], name: str) -> str:
@@ -124,6 +128,12 @@ def _path(config: str, environ: Mapping[str, str], home: Path) -> Path:
     if (home / ".argocd").is_dir():
         return home / ".argocd" / "config"
     return Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "argocd", "config")
+
+
+def _undefined(entry: Mapping[str, Any], server: Mapping[str, Any] | None, user: Mapping[str, Any] | None) -> str:
+    if server is None:
+        return f"server `{entry.get('server')}`"
+    return f"user `{entry.get('user')}`" if user is None else ""
 
 
 def _entries(document: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""What can be told of a token before the server sees it: its form and its expiry, read without verifying it."""
+"""What is known of a token before the server sees it: its form and its expiry, read without verifying it."""
 
 from __future__ import annotations
 

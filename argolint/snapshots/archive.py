@@ -151,7 +151,7 @@ class _Tar:
 
 
 def _places(archive: tarfile.TarFile) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Name, offset and size of each plain file. The archive keeps a kilobyte of each member, unless it is told to forget them."""
+    """Name, offset and size of each plain file. The archive keeps a kilobyte of each member, unless it is asked to forget them."""
     for number in itertools.count():
         member = archive.next()
         if member is None:

@@ -81,7 +81,7 @@ def narrow(path: str, narrowing: Pairs, body: bytes) -> bytes:
             ]
             document = {**document, "items": kept}
         if fields and path.endswith(_PROJECTED):
-            document = _project(document, fields)
+            document = project(document, fields)
     return msgspec.json.encode(document)
 
 
@@ -145,7 +145,8 @@ def _copy(source: Mapping[str, Any], target: dict[str, Any], steps: Sequence[str
     target[steps[-1]] = value  # where the whole `spec` was copied already, its parts are set to what they are
 
 
-def _project(document: dict[str, Any], fields: str) -> dict[str, Any]:
+def project(document: dict[str, Any], fields: str) -> dict[str, Any]:
+    """The document with these fields alone (`a.b,c`), or without them (`-a.b,c`)."""
     paths = [path.split(".") for path in fields.removeprefix("-").split(",")]
     picked = _without(document, paths) if fields.startswith("-") else _only(document, paths)
     return picked if isinstance(picked, dict) else {}

@@ -99,8 +99,8 @@ class _Layer:
         if listed is None or (listed.get((namespace, name)) is not None and project in ("", listed[namespace, name])):
             return None
         if not project:
-            return _error(403, 7, "permission denied")
-        return _error(404, 5, f'applications.argoproj.io "{name}" not found')
+            return refused(403, 7, "permission denied")
+        return refused(404, 5, f'applications.argoproj.io "{name}" not found')
 
     def _direct(self, path: str, query: Query, anonymous: bool) -> Recorded | None:
         name, namespace, project = named_application(path, query, self._control_plane)
@@ -175,5 +175,6 @@ def _same_render(query: Query) -> Iterable[Query]:
         yield [*rest, ("render", "1")]
 
 
-def _error(status: int, code: int, message: str) -> Answer:
+def refused(status: int, code: int, message: str) -> Answer:
+    """What Argo CD answers where it refuses; `code` is gRPC's."""
     return Answer(status, "application/json", msgspec.json.encode({"error": message, "code": code, "message": message}))

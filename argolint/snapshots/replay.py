@@ -29,10 +29,13 @@ from argolint.decoding import decoder, json_value
 from argolint.errors import ArgolintError, NotRecorded, UsageError
 from argolint.server.transport import Answer, Transport
 from argolint.snapshots.narrow import APPLICATIONS
+from argolint.snapshots.reader import refused
+from argolint.snapshots.replay_stream import Stream
 
 USERNAME = "admin"
 _OPEN = frozenset({"/api/version", "/api/v1/settings", "/api/v1/session/userinfo", "/swagger.json"})
 _SESSION = "/api/v1/session"
+STREAM = "/api/v1/stream/applications"
 _UI = b"<!doctype html><html><head><title>Argo CD</title></head><body><div id='app'></div></body></html>"
 _MAX_POST_BYTES = 1 << 16
 _credentials = decoder(dict[str, str])
@@ -53,6 +56,7 @@ class Faults:
     garbled: tuple[str, ...] = ()  # managed-resources whose states are no JSON
     vanished: tuple[str, ...] = ()  # names of applications that are listed and then gone
     forbidden: tuple[str, ...] = ()  # names of applications that are listed and may not be read
+    no_stream: bool = False  # the stream of changes is forbidden
     token_dies_after: int | None = None  # requests with a token, after which it has expired
     redirect_to: str = ""  # every request is answered 307 to that address
 
@@ -68,9 +72,11 @@ class ReplayServer:
         faults: Faults | None = None,
         root_path: str = "",
         tls: ssl.SSLContext | None = None,
+        stream: Stream | None = None,
     ) -> None:
         self.transport = transport
         self.faults = faults or Faults()
+        self.stream = stream or Stream()
         self.root_path = f"/{root_path.strip('/')}" if root_path.strip("/") else ""
         self.password = secrets.token_urlsafe(9)
         self.seen: list[str] = []
@@ -91,6 +97,7 @@ class ReplayServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stream.cut()
         self._http.shutdown()
         self._http.server_close()
 
@@ -161,9 +168,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(Answer(200, "text/html; charset=utf-8", _UI))
             return
         if faults.unavailable and replay.count("503") <= faults.unavailable:
-            self._send(_error(503, 14, "upstream connect error"))
+            self._send(refused(503, 14, "upstream connect error"))
             return
-        answer = self._answer(path, parse_qsl(url.query, keep_blank_values=True))
+        query = parse_qsl(url.query, keep_blank_values=True)
+        answer = self._answer(path, query)
+        if path == STREAM and answer.status == 200:
+            self._stream(query)
+            return
         if path.endswith(faults.html):
             answer = Answer(answer.status, "text/html", b"<html><body>Sign in to continue</body></html>")
         elif path.endswith(faults.invalid_json):
@@ -185,12 +196,12 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             given = _credentials(self.rfile.read(length))
         except msgspec.MsgspecError:
-            self._send(_error(400, 3, "invalid JSON"))
+            self._send(refused(400, 3, "invalid JSON"))
             return
         if not given.get("username") or not given.get("password"):
-            self._send(_error(401, 16, "no credentials supplied"))
+            self._send(refused(401, 16, "no credentials supplied"))
         elif (given["username"], given["password"]) != (USERNAME, self.server.replay.password):
-            self._send(_error(401, 16, "Invalid username or password"))
+            self._send(refused(401, 16, "Invalid username or password"))
         else:
             token = self.server.replay.token()
             body = msgspec.json.encode({"token": token})
@@ -206,26 +217,42 @@ class _Handler(BaseHTTPRequestHandler):
         replay, faults = self.server.replay, self.server.replay.faults
         refusal = replay.refusal(self._token())
         if refusal and path not in _OPEN:
-            return _error(401, 16, refusal)
+            return refused(401, 16, refusal)
+        if path == STREAM:
+            return refused(403, 7, "permission denied") if faults.no_stream else Answer(200, "text/event-stream", b"")
         if path == APPLICATIONS and faults.too_big and not any(name == "projects" for name, _ in query):
-            return _error(429, 8, "grpc: trying to send message larger than max (233514532 vs. 209715200)")
+            return refused(429, 8, "grpc: trying to send message larger than max (233514532 vs. 209715200)")
         name = path.removeprefix(APPLICATIONS + "/").split("/", 1)[0] if path.startswith(APPLICATIONS + "/") else ""
         if name and name in (*faults.vanished, *faults.forbidden):
             if name in faults.forbidden or not any(p[0] == "project" for p in query):
-                return _error(403, 7, "permission denied")
-            return _error(404, 5, f'applications.argoproj.io "{name}" not found')
+                return refused(403, 7, "permission denied")
+            return refused(404, 5, f'applications.argoproj.io "{name}" not found')
         if faults.keys_missing and path.endswith("/managed-resources") and replay.count("key") <= faults.keys_missing:
-            return _error(500, 2, "error getting cached app managed resources: cache: key is missing")
+            return refused(500, 2, "error getting cached app managed resources: cache: key is missing")
         try:
             return replay.transport.get(path, query, anonymous=bool(refusal) and path != "/swagger.json")
         except NotRecorded as error:
             if path == "/api/v1/session/userinfo":
                 return Answer(200, "application/json", b"{}")
-            return _error(501, 12, error.message) if path.startswith("/api/") else _not_found()
+            return refused(501, 12, error.message) if path.startswith("/api/") else _not_found()
         except UsageError as error:
-            return _error(400, 3, error.message)
+            return refused(400, 3, error.message)
         except ArgolintError as error:
-            return _error(500, 13, error.message)
+            return refused(500, 13, error.message)
+
+    def _stream(self, query: list[tuple[str, str]]) -> None:
+        """Events until the stream is cut, or the client is gone."""
+        self.close_connection = True
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        known = json_value(self.server.replay.transport.get(APPLICATIONS).body)["items"] or ()
+        for data in self.server.replay.stream.events(query, known):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
 
     def _token(self) -> str:
         """The token of a request, looked for where Argo CD looks and in its order; empty if there is none."""
@@ -262,10 +289,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _b64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def _error(status: int, code: int, message: str) -> Answer:
-    return Answer(status, "application/json", msgspec.json.encode({"error": message, "code": code, "message": message}))
 
 
 def _not_found() -> Answer:

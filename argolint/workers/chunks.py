@@ -68,4 +68,4 @@ def _context(text: bytes, packed_fleet: bytes) -> Context:
     plan, transport = specs.plan_of(spec), specs.opened(spec, os.environ)
     fleet: Fleet = pickle.loads(zlib.decompress(packed_fleet))  # noqa: S301  # Dask runs what its clients send anyway
     gc.set_threshold(200_000, 20, 20)  # as `argolint check` does: the answers hold no cycles
-    return Context(lambda: transport, fleet, plan, lambda results: portable(results, fleet.server))
+    return Context(lambda: transport, fleet, plan, portable)

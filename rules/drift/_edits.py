@@ -29,7 +29,7 @@ def place(app: App) -> str:
 def in_manifest(resource: Resource, pointer: str) -> tuple[tuple[str | int, ...], tuple[str, ...]] | None:
     """A live pointer told in the desired manifest: the tokens that exist there and those that do not (`-` for a new item).
 
-    None when a list on the way has no item that can be told for the live one.
+    None when a list on the way has no item that can be matched with the live one.
     """
     live: Json = resource.normalized
     want: Json = resource.desired

@@ -37,7 +37,7 @@ def finding(
     return Finding(
         message=message,
         at=Location(app.ref, resource.id, pointer or common_pointer(changes)),
-        evidence=(*(told(change) for change in changes), *evidence),
+        evidence=(*(described(change) for change in changes), *evidence),
         explains=tuple(Symptom.change(resource.id, change.pointer) for change in changes),
         fixes=tuple(fix for fix in fixes if fix is not None),
         **more,
@@ -80,7 +80,7 @@ def value(change: Change, side: Json) -> str:
     return show(side, change.pointer, secret=change.secret)
 
 
-def told(change: Change) -> str:
+def described(change: Change) -> str:
     """A change as a line of evidence: place, both values, writer and time."""
     by = f"; live was written by {writer(change)}" if change.writer else ""
     return f"{change.pointer}: {value(change, change.desired)} desired, {value(change, change.live)} live{by}"

@@ -46,8 +46,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     def lasting(resource: Resource, change: Change) -> bool:
         if (str(resource.id), change.pointer) in emptied:
             return False
-        said = _says_nothing(resource, change) and not _default(app, resource, change)
-        return said and not git_moved(app, resource, change) and not new_in_git(app, resource, change)
+        empty = _says_nothing(resource, change) and not _default(app, resource, change)
+        return empty and not git_moved(app, resource, change) and not new_in_git(app, resource, change)
 
     for resource, changes in matching(app, lasting):
         first = changes[0]

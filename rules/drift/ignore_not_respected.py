@@ -23,7 +23,7 @@ from argolint.edits import RESPECT, application_place, sync_option
 from argolint.values import below, get
 
 from ._edits import remove
-from ._fields import listing, told, value, writer
+from ._fields import described, listing, value, writer
 from ._ignored import entries, has_entries, hidden_changes, selected, server_entries
 
 
@@ -34,27 +34,27 @@ def reads(app: App, fleet: Fleet, options: object) -> bool:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object whose value is about to be lost; a remark for each entry that keeps nothing from being lost."""
-    told = (*entries(app), *server_entries(app, fleet))
-    told_of: set[ResourceKey] = set()
-    for resource in app.resources if told else ():
+    ignored = (*entries(app), *server_entries(app, fleet))
+    reported: set[ResourceKey] = set()
+    for resource in app.resources if ignored else ():
         changes = tuple(
             change
-            for entry in told
+            for entry in ignored
             if resource in selected(app, entry)
             for change in hidden_changes(app, fleet, resource, entry)
             if _lost(app, resource, change)
         )
         if changes:
-            told_of.add(resource.key)
+            reported.add(resource.key)
             yield _finding(app, resource, changes)
     if RESPECT not in app.sync_options:
-        yield from (found for entry in entries(app) if (found := _in_vain(app, entry, told_of)) is not None)
+        yield from (found for entry in entries(app) if (found := _in_vain(app, entry, reported)) is not None)
 
 
-def _in_vain(app: App, entry: IgnoreRule, told_of: set[ResourceKey]) -> Finding | None:
+def _in_vain(app: App, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding | None:
     """The remark for an entry whose field Git states too, where no object shows the loss yet; None when one does, or none is stated."""
     objects = selected(app, entry)
-    if any(resource.key in told_of for resource in objects):
+    if any(resource.key in reported for resource in objects):
         return None
     stated = [
         (resource, pointer)
@@ -78,15 +78,7 @@ def _in_vain(app: App, entry: IgnoreRule, told_of: set[ResourceKey]) -> Finding 
             "both sides are equal at the moment, or a sync wrote the live one",
         ),
         related=tuple(Related(app.ref, other, "", "other") for other in list(others)[:10]),
-        fixes=(
-            Fix(
-                f"Add the sync option {RESPECT}",
-                "application",
-                application_place(app),
-                Edit("json-patch", sync_option(app, RESPECT)),
-                "holds for every ignored field of this application",
-            ),
-        ),
+        fixes=(_respect(app),),
     )
 
 
@@ -98,17 +90,21 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
         message=f"{resource.id} has {value(first, first.live)} at {listing(changes)}, set by {writer(first)} and ignored in the comparison, but"
         f" {when} writes Git's {value(first, first.desired)} over it: {app.name} lacks {RESPECT}.",
         at=Location(app.ref, resource.id, first.pointer),
-        evidence=tuple(told(change) for change in changes),
+        evidence=tuple(described(change) for change in changes),
         fixes=(
-            Fix(
-                f"Add the sync option {RESPECT}",
-                "application",
-                application_place(app),
-                Edit("json-patch", sync_option(app, RESPECT)),
-                "holds for every ignored field of this application",
-            ),
+            _respect(app),
             *((remove(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
         ),
+    )
+
+
+def _respect(app: App) -> Fix:
+    return Fix(
+        f"Add the sync option {RESPECT}",
+        "application",
+        application_place(app),
+        Edit("json-patch", sync_option(app, RESPECT)),
+        "holds for every ignored field of this application",
     )
 
 

@@ -173,7 +173,7 @@ def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Res
 
 
 def _stored(entry: IgnoreRule, resource: Resource) -> IgnoreRule:
-    """A Secret's `stringData` is told as `data`, and a sync that keeps live values must ignore it where a chart writes it."""
+    """A Secret's `stringData` is shown as `data`, and a sync that keeps live values must ignore it where a chart writes it."""
     if not is_secret(resource):
         return entry
     pointers = tuple(re.sub(r"^/stringData(?=/|$)", "/data", pointer) for pointer in entry.json_pointers)

@@ -22,7 +22,7 @@ from argolint.applied import by_argocd
 from argolint.comparison import IgnoreRule, managers
 from argolint.values import below
 
-from ._fields import told
+from ._fields import described
 from ._ignored import entries, has_entries, hidden_changes, paths, selected, taken_out
 from ._writers import is_sort
 
@@ -102,7 +102,7 @@ def _finding(
     return Finding(
         message=f"The ignore rule {fact}.",
         at=Location(app.ref, resource.id, pointer),
-        evidence=(f"{entry.origin} of the Application", *(f"{r.id} {told(change)}" for r, change in found)),
+        evidence=(f"{entry.origin} of the Application", *(f"{r.id} {described(change)}" for r, change in found)),
         fixes=(
             Fix(
                 "Name the very field, on the very object",

@@ -2,7 +2,7 @@
 
 What it finds: a difference whose last writer, by `metadata.managedFields`, is a tool that acts at a person's hand: kubectl,
 k9s, Lens, a dashboard, Argo CD's own UI, helm, an infrastructure-as-code run, a script. The tool, the time and both values
-are told. Fields written by operators and other controllers are not meant.
+are reported. Fields written by operators and other controllers are not meant.
 
 Why it hurts: a hotfix that lives in the cluster only is lost at the next sync, and nobody can tell from Git what runs.
 

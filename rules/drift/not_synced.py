@@ -1,10 +1,10 @@
 """Git is ahead of the cluster
 
 What it finds: differences that are nothing but a sync which has not happened: live still holds what was applied last, or
-the object was never applied, or it left Git and waits to be pruned. Why the sync did not happen is told: nobody started it,
+the object was never applied, or it left Git and waits to be pruned. Why the sync did not happen is reported: nobody started it,
 the last one failed, one is running.
 
-Why it hurts: it does not, as long as somebody syncs. It is told so that every difference has its reason.
+Why it hurts: it does not, as long as somebody syncs. It is reported so that every difference has its reason.
 
 How to fix: sync the application, or repair what made the last sync fail (its own finding says what).
 
@@ -20,7 +20,7 @@ from argolint.applied import not_yet_applied, settled
 from argolint.kubernetes import reads
 from argolint.values import sh
 
-from ._fields import told
+from ._fields import described
 
 Wait = tuple[Resource, tuple[Symptom, ...], tuple[str, ...]]
 """An object, what it waits with, and the evidence."""
@@ -41,7 +41,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _changed(app: App, resource: Resource) -> Wait:
     changes = [change for change in resource.changes if not_yet_applied(app, resource, change)]
-    return resource, tuple(Symptom.change(resource.id, c.pointer) for c in changes), tuple(map(told, changes))
+    return resource, tuple(Symptom.change(resource.id, c.pointer) for c in changes), tuple(map(described, changes))
 
 
 def _finding(app: App, waits: Sequence[Wait], fact: str) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 What it finds: a field that Argo CD shows as different between the desired and the live state, or an object that is missing
 or extra, or an application that is OutOfSync without any object that is, and for which no other rule knows the reason. The
-last writer of a field, its time and both values are told.
+last writer of a field, its time and both values are reported.
 
 Why it hurts: an application that is never in sync hides the next real difference.
 

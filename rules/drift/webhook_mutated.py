@@ -58,8 +58,8 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str
 
 
 def _by_mutator(resource: Resource, change: Change) -> bool:
-    told_elsewhere = injected(resource, change) or by_the_patcher(resource, change)
-    return is_sort(change.writer, "mutator") and not told_elsewhere
+    by_another_rule = injected(resource, change) or by_the_patcher(resource, change)
+    return is_sort(change.writer, "mutator") and not by_another_rule
 
 
 RULE = Rule(id="webhook-mutated", family="drift", severity="info", doc=__doc__, check=check, rank=Rank.WRITER)

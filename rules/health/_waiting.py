@@ -40,7 +40,7 @@ def warning(app: App, resource: Resource) -> str:
     return excerpt(f"{found.reason}: {found.message}") if found else ""
 
 
-def told(app: App, resource: Resource) -> tuple[str, ...]:
+def events_of(app: App, resource: Resource) -> tuple[str, ...]:
     """Evidence lines: health, Event, what could not be had, what waits for it."""
     lines = [f"health {resource.health.status} {resource.health.message}".rstrip()]
     event = warning(app, resource)

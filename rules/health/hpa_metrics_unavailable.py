@@ -12,7 +12,7 @@ Example: `failed to get cpu utilization: missing request for cpu in container ap
 
 Sources: k8s.io/kubernetes pkg/controller/podautoscaler (conditions); gitops-engine/pkg/health/health_hpa.go, which before 3.0
 stops at AbleToScale and calls such an autoscaler Healthy, and which never heard of FailedGetContainerResourceMetric. Metrics
-that are merely late are told after five minutes (option `minutes`).
+that are merely late are reported after five minutes (option `minutes`).
 """
 
 from __future__ import annotations

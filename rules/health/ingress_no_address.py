@@ -22,7 +22,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Re
 from argolint.values import annotations_of, dig, items, sh
 
 from ..shared.age import Patience
-from ._waiting import age, late, told, wanted, warning
+from ._waiting import age, events_of, late, wanted, warning
 
 _CLASS = "kubernetes.io/ingress.class"
 _GROUPS = ("networking.k8s.io", "extensions")
@@ -58,9 +58,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             evidence=(
                 "status.loadBalancer.ingress is empty",
                 *([f"classes that applications bring to this cluster: {', '.join(known)}"] if known else []),
-                *told(app, ingress),
+                *events_of(app, ingress),
             ),
-            fixes=(_as_told(ingress),) if event else tuple(_fixes(app, ingress, named, known)),
+            fixes=(_from_status(ingress),) if event else tuple(_fixes(app, ingress, named, known)),
             explains=(Symptom.health(ingress.id),),
             follows=() if event else (_unserved(app, of_class),),
         )
@@ -77,7 +77,7 @@ def _waiting(app: App, options: Patience) -> Iterator[Resource]:
             yield ingress
 
 
-def _as_told(ingress: Resource) -> Fix:
+def _from_status(ingress: Resource) -> Fix:
     """A controller that writes Events serves the Ingress: another one, or another health check, would cure nothing."""
     return Fix(
         "Repair what the controller's Event names",

@@ -20,7 +20,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Re
 from argolint.values import dig, get, items, sh
 
 from ..shared.age import Patience
-from ._waiting import age, late, told, wanted, warning
+from ._waiting import age, events_of, late, wanted, warning
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
@@ -39,7 +39,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             message=f"{service.id} of type LoadBalancer has had no address for {age(app, service)}: {why}.",
             at=Location(app.ref, service.id, "/spec/type"),
             confidence="proven" if event else "likely",
-            evidence=("status.loadBalancer.ingress is empty", *told(app, service)),
+            evidence=("status.loadBalancer.ingress is empty", *events_of(app, service)),
             fixes=tuple(_fixes(app, service)),
             explains=(Symptom.health(service.id),),
             follows=() if event else (_unserved(app, of_class),),

@@ -11,7 +11,7 @@ How to fix: by cause; the scheduler's or kubelet's own words stand in the messag
 Example: a Deployment with `nodeSelector: {accelerator: tpu}` on a cluster where no node has that label.
 
 Sources: kube-scheduler (FailedScheduling), k8s.io/apiserver pkg/admission (resourcequota), kubelet events;
-gitops-engine/pkg/health/health_pod.go. A pod that merely waits is told after five minutes (option `minutes`).
+gitops-engine/pkg/health/health_pod.go. A pod that merely waits is reported after five minutes (option `minutes`).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Tro
     )
 
 
-_LACKS = re.compile(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
+_INSUFFICIENT = re.compile(r"(?<!\d)(\d{1,6}) Insufficient ([\w./-]{1,100})")
 _NO_SECRET = re.compile(r'secrets? "([^"]{1,253})" not found')
 _QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253})")
 
@@ -123,7 +123,7 @@ def _follows(app: App, resource: Resource, trouble: Trouble) -> Iterator[Follows
             made = dig(maker.any, "spec", "target", "name") or maker.name
             if maker.namespace == resource.namespace and made == name:
                 yield Follows(Symptom.health(maker.id))
-    lacking = sorted(((-int(nodes), what) for nodes, what in _LACKS.findall(trouble.text)))
+    lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
     quota = _QUOTA.search(trouble.text)
     if trouble.cause == "resources" and lacking:
         what = lacking[0][1]

@@ -23,7 +23,7 @@ from argolint.kubernetes import SYNC_WAVE, reads
 from argolint.values import annotations_of, dig, join_pointer, sh
 
 from ..shared.age import Patience
-from ._waiting import age, late, told, wanted
+from ._waiting import age, events_of, late, wanted
 
 _POINTER = join_pointer("metadata", "annotations", SYNC_WAVE)
 
@@ -78,7 +78,7 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
         message=f"{claim.id} in wave {claim.wave} waits for its first consumer, and {consumer.kind} {consumer.name} in wave {consumer.wave} waits for the claim, so the sync of application {app.ref} never ends.",
         at=Location(app.ref, claim.id, _POINTER if SYNC_WAVE in annotations_of(claim.desired) else ""),
         confidence="proven" if _first_consumer(app, claim) else "likely",
-        evidence=(f"pending for {age(app, claim)}", *told(app, claim)),
+        evidence=(f"pending for {age(app, claim)}", *events_of(app, claim)),
         related=(Related(app.ref, consumer.id, role="cause"),),
         fixes=(
             Fix(
@@ -115,7 +115,7 @@ def _unused(app: App, claim: Resource, consumers: list[Resource]) -> Finding:
         message=f"{claim.id} has waited {age(app, claim)} for its first consumer, but {why}, so application {app.ref} stays Progressing.",
         at=Location(app.ref, claim.id),
         severity="warning",
-        evidence=told(app, claim),
+        evidence=events_of(app, claim),
         related=tuple(Related(app.ref, c.id, role="cause") for c in consumers),
         fixes=(
             Fix(

@@ -59,7 +59,7 @@ def _switch(resource: Resource) -> Object | None:
         entries = (*entries, *_switches()["*", "*"])
     for entry in entries:
         if not resource.mentions(f'"{split_pointer(entry["pointer"])[-1]}"'):
-            continue  # no such field: nearly all objects are told so without decoding them
+            continue  # no such field: nearly all objects are passed over without decoding them
         if get(resource.live or resource.desired, entry["pointer"], None) not in _OFF:
             return entry
     return None
@@ -71,18 +71,20 @@ def _left_over(resource: Resource) -> Object | None:
         return None
     if not _switches().get((resource.group, resource.kind)):
         return None
-    said = (c for c in maps(resource.live, "status", "conditions") if str(c.get("type")) in ("Paused", "Suspended"))
-    return next((c for c in said if str(c.get("status")) == "True"), None)
+    conditions = (
+        c for c in maps(resource.live, "status", "conditions") if str(c.get("type")) in ("Paused", "Suspended")
+    )
+    return next((c for c in conditions if str(c.get("status")) == "True"), None)
 
 
 def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
     kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
-    told = f"{stale.get('type')}=True" + (f" {excerpt(str(stale['message']))}" if stale.get("message") else "")
+    condition = f"{stale.get('type')}=True" + (f" {excerpt(str(stale['message']))}" if stale.get("message") else "")
     return Finding(
-        message=f"{resource.id} is told Suspended by the condition {stale.get('type')} of its status alone: neither its spec nor an annotation pauses it, so its controller has not taken the condition back.",
+        message=f"{resource.id} is shown Suspended because of the condition {stale.get('type')} of its status alone: neither its spec nor an annotation pauses it, so its controller has not taken the condition back.",
         at=Location(app.ref, resource.id),
-        evidence=(f"condition {told}",),
+        evidence=(f"condition {condition}",),
         fixes=(
             Fix(
                 "Let the controller judge the object anew: touch it, then restart or upgrade the operator if the condition stays",
@@ -101,13 +103,13 @@ def _of_status(app: App, resource: Resource, stale: Object) -> Finding:
 def _finding(app: App, resource: Resource, switch: Object) -> Finding:
     pointer = str(switch["pointer"])
     in_git = bool(pointer) and get(resource.desired, pointer, None) is not None
-    told = f' ("{excerpt(resource.health.message)}")' if resource.health.message else ""
+    why = f' ("{excerpt(resource.health.message)}")' if resource.health.message else ""
     by = "in Git" if in_git else "live"
     after = _goes_on_after(resource)
     end = f" and goes on by itself after {after}" if after else ", so it does nothing until somebody resumes it"
     halted = resource.health.status == "Suspended" or (switch.get("halts") and resource.health.status)
     return Finding(
-        message=f"{resource.id} is {switch['word']} {by}{told}{end}.",
+        message=f"{resource.id} is {switch['word']} {by}{why}{end}.",
         at=Location(app.ref, resource.id, pointer),
         evidence=(f"health {resource.health.status or 'not checked'}",),
         fixes=() if after else tuple(_fixes(app, resource, pointer, in_git=in_git)),

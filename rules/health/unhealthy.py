@@ -10,7 +10,7 @@ How to fix: follow the reason. Where Argo CD's health check is wrong for the kin
 
 Example: a Certificate that is Progressing for an hour, since no issuer answers.
 
-Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. What only waits is told after five minutes (option
+Sources: gitops-engine/pkg/health, resource_customizations of Argo CD. What only waits is reported after five minutes (option
 `minutes`), and after its own progressDeadlineSeconds and minReadySeconds.
 """
 
@@ -124,16 +124,16 @@ def _any_object_is(app: App, status: str) -> bool:
 
 def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     status = resource.health.status
-    told_of_pods = troubles(app, resource, ailing)
-    reason, evidence = _reason(app, resource, told_of_pods)
+    pod_troubles = troubles(app, resource, ailing)
+    reason, evidence = _reason(app, resource, pod_troubles)
     waits = status == "Progressing"
     crashing = min((n.created_at for n in ailing if crashes(n) and n.created_at), default=None)
     age = waited(app, crashing or _last_step(app, resource))
     since = f" for {age_text(age)}" if waits and age else ""
-    severity: Severity = "warning" if waits and not any(t.failed for t in told_of_pods) else "error"
-    told = f': "{shortened(reason)}"' if reason else ", and neither its status nor its Events tell why"
+    severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
+    why = f': "{shortened(reason)}"' if reason else ", and neither its status nor its Events tell why"
     return Finding(
-        message=f"{resource.id} is {_shown(status)}{since}{told}, so application {app.ref} is {app.health.status or status}.",
+        message=f"{resource.id} is {_shown(status)}{since}{why}, so application {app.ref} is {app.health.status or status}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
         confidence="likely" if reason else "possible",
@@ -171,8 +171,8 @@ def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
         return fixes
     for entry, match in _reasons():
         if resource.kind in entry.get("kinds", (resource.kind,)) and (found := match.search(reason)):
-            said = {"what": "", "sort": "", **{k: excerpt(v or "") for k, v in found.groupdict().items()}}
-            return advice(__package__, f"unhealthy/{entry['name']}", {**_facts(resource), **said})
+            named = {"what": "", "sort": "", **{k: excerpt(v or "") for k, v in found.groupdict().items()}}
+            return advice(__package__, f"unhealthy/{entry['name']}", {**_facts(resource), **named})
     return ()
 
 
@@ -197,19 +197,19 @@ def _describe(resource: Resource) -> str:
     return f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"
 
 
-def _reason(app: App, resource: Resource, told_of_pods: tuple[Trouble, ...]) -> tuple[str, tuple[str, ...]]:
+def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> tuple[str, tuple[str, ...]]:
     """(reason, evidence): the pods' trouble first, then a failed condition, a Warning Event, Argo CD's own words."""
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
-    candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in told_of_pods]
+    candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
     candidates += [_of_condition(c) for c in items(resource.live, "status", "conditions") if _speaks(c)]
     candidates += [_of_event(e) for e in events or () if e.type == "Warning"]
     lines += [excerpt(c, 400) for c in candidates[:6]]
     if events is None and resource.uid:
         lines.append("its Events could not be had")
-    said = resource.health.message or str(dig(resource.live, "status", "message") or "")
+    message = resource.health.message or str(dig(resource.live, "status", "message") or "")
     newest = next((_of_event(e) for e in events or ()), "")  # of claims, what is amiss is a Normal Event
-    best = next(iter(candidates), said or newest)
+    best = next(iter(candidates), message or newest)
     return best, tuple(lines)
 
 
@@ -249,9 +249,9 @@ def _child_application(app: App, fleet: Fleet, resource: Resource) -> Finding:
 
 
 def _whole(app: App) -> Finding:
-    told = f': "{excerpt(app.health.message)}"' if app.health.message else ", though none of its objects is"
+    why = f': "{excerpt(app.health.message)}"' if app.health.message else ", though none of its objects is"
     return Finding(
-        message=f"Application {app.ref} is {app.health.status}{told}, so automation that looks at its health stops.",
+        message=f"Application {app.ref} is {app.health.status}{why}, so automation that looks at its health stops.",
         at=Location(app.ref),
         confidence="possible",
         fixes=(

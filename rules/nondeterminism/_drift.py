@@ -60,7 +60,7 @@ def drift(app: App, fleet: Fleet, known: Sequence[Release]) -> Iterator[Sign]:
 
 
 def _drawn_kind(change: Change) -> Kind | None:
-    """A field of no usual kind is told by its values alone: a pod annotation is a stamp, the rest plain values."""
+    """A field of no usual kind is judged by its values alone: a pod annotation is a stamp, the rest plain values."""
     if not (isinstance(change.desired, str) and isinstance(change.live, str) and drawn(change.desired, change.live)):
         return None
     return "stamp" if "/template/metadata/annotations/" in change.pointer else "value"
@@ -146,16 +146,16 @@ def _after_a_move(
             yield _shown(resource, change, kind, "likely", why)
 
 
-def _derived(app: App, found: Sequence[Place], told: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
+def _derived(app: App, found: Sequence[Place], signs: Sequence[Sign], known: Sequence[Release]) -> Iterator[Sign]:
     """Keys whose names tell nothing, beside a drawn one of the same Secret: a connection string is made of the password in it."""
     for resource, change, kind in found:
         drawn_here = [
-            s for s in told if s.kind == "secret" and s.resource == resource.id and s.pointer != change.pointer
+            s for s in signs if s.kind == "secret" and s.resource == resource.id and s.pointer != change.pointer
         ]
         if (
             kind != "secret"
             or not drawn_here
-            or any(s.pointer == change.pointer and s.resource == resource.id for s in told)
+            or any(s.pointer == change.pointer and s.resource == resource.id for s in signs)
         ):
             continue
         release, item = item_at(app, resource, change.pointer, known)
@@ -178,7 +178,7 @@ def _random(place: Place) -> bool:
 
 def _hashable_moves(app: App) -> bool:
     """Whether a ConfigMap or Secret holds other data live than Git renders, if only where differences are ignored, or belongs to a
-    hook, of which no states are told."""
+    hook, of which no states are sent."""
     return any(
         r.hook or any(mapping(r.live, part).get(key) != value for key, value in mapping(r.desired, part).items())
         for kind in ("ConfigMap", "Secret")

@@ -57,12 +57,16 @@ def rendered(app: App) -> bool:
 
 
 def hook_secrets(app: App) -> tuple[Resource, ...]:
-    """Secrets that hooks of this application make; no states are told of them."""
+    """Secrets that hooks of this application make; no states are sent of them."""
     return tuple(r for r in app.of_kind("Secret", "") if r.hook)
 
 
 def signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
     """Every sign of this application, the strongest for each place, sorted."""
+    return app.derive(_signs, fleet)
+
+
+def _signs(app: App, fleet: Fleet) -> tuple[Sign, ...]:
     if not rendered(app) or not _worth_a_look(app):
         return ()
     known = charts.releases(app)

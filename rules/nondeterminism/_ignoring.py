@@ -63,15 +63,15 @@ def _may_hash(app: App, key: str, workload: Resource, sign: Sign, secret: Resour
     """By the chart's knowledge; else not a checksum that names another object, and one of a reader or of the same chart."""
     if sign.item is not None and sign.release is not None and sign.item.checksums:
         return carries(sign.release, sign.item.checksums.get(key, ()), workload)
-    said = word(key)
-    if said not in GENERIC and len(said) > 3:
-        named = [r.key for r in app.resources if r.kind in ("Secret", "ConfigMap") and r.name.endswith(said)]
+    name = word(key)
+    if name not in GENERIC and len(name) > 3:
+        named = [r.key for r in app.resources if r.kind in ("Secret", "ConfigMap") and r.name.endswith(name)]
         if named:
             return secret.key in named
-    if _OF_CONFIG.search(said) and "secret" not in said:
+    if _OF_CONFIG.search(name) and "secret" not in name:
         return False
     label = charts.chart_label(secret.any)
-    alike = label is not None and charts.chart_label(workload.any) == label and "secret" in said
+    alike = label is not None and charts.chart_label(workload.any) == label and "secret" in name
     return alike or secret.name in references(workload.any)
 
 

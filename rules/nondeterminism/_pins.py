@@ -338,7 +338,7 @@ def _since(release: Release, chosen: Sequence[tuple[Item, Pin]]) -> str:
     if not known or parse_version(release.version):
         return ""
     first = max(known, key=lambda version: parse_version(version) or ())
-    return f"Chart {release.chart} knows all these keys from {first} on; its version here is not told."
+    return f"Chart {release.chart} knows all these keys from {first} on; its version here is not known."
 
 
 def _prefix_note(release: Release) -> str:

@@ -68,6 +68,10 @@ class Root:
 
 def roots(app: App, fleet: Fleet) -> tuple[Root, ...]:
     """Every root of this application, sorted by the object at its head."""
+    return app.derive(_roots, fleet)
+
+
+def _roots(app: App, fleet: Fleet) -> tuple[Root, ...]:
     found = signs(app, fleet)
     groups = _groups(found)
     symptoms: dict[int, list[Sign]] = defaultdict(list)

@@ -71,10 +71,10 @@ def checksums(app: App) -> Mapping[str, list[tuple[Resource, str]]]:
 
 def named_secret(app: App, key: str) -> Resource | None:
     """The one Secret of the application whose name ends in what the checksum's key says; None for `checksum/secret`."""
-    said = word(key)
-    if said in GENERIC or len(said) < 4:
+    name = word(key)
+    if name in GENERIC or len(name) < 4:
         return None
-    named = [r for r in app.resources if r.kind in ("Secret", "ConfigMap") and r.name.endswith(said)]
+    named = [r for r in app.resources if r.kind in ("Secret", "ConfigMap") and r.name.endswith(name)]
     return named[0] if len(named) == 1 and named[0].kind == "Secret" and not named[0].hook else None
 
 

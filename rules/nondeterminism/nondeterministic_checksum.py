@@ -2,7 +2,7 @@
 
 What it finds: a `checksum/...` annotation whose value is another one at each render although nothing it could hash has
 changed, and restart stamps (`rollme`, `timestamp`) that a template draws or dates. A checksum that hashes a random Secret of
-the same application is told with that Secret (nondeterministic-secret).
+the same application is reported with that Secret (nondeterministic-secret).
 
 *proven*: Argo CD wrote one value at this revision and renders another at the same revision, two renders differ, or two
 workloads of one render hash one template and disagree. *likely*: nothing that it could hash differs, or the chart is known

@@ -2,7 +2,7 @@
 
 What it finds: a ConfigMap value, an object's name, a schedule, an environment value, a CA bundle or any other text that comes
 out differently each time the same revision is rendered. A CA bundle that is signed with a random Secret of the same
-application is told with that Secret (nondeterministic-secret).
+application is reported with that Secret (nondeterministic-secret).
 
 *proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ.
 *likely*: the chart is known to draw it, a commit after the last sync changed nothing but one random word into another, or

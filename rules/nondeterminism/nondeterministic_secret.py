@@ -2,7 +2,7 @@
 
 What it finds: a Secret whose values are drawn anew at each render: a random password, a key, a salted hash, a certificate.
 One finding holds the Secret and whatever follows from it, the checksum annotations that hash it and the CA bundles that its
-certificate signs. Helm hooks that make a new Secret at each sync are told as a rotation risk.
+certificate signs. Helm hooks that make a new Secret at each sync are reported as a rotation risk.
 
 *proven*: Argo CD wrote one value at this revision and renders another at the same revision, or two renders differ, or two
 workloads of one render hold different hashes of it. *likely*: the chart is known to draw it at these values, or nothing
@@ -46,15 +46,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     hooks = evidence.hook_secrets(app)
     if not hooks:
         return
-    told: set[ResourceKey] = set()
+    reported: set[ResourceKey] = set()
     for release in charts.releases(app):
         for item in release.random():
-            told.update(r.key for s in item.secrets for r in hooks if release.named(s.name, r.name))
+            reported.update(r.key for s in item.secrets for r in hooks if release.named(s.name, r.name))
             rotating = _rotating(release, item, hooks)
             if rotating and not charts.pinned(item, release):
                 yield _rotation(app, release, item, rotating)
     for hook in hooks:
-        if hook.key not in told:
+        if hook.key not in reported:
             yield from _of_unknown_chart(app, hook)
 
 

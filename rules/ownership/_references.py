@@ -53,10 +53,10 @@ _NAMESPACED = ("Secret", "ConfigMap", "ServiceAccount", "PersistentVolumeClaim",
 
 @cache
 def _namespaced() -> frozenset[str]:
-    told = (
+    references = (
         kind for fields in _fields().values() for f in fields for kind, scope in f.kinds.items() if scope != "cluster"
     )
-    return frozenset((*_NAMESPACED, *told))
+    return frozenset((*_NAMESPACED, *references))
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,8 @@ def references(obj: Object) -> Iterator[Reference]:
         yield from _named(
             "networking.k8s.io", "IngressClass", "", dig(obj, "spec", "ingressClassName"), "/spec/ingressClassName"
         )
+        fallback = "/spec/defaultBackend/service/name"
+        yield from _named("", "Service", namespace, dig(obj, "spec", "defaultBackend", "service", "name"), fallback)
         for i, rule in enumerate(items(obj, "spec", "rules")):
             for j, path in enumerate(items(rule, "http", "paths")):
                 place = f"/spec/rules/{i}/http/paths/{j}/backend/service/name"
@@ -183,11 +185,11 @@ def _places(node: Json, left: Sequence[str], at: str = "") -> Iterator[tuple[str
 
 def _of_field(field: _Field, node: Json, at: str, namespace: str) -> Iterator[Reference]:
     """What the field of an entry of references.yaml names."""
-    said: Object = node if isinstance(node, Mapping) else {"name": node}
-    kind = said.get("kind") or next(iter(field.kinds))
-    if kind in field.kinds and (said.get("group") or field.group) == field.group:
-        where = (said.get("namespace") or namespace) if field.kinds[kind] == "namespaced" else ""
-        yield from _named(field.group, kind, where, said.get("name"), f"{at}/name" if said is node else at)
+    reference: Object = node if isinstance(node, Mapping) else {"name": node}
+    kind = reference.get("kind") or next(iter(field.kinds))
+    if kind in field.kinds and (reference.get("group") or field.group) == field.group:
+        where = (reference.get("namespace") or namespace) if field.kinds[kind] == "namespaced" else ""
+        yield from _named(field.group, kind, where, reference.get("name"), f"{at}/name" if reference is node else at)
 
 
 _CUSTOM = (

@@ -156,12 +156,12 @@ def party_of(fact: Fact) -> Party:
     return Party(fact.app, **{k: v for k, v in fact.data.items() if k != "resource"})
 
 
-def ref_of(told: Sequence[Json]) -> AppRef:
-    namespace, name, project, server, *_ = told
+def ref_of(parts: Sequence[Json]) -> AppRef:
+    namespace, name, project, server, *_ = parts
     return AppRef(namespace, name, project, server)
 
 
-def told(ref: AppRef) -> list[str]:
+def parts_of(ref: AppRef) -> list[str]:
     return [ref.namespace, ref.name, ref.project, ref.server]
 
 
@@ -191,7 +191,7 @@ def party(
         leaving=_leaving(app, resource),
         hook=resource.hook,
         status=resource.status,
-        owner=told(owner.ref) if owner else (),
+        owner=parts_of(owner.ref) if owner else (),
         tracked=tracking.instance if tracking else "",
         tracked_by=tracking.by if tracking else "",
         content=_content(resource.desired, fleet),
@@ -218,7 +218,7 @@ def party(
         namespace=app.destination_namespace,
         switches=switches(app, resource, charts),
         others=[
-            [*told(ref), ref in claimants or _claimed_by(fleet, ref, resource), _left_by(fleet, ref, resource)]
+            [*parts_of(ref), ref in claimants or _claimed_by(fleet, ref, resource), _left_by(fleet, ref, resource)]
             for ref in others
         ],
     )

@@ -1,7 +1,7 @@
 """An ApplicationSet that cannot do its work
 
 What it finds: an ApplicationSet whose status says that an error occurred (`ErrorOccurred`), or that its generators gave no parameters
-(`ParametersGenerated` False). Names that are generated twice are told by `appset-duplicate-application`.
+(`ParametersGenerated` False). Names that are generated twice are reported by `appset-duplicate-application`.
 
 Why it hurts: no new Application is made, and those that exist keep the spec of the last good run, while each of them may look
 fine by itself.
@@ -53,11 +53,11 @@ _HOW = {
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a set; told by the first Application that it made, else by the fleet's first."""
-    for raw, condition in fleet.derive(_spoken_for).get(app.ref, ()):
+    for raw, condition in fleet.derive(_by_application).get(app.ref, ()):
         yield _finding(app, raw, condition)
 
 
-def _spoken_for(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Object]]]:
+def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[tuple[Object, Object]]]:
     found: dict[AppRef, list[tuple[Object, Object]]] = {}
     for raw in fleet.application_sets:
         condition = _failed(raw)
@@ -80,8 +80,8 @@ def _failed(raw: Object) -> Object | None:
         condition = conditions.get(type_)
         if condition is not None and condition.get("status") == bad:
             message = text_at(condition, "message")
-            said = NAMED_TWICE.search(message) or OWNED_TWICE.search(message)
-            return None if said or (bad == "False" and not message) else condition
+            named = NAMED_TWICE.search(message) or OWNED_TWICE.search(message)
+            return None if named or (bad == "False" and not message) else condition
     return None
 
 
@@ -96,7 +96,7 @@ def _finding(app: App, raw: Object, condition: Object) -> Finding:
         at=Location(app.ref, id_),
         cause=cause,
         evidence=(
-            f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not told'}",
+            f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not stated'}",
         ),
         fixes=(Fix(_HOW[cause], "application", f"ApplicationSet {namespace}/{name}", Edit("command", command)),),
     )

@@ -41,17 +41,17 @@ class _Duplicate:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each duplicate; told by the Application itself, else by one of the set's, else by the fleet's first."""
-    for duplicate in fleet.derive(_spoken_for).get(app.ref, ()):
+    for duplicate in fleet.derive(_by_application).get(app.ref, ()):
         yield _finding(duplicate, fleet)
 
 
-def _spoken_for(fleet: Fleet) -> Mapping[AppRef, Sequence[_Duplicate]]:
+def _by_application(fleet: Fleet) -> Mapping[AppRef, Sequence[_Duplicate]]:
     """The duplicates that each application tells; found once a fleet."""
-    told: dict[AppRef, list[_Duplicate]] = {}
+    found: dict[AppRef, list[_Duplicate]] = {}
     for duplicate in _duplicates(fleet.application_sets):
         if (speaker := _speaker(duplicate, fleet)) is not None:
-            told.setdefault(speaker, []).append(duplicate)
-    return told
+            found.setdefault(speaker, []).append(duplicate)
+    return found
 
 
 def _duplicates(sets: Sequence[Object]) -> tuple[_Duplicate, ...]:

@@ -41,14 +41,14 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield Finding(
             message=f'Namespace "{app.destination_namespace}" holds {objects} that no Application owns{listed}, so Git does not describe the whole namespace.',
             at=Location(app.ref),
-            evidence=(f"condition OrphanedResourceWarning: {condition.message}", *(_told(n) for n in orphans)),
+            evidence=(f"condition OrphanedResourceWarning: {condition.message}", *(_name(n) for n in orphans)),
             related=tuple(Related(app.ref, n.id) for n in orphans),
             fixes=tuple(_fixes(app, [n for n in orphans if not n.owners])),
             explains=(condition.symptom,),
         )
 
 
-def _told(node: Node) -> str:
+def _name(node: Node) -> str:
     since = f", made {node.created_at:%Y-%m-%d}" if node.created_at else ""
     return f"orphan {node.id}{since}"
 

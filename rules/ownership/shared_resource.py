@@ -45,6 +45,7 @@ from argolint import (
     ResourceKey,
     Rule,
     Symptom,
+    Trial,
 )
 from argolint.kubernetes import is_secret_data
 from argolint.redaction import HIDDEN, show
@@ -58,7 +59,7 @@ from ._tracking import own_names, owner_of, tracking_of, warned_resources
 
 _READ = 8
 """How many claimants of one object are read for its content; the list tells the rest."""
-_TOLD = 20
+_LISTED = 20
 """How many other claimants one fact names: the facts of all of them name them all, and a fact stays small."""
 _ALONG = 5
 """How many other objects of the same Applications a fix names."""
@@ -92,12 +93,19 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
     for key, others in sorted(owners.items()):
         found = app.resource(key)
         parties = fleet.contested.get(key, ())
-        beside = sorted({*others, *parties[: _TOLD + 1]} - {app.ref})
+        beside = sorted({*others, *parties[: _LISTED + 1]} - {app.ref})
         if found is not None and beside:
-            told = party(app, found, fleet, others=beside, warnings=warned.get(key, ()), charts=charts)
-            yield Fact(
-                "/".join(key), app.ref, {"resource": list(key), **told.data(), "along": _along(key, owners, fleet)}
-            )
+            claim = party(app, found, fleet, others=beside, warnings=warned.get(key, ()), charts=charts)
+            data = {"resource": list(key), **claim.data(), "along": _along(key, owners, fleet)}
+            yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))
+
+
+def _trials(claim: Party, resource: ResourceId) -> tuple[Trial, ...]:
+    """What the application could do for one owner. What a chart renders with other values is not known here: it is not let go."""
+    if not claim.claims or claim.content is None or claim.hook:
+        return ()
+    keep, release = Trial("keep", resource), Trial("release", resource)
+    return (keep, release) if claim.tool == "Directory" else (keep,)
 
 
 def _along(key: ResourceKey, owners: Mapping[ResourceKey, Sequence[AppRef]], fleet: Fleet) -> list[str]:
@@ -110,12 +118,12 @@ def _along(key: ResourceKey, owners: Mapping[ResourceKey, Sequence[AppRef]], fle
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     """One finding for each object, on its first application; the others are related."""
-    told = {fact.app: party_of(fact) for fact in facts}
+    by_app = {fact.app: party_of(fact) for fact in facts}
     for fact in facts:
         for other in fact.data["others"]:
             *_, claims, leaving = other
-            told.setdefault(ref_of(other), Party(ref_of(other), claims=claims, leaving=leaving))
-    parties = [told[ref] for ref in sorted(told)]
+            by_app.setdefault(ref_of(other), Party(ref_of(other), claims=claims, leaving=leaving))
+    parties = [by_app[ref] for ref in sorted(by_app)]
     cluster, group, kind, namespace, name = facts[0].data["resource"]
     version = next((p.version for p in parties if p.version), "")
     shared = Shared(
@@ -234,8 +242,8 @@ def _evidence(shared: Shared) -> Iterator[str]:
         if values and not shared.secret:
             by_value: dict[str, list[str]] = {}
             for ref, value in values.items():
-                told = show(value, pointer, within=shared.party(ref).content or {})
-                by_value.setdefault(told, []).append(shared.name(shared.party(ref)))
+                shown = show(value, pointer, within=shared.party(ref).content or {})
+                by_value.setdefault(shown, []).append(shared.name(shared.party(ref)))
             sides = ", ".join(f"{text} in {enumerated(who, 'Application')}" for text, who in by_value.items())
             yield f"{pointer}: " + ("differs" if HIDDEN in by_value else sides)
         else:

@@ -114,9 +114,9 @@ def _about(app: App, fleet: Fleet, text: str, detail: Mapping[str, str]) -> str:
         return f'The Secret has no key "{key[1]}".'
     for kind, field in (("Secret", "secret"), ("ServiceAccount", "account")):
         if name := detail.get(field):
-            said = detail.get("namespace", "")
-            others = [each for each in _provider.spaces_of(app, fleet, kind, name) if each != said]
-            where = f" in namespace {said}" if said else ""
+            namespace = detail.get("namespace", "")
+            others = [each for each in _provider.spaces_of(app, fleet, kind, name) if each != namespace]
+            where = f" in namespace {namespace}" if namespace else ""
             there = f"; one of that name is in namespace {enumerated(others)}" if others else ""
             return f'{kind} "{name}"{where} is missing{there}.'
     return "The error names it."

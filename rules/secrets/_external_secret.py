@@ -207,8 +207,8 @@ def store_refs(obj: Object | None) -> tuple[StoreRef, ...]:
     for pointer, ref in (("/spec/secretStoreRef", spec.get("secretStoreRef")), *entries):
         name, kind = str(dig(ref, "name") or ""), str(dig(ref, "kind") or "")
         if name:
-            said = kind or "SecretStore"
-            found.setdefault((said, name), StoreRef(said, name, pointer, not kind))
+            stated = kind or "SecretStore"
+            found.setdefault((stated, name), StoreRef(stated, name, pointer, not kind))
     return tuple(found.values())
 
 

@@ -105,7 +105,7 @@ def operator_version(fleet: Fleet, cluster: str, objects: Iterable[Object] = ())
         return OperatorVersion(low=min(exact), below=_next(max(exact)))
     low: Version | None = None
     below: Version | None = None
-    for bound in (*_served(fleet, cluster), *(b for o in seen for b in (*_told(o), *_schema(o)))):
+    for bound in (*_served(fleet, cluster), *(b for o in seen for b in (*_states(o), *_schema(o)))):
         if since := bound.get("since"):
             low = max(low or parse(since), parse(since))
         if until := bound.get("until"):
@@ -161,7 +161,7 @@ def _served(fleet: Fleet, cluster: str) -> Iterator[Object]:
     yield from (b for b in data["absent"] if b["kind"] not in served and b.get("unless") not in served)
 
 
-def _told(obj: Object) -> Iterator[Object]:
+def _states(obj: Object) -> Iterator[Object]:
     data = load(__package__, "operator_versions.yaml")
     if not str(obj.get("apiVersion", "")).startswith("external-secrets.io/") or obj.get("kind") != "ExternalSecret":
         return

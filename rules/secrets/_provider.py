@@ -1,6 +1,6 @@
 """The provider behind a store: what it is called, which credential the store names, and what helps there.
 
-What helps is data (provider_advice.yaml). A store that no application shows is told by words that only one provider's errors hold.
+What helps is data (provider_advice.yaml). A store that no application shows is recognised by words that only one provider's errors hold.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def _named(node: Any, pointer: str, namespace: str) -> Iterator[Credential]:
     secret = isinstance(key, str) or field.lower().endswith("secretref")
     if isinstance(name, str) and (secret or field in _ACCOUNTS):
         kind = "ServiceAccount" if field in _ACCOUNTS else "Secret"
-        said = node.get("namespace")
-        yield Credential(kind, name, namespace or str(said or ""), str(key or ""), pointer)
+        stated = node.get("namespace")
+        yield Credential(kind, name, namespace or str(stated or ""), str(key or ""), pointer)
         return
     for child, value in node.items():
         if child not in _NO_CREDENTIAL:
@@ -98,11 +98,11 @@ def _held(found: tuple[Credential, ...]) -> str:
     keys: dict[tuple[str, str, str], list[str]] = {}
     for each in found:
         keys.setdefault((each.kind, each.name, each.namespace), []).append(each.key)
-    told = [
+    held = [
         f'{kind} "{name}"{_keys(names)} in {f"namespace {namespace}" if namespace else "the namespace of each ExternalSecret"}'
         for (kind, name, namespace), names in keys.items()
     ]
-    return f"The store uses {enumerated(told)}." if told else ""
+    return f"The store uses {enumerated(held)}." if held else ""
 
 
 def _keys(names: list[str]) -> str:
@@ -158,4 +158,5 @@ def placed(app: App, fleet: Fleet, store: stores.Store) -> Fix | None:
         Edit("json-patch", operations),
         "force a sync of its ExternalSecrets afterwards",
         resource=store.resource.id if store.resource else None,
+        effects=("needs-force-sync",),
     )

@@ -85,6 +85,7 @@ def _dropped(store: stores.Store, version: OperatorVersion) -> Iterator[Hint]:
                     Edit("json-patch", set_field(resource.desired if resource else None, "/apiVersion", to)),
                     f"{es.GROUP}/v1 is served by v0.16.0 and later; force a sync of what reads the store afterwards",
                     resource=resource.id if resource else None,
+                    effects=("needs-force-sync",),
                 ),
                 drift,
             )
@@ -133,12 +134,12 @@ def _cloud(store: stores.Store) -> Iterator[Hint]:
     """An Azure vault of one cloud under the environmentType of another."""
     settings = dig(store.manifest, "spec", "provider", "azurekv")
     host = _host(str(dig(settings, "vaultUrl") or ""))
-    said = str(dig(settings, "environmentType") or "PublicCloud")
+    environment = str(dig(settings, "environmentType") or "PublicCloud")
     for suffix, cloud in load(__package__, "store_fields.yaml")["clouds"].items():
-        if host.endswith(f".{suffix}") and said not in (cloud, "AzureStackCloud"):
+        if host.endswith(f".{suffix}") and environment not in (cloud, "AzureStackCloud"):
             edit = Edit("json-patch", set_field(store.manifest, "/spec/provider/azurekv/environmentType", cloud))
             yield Hint(
-                f"the vault of {_of(store)} is in {cloud}, and its environmentType is {said}",
+                f"the vault of {_of(store)} is in {cloud}, and its environmentType is {environment}",
                 Fix(
                     f"Set environmentType to {cloud}",
                     "manifest",
@@ -197,10 +198,10 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
 
 def _region(store: stores.Store, key: str) -> Iterator[Hint]:
     """An ARN of another region than that of the store."""
-    found, said = _ARN.match(key), str(dig(store.manifest, "spec", "provider", "aws", "region") or "")
-    if found and said and found["region"] != said:
+    found, region = _ARN.match(key), str(dig(store.manifest, "spec", "provider", "aws", "region") or "")
+    if found and region and found["region"] != region:
         yield Hint(
-            f"the key is of the region {found['region']}, and {_of(store)} asks {said}",
+            f"the key is of the region {found['region']}, and {_of(store)} asks {region}",
             Fix(
                 f"Read it with a store of the region {found['region']}",
                 "manifest",
@@ -212,10 +213,10 @@ def _region(store: stores.Store, key: str) -> Iterator[Hint]:
 
 def foreign_vault(store: stores.Store, text: str) -> tuple[str, str] | None:
     """The vault of 1Password that was searched and the store's own, where they differ: the operator mixed its stores up."""
-    told = _VAULTS.search(text)
+    named = _VAULTS.search(text)
     settings = dig(store.manifest, "spec", "provider", store.provider)
     own = {*mapping(settings, "vaults"), str(dig(settings, "vault") or "")} - {""}
-    searched = set(_VAULT.findall(told["vaults"])) if told else set()
+    searched = set(_VAULT.findall(named["vaults"])) if named else set()
     if not searched or not own or searched & own:
         return None
     return ", ".join(sorted(searched)), ", ".join(sorted(own))

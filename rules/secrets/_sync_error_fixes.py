@@ -29,7 +29,7 @@ def fixes(
     found: Diagnosis,
     version: OperatorVersion,
     pointer: str,
-    told: tuple[Hint, ...] = (),
+    given: tuple[Hint, ...] = (),
 ) -> Iterator[Fix]:
     """The ways out of a failure, best first."""
     if found.passing:
@@ -39,7 +39,7 @@ def fixes(
     if changed:
         edit = Edit("command", f"argocd app sync {sh(app.ref)}")
         yield Fix("Sync the application: Git already says something else here", "live", str(app.ref), edit)
-    yield from (hint.fix for hint in told)
+    yield from (hint.fix for hint in given)
     if foreign_vault(store_of(app, fleet, resource, found), found.text) is not None:
         yield _sync_now(resource, "Force a sync: another attempt may ask the right vault (the key is not at fault)")
     for fix in (*edits(app, fleet, resource, found, version), *failing_generator(app, fleet, resource, found)):
@@ -94,6 +94,7 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
                 edit,
                 es.SKIPPED,
                 resource=of,
+                effects=("needs-force-sync",),
             )
         case "namespace-denied" if found.detail.get("present"):
             yield _sync_now(resource, "Force a sync: the namespace is admitted by now")

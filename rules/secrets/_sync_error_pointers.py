@@ -34,10 +34,10 @@ def pointer_of(resource: Resource, found: Diagnosis) -> str:
             return _template_pointer(resource, found.text)
         case "generator":
             refs = es.generator_refs(resource.live)
-            told = next(
+            named = next(
                 (p for _, _, p in refs if found.entry and p.startswith(f"/spec/{found.entry}/{found.index}/")), ""
             )
-            return f"{found.detail.get('pointer') or told or (refs[0][2] if refs else '/spec/dataFrom')}/name"
+            return f"{found.detail.get('pointer') or named or (refs[0][2] if refs else '/spec/dataFrom')}/name"
         case "owned-by-external-secret" | "owned-by-other-controller" | "immutable" | "conflict":
             return "/spec/target/name"
         case "merge-target-missing":

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from argolint import App, Event, Resource
@@ -70,6 +70,7 @@ def clean(text: str) -> str:
     return " ".join(plain(without_secrets(told)).split())
 
 
+@lru_cache(maxsize=2048)
 def classify(text: str, stage: str = "") -> Diagnosis | None:
     """The diagnosis that one error text gives; `stage` (provider, update) leaves out what cannot be meant."""
     text = clean(text)
@@ -103,7 +104,7 @@ def classify(text: str, stage: str = "") -> Diagnosis | None:
 
 
 def excerpt(text: str, told: tuple[int, int], size: int = 160) -> str:
-    """What fits of an error text: its end, which says what happened where Go wraps errors, or from where the cause is told."""
+    """What fits of an error text: its end, which says what happened where Go wraps errors, or from where the cause is named."""
     if len(text) <= size:
         return text
     start, end = told

@@ -2,7 +2,7 @@
 
 What it finds: a cluster that serves more than one kind with the short name `es`: External Secrets, Kubernetes External
 Secrets, Argo Events' EventSource, Elasticsearch. One finding for each cluster that holds ExternalSecrets. An account without
-the right to see clusters is told by the objects and CRDs that applications manage there.
+the right to see clusters is judged by the objects and CRDs that applications manage there.
 
 Why it hurts: `kubectl get es` and `kubectl annotate es` then silently mean one of them, by the alphabetical order of group and
 version in discovery (not by the order of installation, as is sometimes told): an emergency command changes the wrong object or
@@ -60,7 +60,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
                 "Type the full name",
                 "live",
                 "commands and runbooks",
-                Edit("command", "\n".join(f"kubectl get {full}" for full in data["full"])),
+                Edit("command", "\n".join(f"kubectl get {full} -A" for full in data["full"])),
                 safe=True,
             ),
         ),

@@ -57,10 +57,10 @@ def _finding(app: App, fleet: Fleet, resource: Resource, failed: list[Json]) -> 
     secret = str(dig(resource.live, "spec", "externalSecretSpec", "target", "name") or name)
     spaces = tuple(dict.fromkeys(str(f.get("namespace")) for f in failed))
     every = {*spaces, *(str(each) for each in items(resource.live, "status", "provisionedNamespaces"))}
-    told = "; ".join(f"{f.get('namespace')}: {clean(str(f.get('reason') or 'no reason'))}" for f in failed[:SHOWN])
+    reasons = "; ".join(f"{f.get('namespace')}: {clean(str(f.get('reason') or 'no reason'))}" for f in failed[:SHOWN])
     more = f" and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
     count = f"{len(spaces)} of {len(every)} namespaces" if len(every) > 1 else "its only namespace"
-    where = f"in {count} ({told}{more})" if failed else f"({_message(resource)})"
+    where = f"in {count} ({reasons}{more})" if failed else f"({_message(resource)})"
     foreign = _foreign(app, fleet, name, spaces)
     who = "they" if failed else "its namespaces"
     ending = bool(failed) and all(ENDING in str(f.get("reason")) for f in failed)
@@ -100,8 +100,8 @@ def _message(resource: Resource) -> str:
 
 def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str, ...]) -> Iterator[Fix]:
     retry = f'kubectl annotate clusterexternalsecrets.external-secrets.io {sh(resource.name)} external-secrets.io/force-sync="$(date +%s)" --overwrite   # v0.20 and later'
-    told = [str(f.get("namespace")) for f in failed if TAKEN in str(f.get("reason"))]
-    taken = tuple(dict.fromkeys((*told, *foreign)))
+    namespaces = [str(f.get("namespace")) for f in failed if TAKEN in str(f.get("reason"))]
+    taken = tuple(dict.fromkeys((*namespaces, *foreign)))
     open_ = tuple(
         dict.fromkeys(
             str(f.get("namespace"))

@@ -15,7 +15,7 @@ Example:
 
 Sources: external-secrets issues 1031, 1312, 5390 (mended by 5670), 4663 (6334), 5920 (5921), 2583, 2693, 6053, 4934,
 4935 (5082), 5471 (5472), 3379 (4928), 4724, 4833 (4878); 956, 3410 and 4814
-(webhook). The race of v0.10.7 and older is told by external-secret-sync-error, injected defaults by eso-default.
+(webhook). The race of v0.10.7 and older is reported by external-secret-sync-error, injected defaults by eso-default.
 """
 
 import re
@@ -167,8 +167,8 @@ def _overdue(app: App, fleet: Fleet, resource: Resource, bug: Object, version: O
 def _error_text(app: App, fleet: Fleet, resource: Resource, bug: Object, version: OperatorVersion) -> Iterator[Finding]:
     failed = (str(dig(f, "reason") or "") for f in items(resource.live, "status", "failedNamespaces"))
     ready = es.ready(resource.live)
-    told = [e.message for e in warnings(app, resource)] if ready.get("status") == "False" else []
-    texts = (*told[:1], *([str(ready.get("message") or "")] if ready.get("status") == "False" else ()), *failed)
+    messages = [e.message for e in warnings(app, resource)] if ready.get("status") == "False" else []
+    texts = (*messages[:1], *([str(ready.get("message") or "")] if ready.get("status") == "False" else ()), *failed)
     if any(re.search(bug["match"], clean(text)) for text in texts):
         yield _comment(app, resource, bug, version, "fails as it does by a bug of the operator")
 
@@ -223,8 +223,8 @@ def _webhook(app: App) -> Iterator[Finding]:
 
 
 def _reason(text: str) -> str:
-    told = clean(text.lstrip(": "))
-    return f" ({told if len(told) <= 160 else f'…{told[-159:]}'})" if told else ""
+    reason = clean(text.lstrip(": "))
+    return f" ({reason if len(reason) <= 160 else f'…{reason[-159:]}'})" if reason else ""
 
 
 _SIGNS = {

@@ -53,9 +53,9 @@ def _fixes(found: es.Declared, first: int, index: int) -> Iterator[Fix]:
     where = str(found.resource.id)
     entries = items(found.manifest, "spec", "data")
     key, remote = str(dig(entries[index], "secretKey") or ""), mapping(entries[index], "remoteRef")
-    told = str(remote.get("property") or str(remote.get("key") or "").rpartition("/")[2])
+    property_ = str(remote.get("property") or str(remote.get("key") or "").rpartition("/")[2])
     separator = "_" if "_" in key else "-"
-    name = re.sub(r"[^A-Za-z0-9.]+", separator, told).strip(separator)
+    name = re.sub(r"[^A-Za-z0-9.]+", separator, property_).strip(separator)
     if name and name not in {str(dig(e, "secretKey")) for e in entries}:
         place = found.pointer(f"/spec/data/{index}/secretKey")
         edit = Edit("json-patch", [{"op": "replace", "path": place, "value": name}])

@@ -30,7 +30,7 @@ from ._refresh_cost import a_month, calls_per_refresh, cost_of, load_of_store, p
 
 @dataclass(frozen=True)
 class Options:
-    """`below_minutes`: intervals shorter than this are told."""
+    """`below_minutes`: intervals shorter than this are reported."""
 
     below_minutes: int = 5
 

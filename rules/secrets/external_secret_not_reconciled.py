@@ -1,7 +1,7 @@
 """An External Secrets object has no status at all
 
 What it finds: an ExternalSecret, SecretStore, ClusterSecretStore, PushSecret or ClusterExternalSecret that was created
-minutes ago and has no condition: no operator has looked at it. A store with a foreign `spec.controller` is told by
+minutes ago and has no condition: no operator has looked at it. A store with a foreign `spec.controller` is reported by
 `secret-store-error` instead.
 
 Why it hurts: the Secret is never made, Argo CD shows Progressing for ever, and there is neither an Event nor a condition:

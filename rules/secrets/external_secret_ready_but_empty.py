@@ -249,10 +249,10 @@ def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
         yield _empty(app, resource)
         return
     lacking = _lacking(app, resource)
-    missing = lacking or _told(app, resource)
+    missing = lacking or _by_events(app, resource)
     if missing:
         names = ", ".join(f'"{key}"' for key in missing)
-        lacks = names if lacking else f"the values of {names}"
+        subject = names if lacking else f"the values of {names}"
         policy = es.deletion_policy(resource.live)
         edit = Edit("json-patch", set_field(resource.any, "/spec/target/deletionPolicy", "Retain"))
         fixes = (
@@ -270,7 +270,7 @@ def _incomplete(app: App, resource: Resource) -> Iterator[Finding]:
                 "the sync then fails as long as the key is missing",
             ),
         )
-        what = f"its {es.target_text(resource.live)} lacks {lacks}, which the provider does not hold (deletionPolicy {policy} hides that)"
+        what = f"its {es.target_text(resource.live)} lacks {subject}, which the provider does not hold (deletionPolicy {policy} hides that)"
         yield _found(app, resource, what, next(iter(missing.values())), fixes)
 
 
@@ -299,7 +299,7 @@ def _copied(resource: Resource) -> bool:
     return not template.get("data") and not template.get("templateFrom")
 
 
-def _told(app: App, resource: Resource) -> dict[str, str]:
+def _by_events(app: App, resource: Resource) -> dict[str, str]:
     """Keys of the provider that the operator's Events of the last refresh miss, with the pointers of their entries."""
     last = parse_time(dig(resource.live, "status", "refreshTime"))
     places = {
@@ -317,7 +317,7 @@ def _told(app: App, resource: Resource) -> dict[str, str]:
 
 
 def _keys(resource: Resource) -> dict[str, str]:
-    """The keys that the Secret must have, with the pointer of what makes each; empty when that cannot be told."""
+    """The keys that the Secret must have, with the pointer of what makes each; empty when that cannot be determined."""
     template = mapping(resource.live, "spec", "target", "template")
     if template.get("templateFrom"):
         return {}

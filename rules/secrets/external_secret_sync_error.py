@@ -5,7 +5,7 @@ condition says only `could not get secret data from provider` or `could not upda
 Event, which the cluster keeps for about an hour. argolint reads the newest Event that fits the condition, holds it against
 the objects that are there now (a store that was missing at start-up may exist by now, be of another controller class, shut
 the namespace out or not be ready), and falls back to the condition and the objects around the ExternalSecret. One that is new
-in Git, or turns to another store, is told before it fails when the stores that Argo CD shows leave no doubt. What it failed for
+in Git, or turns to another store, is reported before it fails when the stores that Argo CD shows leave no doubt. What it failed for
 and what ended within the last five minutes (a store that became ready, a generator that was made after it, an edit that the
 operator has not answered yet) is an information: the next attempt is due.
 
@@ -14,7 +14,7 @@ retries with a growing delay (1 s to 7 min since v0.14), and for some causes (a 
 it never tries again.
 
 How to fix: by cause, and by the provider that the store names: the message says which identity may not do what, the fix names the
-Secret or ServiceAccount of the store and the kind of grant. What the store's settings add is told as well: a field that its API
+Secret or ServiceAccount of the store and the kind of grant. What the store's settings add is reported as well: a field that its API
 version or the operator drops or ignores, a key of another region or of an engine that makes credentials. Say the kind of a ClusterSecretStore, create or repair the store and admit the namespace; renew credentials
 and rights at the provider; correct key, property, decoding, template or generator; give each Secret one writer. What stays
 False after a race of the first sync (v0.10.7 and older) needs one forced sync, and v0.11.0 to be rid of it.
@@ -139,10 +139,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Finding:
     pointer = pointer_of(resource, found)
     store = store_of(app, fleet, resource, found)
-    told = () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found)))
+    given = () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found)))
     written = dig(resource.live, "status", "refreshTime")
     users = () if written else es.waiting(app, resource.namespace, es.target_name(resource.live))
-    more = "".join(f" Here {hint.says}." for hint in told)
+    more = "".join(f" Here {hint.says}." for hint in given)
     return Finding(
         message=f"{resource.id} is Ready=False because {_because(resource, found, store)}: {_so(resource, found)}{es.wait_text(users)}{_again(found)}.{more}",
         at=Location(app.ref, resource.id, pointer),
@@ -153,20 +153,20 @@ def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, versi
             *found.evidence,
             *(load_of_store(app, fleet, resource.any, resource.namespace) if found.cause == "throttled" else ()),
         ),
-        fixes=in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, told))),
+        fixes=in_template(app, resource, tuple(fixes(app, fleet, resource, found, version, pointer, given))),
         explains=(
             *es.consequences(app, resource.id),
-            *_drift(app, store, told),
+            *_drift(app, store, given),
             *(Symptom.health(u.id) for u in users),
         ),
         follows=tuple(follows(app, resource, resource.live, found)),
     )
 
 
-def _drift(app: App, store: stores.Store, told: tuple[Hint, ...]) -> Iterator[Symptom]:
+def _drift(app: App, store: stores.Store, given: tuple[Hint, ...]) -> Iterator[Symptom]:
     """The drift of a store of this application that a hint explains."""
     if store.app == app.ref:
-        yield from (symptom for hint in told for symptom in hint.explains)
+        yield from (symptom for hint in given for symptom in hint.explains)
 
 
 def _predicted(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Finding:
@@ -215,9 +215,9 @@ def _because(resource: Resource, found: Diagnosis, store: stores.Store) -> str:
         return f'"{key}" at the provider has no property "{found.detail["property"]}"'
     if found.cause == "access-denied" and key:
         return f'the credentials of its store may not read "{key}"'
-    told = found.told if found.cause in ("auth", "network") else (0, 0)  # the others are the head of a chain of errors
+    place = found.told if found.cause in ("auth", "network") else (0, 0)  # the others are the head of a chain of errors
     if found.cause in ("template", "generator", "store-credential", "admission", "invalid-keys", "auth", "network"):
-        return f"{found.says} ({excerpt(found.text, told)})" if found.text else found.says
+        return f"{found.says} ({excerpt(found.text, place)})" if found.text else found.says
     return found.says
 
 

@@ -63,8 +63,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in _failing(app):
         condition = es.ready(resource.live)
         message = clean(str(condition.get("message") or ""))
-        told = warnings(app, resource) if message in GENERIC else ()
-        text = clean(told[0].message) if told else message
+        events = warnings(app, resource) if message in GENERIC else ()
+        text = clean(events[0].message) if events else message
         come = _has_come(app, resource) if _no_source(resource, text) else _store_has_come(app, fleet, resource, text)
         again = ", and the operator will try again by itself" if come else ""
         yield Finding(
@@ -192,8 +192,8 @@ def _refs(resource: Resource) -> list[es.StoreRef]:
 def _target(app: App, fleet: Fleet, resource: Resource, text: str, found: Diagnosis) -> stores.Store:
     """The store that the error names, else the first that the PushSecret writes to."""
     refs = _refs(resource)
-    told = _STORE.search(text)
-    name = found.detail.get("store") or (told[1] if told else "")
+    store = _STORE.search(text)
+    name = found.detail.get("store") or (store[1] if store else "")
     of_name = (ref for ref in refs if ref.name == name)
     ref = next(iter((*of_name, *refs)), es.StoreRef("SecretStore", "", ""))
     return stores.find(app, fleet, ref, resource.namespace)

@@ -133,7 +133,7 @@ def _key(resource: ResourceId) -> str:
 
 def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Finding | None:
     if es.deleting(resource):
-        return None  # its credentials may be gone before it: a finalizer that holds it is told as such
+        return None  # its credentials may be gone before it: a finalizer that holds it is reported as such
     condition = es.ready(resource.live)
     if condition.get("status") == "False":
         return _not_ready(app, fleet, resource, clean(str(condition.get("message") or "")))
@@ -154,6 +154,7 @@ def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Fi
                     str(resource.id),
                     edit,
                     es.SKIPPED,
+                    effects=("needs-force-sync",),
                 ),
                 *advice(__package__, "unmanaged-store", {"controller": store.controller}),
             ),
@@ -179,10 +180,10 @@ def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Find
         cause = "invalid-provider" if events else "unknown"
     topic = found.topic if found is not None else ""
     store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource)
-    told = tuple(hints(store, version_of(app, fleet), cause, topic, ""))
+    given = tuple(hints(store, version_of(app, fleet), cause, topic, ""))
     come = cause == "credential" and _has_come(app, resource, text)
     again = ", it is there by now, and the operator will try again by itself" if come else ""
-    more = "".join(f", and {hint.says}" for hint in told)
+    more = "".join(f", and {hint.says}" for hint in given)
     says = _of_itself(found.says) if found is not None and topic else _says(cause)
     return Finding(
         message=f"{resource.id} is not Ready because {says} ({excerpt(found.text, found.told, 200) if found is not None else excerpt(text, (0, 0), 200)}){again}{more}",
@@ -196,8 +197,8 @@ def _not_ready(app: App, fleet: Fleet, resource: Resource, message: str) -> Find
         ),
         fixes=()
         if come
-        else (*(hint.fix for hint in told), *_fixes(app, fleet, store, found, topic or ADVICE_OF[cause], text)),
-        explains=(*es.consequences(app, resource.id), *(symptom for hint in told for symptom in hint.explains)),
+        else (*(hint.fix for hint in given), *_fixes(app, fleet, store, found, topic or ADVICE_OF[cause], text)),
+        explains=(*es.consequences(app, resource.id), *(symptom for hint in given for symptom in hint.explains)),
     )
 
 

@@ -71,8 +71,8 @@ def _command(line: str, facts: Facts) -> str | None:
     """One line of a command; None for a comment that has nothing to say. A comment is for people: its facts are not quoted, and stay on its line."""
     if not line.lstrip().startswith("# "):
         return Template(line).substitute(_Quoted(facts))
-    said = " ".join(plain(Template(line).substitute(facts)).split())
-    return said if said != "#" else None
+    text = " ".join(plain(Template(line).substitute(facts)).split())
+    return text if text != "#" else None
 
 
 def _filled(text: str, facts: Facts) -> str:

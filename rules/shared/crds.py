@@ -22,21 +22,29 @@ class Definition:
     desired: Object | None
 
 
-def wanted_definitions(app: App, fleet: Fleet, group: str, kind: str) -> Iterator[Want]:
-    """The CRD of this kind when another application manages it: its name is `<plural>.<group>`, and plurals begin like kinds."""
+def wanted_definitions(app: App, fleet: Fleet, group: str, kind: str, owners: int = 1) -> Iterator[Want]:
+    """The CRD of this kind when other applications manage it: its name is `<plural>.<group>`, and plurals begin like kinds.
+
+    `owners` is how many of the applications that claim one CRD are asked.
+    """
     if not group or next(_own(app, group, kind), None) is not None:
         return
     stem = kind.lower().rstrip("sy")
     for key in fleet.of_kind(app.cluster, _GROUP, _KIND):
         plural, _, of = key.name.partition(".")
         if of == group and plural.startswith(stem):
-            for owner in fleet.owners(key)[:1]:
+            for owner in fleet.owners(key)[:owners]:
                 yield Want("peer", ResourceId(key.group, key.kind, key.namespace, key.name, "", key.cluster), app=owner)
 
 
 def definition_of(app: App, group: str, kind: str) -> Definition | None:
     """The CRD that defines this kind: the application's own, or one of another application that was asked for."""
-    return next(chain(_own(app, group, kind), _peers(app, group, kind)), None)
+    return next(definitions(app, group, kind), None)
+
+
+def definitions(app: App, group: str, kind: str) -> Iterator[Definition]:
+    """Every CRD known of this kind: the application's own first, then those of other applications that were asked for."""
+    return chain(_own(app, group, kind), _peers(app, group, kind))
 
 
 def _own(app: App, group: str, kind: str) -> Iterator[Definition]:
@@ -60,6 +68,15 @@ def _defines(crd: Resource, group: str, kind: str) -> bool:
     )
 
 
+def schema_of(app: App, group: str, kind: str, version: str) -> Object | None:
+    """The openAPIV3Schema of a version, from the first CRD that has the version; None when that one has no schema."""
+    for definition in definitions(app, group, kind):
+        for crd in (definition.live, definition.desired):
+            if (served := _served(crd, version)) is not None:
+                return _of(served)
+    return None
+
+
 def declares(crd: Object | None, version: str, pointer: str) -> bool | None:
     """True when the version's schema has the field, None when there is no schema to tell."""
     node = _schema(crd, version)
@@ -68,7 +85,7 @@ def declares(crd: Object | None, version: str, pointer: str) -> bool | None:
     for token in split_pointer(pointer):
         if dig(node, "x-kubernetes-preserve-unknown-fields") is True:
             return True
-        node = _child(node, token)
+        node = child_schema(node, token)
         if node is None:
             return False
     return True
@@ -78,19 +95,25 @@ def names_beside(crd: Object | None, version: str, pointer: str) -> tuple[str, .
     """The fields that the schema declares where the pointer's last token stands; none when it is not known."""
     node = _schema(crd, version)
     for token in split_pointer(pointer)[:-1]:
-        node = _child(node, token)
+        node = child_schema(node, token)
     return tuple(dig(node, "properties") or ())
 
 
 def _schema(crd: Object | None, version: str) -> Object | None:
-    for served in items(crd, "spec", "versions"):
-        if dig(served, "name") == version:
-            found = dig(served, "schema", "openAPIV3Schema")
-            return found if isinstance(found, Mapping) else None
-    return None
+    return _of(_served(crd, version))
 
 
-def _child(schema: Object | None, token: str) -> Object | None:
+def _served(crd: Object | None, version: str) -> Object | None:
+    return next((served for served in items(crd, "spec", "versions") if dig(served, "name") == version), None)
+
+
+def _of(served: Object | None) -> Object | None:
+    found = dig(served, "schema", "openAPIV3Schema")
+    return found if isinstance(found, Mapping) else None
+
+
+def child_schema(schema: Object | None, token: str) -> Object | None:
+    """The schema of a field, of a list's items, or of a map's values; None when the schema does not declare it."""
     listed = index_of(token) is not None and isinstance(dig(schema, "items"), Mapping)
     found = dig(schema, "items") if listed else dig(schema, "properties", token)
     found = dig(schema, "additionalProperties") if found is None else found

@@ -151,15 +151,17 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     if newest is not None and status_reason(node) in ("", "Pending", "SchedulingGated"):
         cause, text = scheduling(newest.message, _workload(app, node))
         return Trouble(cause, "cannot be scheduled", text, node, node.created_at, degraded)
-    said = node.health.message if degraded else ""
-    words = (status_reason(node), said, *(f"{e.reason}: {e.message}" for e in events))
-    told = [text for text in words if text]
-    for text in told:
+    message = node.health.message if degraded else ""
+    words = (status_reason(node), message, *(f"{e.reason}: {e.message}" for e in events))
+    texts = [text for text in words if text]
+    for text in texts:
         known = _known(text)
         if known is not None:
             cause, verb = known
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
-            return Trouble(cause, verb, excerpt(_sharpest(told, cause) or said or text), node, node.created_at, failed)
+            return Trouble(
+                cause, verb, excerpt(_sharpest(texts, cause) or message or text), node, node.created_at, failed
+            )
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
         last = f"the last Event is {got_on.reason}: {excerpt(got_on.message)}" if got_on else "no Event tells why"
@@ -198,9 +200,9 @@ _BARE = re.compile(r"^\w+: Error: \w+$")
 _BACK_OFF = re.compile(r"^(\w+: )?back-off (pulling image \"[^\"]*\"$|.*restarting failed container)", re.IGNORECASE)
 
 
-def _sharpest(told: Sequence[str], cause: str) -> str:
+def _sharpest(texts: Sequence[str], cause: str) -> str:
     """Of the sentences on one cause, the first that says more than a state's name or that the kubelet waits; empty without any."""
-    kinds = {t: _known(t) for t in told if " " in t}
+    kinds = {t: _known(t) for t in texts if " " in t}
     alike = [t for t, known in kinds.items() if (known and known[0] == cause) or t.startswith("Failed: ")]
     return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
 

@@ -10,4 +10,8 @@ SMALL = 200
 
 def worth_reading(app: App, fleet: Fleet, options: object = None) -> bool:
     """A rule's `reads` for faults that nothing in the list hints at: in a small fleet every application that manages something."""
-    return len(fleet.apps) <= SMALL and any(not row.hook for row in app.rows)
+    return fleet.derive(_is_small) and any(not row.hook for row in app.rows)
+
+
+def _is_small(fleet: Fleet) -> bool:
+    return len(fleet.apps) <= SMALL

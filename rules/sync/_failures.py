@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from argolint import App, Object, Operation, ResourceId
 from argolint.knowledge import load
@@ -40,6 +40,7 @@ def _classes() -> tuple[tuple[Object, re.Pattern[str]], ...]:
 _UNKNOWN: Object = {"rule": "sync-failed", "cause": "unknown", "said": {}}
 
 
+@lru_cache(maxsize=2048)
 def refusal(message: str) -> Object:
     """The entry of failures.yaml for this message; `said` is what its pattern has read in it."""
     texts = (message, innermost(message))
@@ -63,6 +64,10 @@ def passes(message: str) -> bool:
 
 def failures(app: App) -> tuple[Failed, ...]:
     """What failed in the last operation, one entry an object, in the server's order; empty when it did not fail or is over."""
+    return app.derive(_failures)
+
+
+def _failures(app: App) -> tuple[Failed, ...]:
     operation = app.operation
     if operation is None or not operation.failed or _over(app, operation):
         return ()

@@ -13,15 +13,15 @@ from ..shared.messages import named
 
 def object_named(app: App, message: str) -> Resource | None:
     """The managed object that the message names; None when it names none, or several may be meant."""
-    told = named(message)
-    if told is None:
+    named_object = named(message)
+    if named_object is None:
         return _converted(app, message)
     found = [
         r
-        for r in app.of_kind(told.kind)
-        if r.name == told.name
-        and (not told.namespace or r.namespace in ("", told.namespace))
-        and (not told.group or r.group == told.group)
+        for r in app.of_kind(named_object.kind)
+        if r.name == named_object.name
+        and (not named_object.namespace or r.namespace in ("", named_object.namespace))
+        and (not named_object.group or r.group == named_object.group)
     ]
     return found[0] if len(found) == 1 else None
 

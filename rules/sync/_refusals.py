@@ -17,13 +17,13 @@ from ._failures import Failed, refusal
 
 def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
     """The fixes of one refused object, root cause first; of what a validation names, the field's own."""
-    topic, said = _topic(app, failed, empties=empties)
+    topic, facts = _topic(app, failed, empties=empties)
     resource = app.resource(failed.id.key) if failed.id else None
     if topic == "validation" and failed.id:
         manifest = resource.desired if resource else None
         if fixes := field_fixes(failed.id, manifest, failed.message):
             return fixes
-    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **said})
+    return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
 
 
 _NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
@@ -73,11 +73,13 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
     if failed.cause == "forbidden":
         for topic, pattern in _FORBIDDEN:
             if found := pattern.search(failed.message):
-                said = found.groupdict()
+                groups = found.groupdict()
                 group = (
-                    {"quoted_group": Shell("'" + said["group"].replace("'", "'\\''") + "'")} if "group" in said else {}
+                    {"quoted_group": Shell("'" + groups["group"].replace("'", "'\\''") + "'")}
+                    if "group" in groups
+                    else {}
                 )
-                return f"forbidden/{topic}", {**said, **group}
+                return f"forbidden/{topic}", {**groups, **group}
     return failed.cause or "unknown", {}
 
 

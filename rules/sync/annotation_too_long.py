@@ -33,10 +33,10 @@ _SERVER_SIDE = "ServerSideApply=true"
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for all such objects of the application: one option cures them."""
-    told = {f.id.key: f for f in answered_by(app, "annotation-too-long") if f.id}
-    found = [r for r in app.resources if (told and r.key in told) or _foreseen(app, r)]
+    refused = {f.id.key: f for f in answered_by(app, "annotation-too-long") if f.id}
+    found = [r for r in app.resources if (refused and r.key in refused) or _foreseen(app, r)]
     if found:
-        yield _finding(app, found, [told[r.key] for r in found if r.key in told])
+        yield _finding(app, found, [refused[r.key] for r in found if r.key in refused])
     elif answered_by(app, "annotation-too-long"):
         yield _finding(app, [], list(answered_by(app, "annotation-too-long")))
 
@@ -52,7 +52,7 @@ def _foreseen(app: App, resource: Resource) -> bool:
     )
 
 
-def _finding(app: App, found: list[Resource], told: list[Failed]) -> Finding:
+def _finding(app: App, found: list[Resource], refused: list[Failed]) -> Finding:
     first = found[0] if found else None
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     what = f"{first.id}{more}" if first else f"an object of application {app.ref}"
@@ -60,13 +60,13 @@ def _finding(app: App, found: list[Resource], told: list[Failed]) -> Finding:
     return Finding(
         message=f"{what} {verb} the 262144 bytes that annotations may hold, so client-side apply is refused and application {app.ref} does not sync.",
         at=Location(app.ref, first.id if first else None, "/metadata/annotations" if first else ""),
-        confidence="proven" if told else "likely",
-        evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message)}" for f in told[:5])
+        confidence="proven" if refused else "likely",
+        evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message)}" for f in refused[:5])
         or ("the manifest alone is over the limit",),
         related=tuple(Related(app.ref, r.id, role="symptom") for r in found[1:]),
         fixes=tuple(_fixes(app, first)),
         explains=(
-            *(consequences(app) if told else ()),
+            *(consequences(app) if refused else ()),
             *(Symptom.missing(r.id) for r in found),
             *(Symptom.health(r.id) for r in found),
             *(Symptom.change(r.id) for r in found),

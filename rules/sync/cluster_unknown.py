@@ -60,11 +60,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     elif unreached := answered_by(app, "cluster-unknown"):
         yield _unreached(app, unreached)
     elif state.get("status") == "Failed" and "Unknown" in (app.sync_status, app.health.status):
-        told = excerpt(str(state.get("message") or "no reason given"))
+        reason = excerpt(str(state.get("message") or "no reason given"))
         blind = [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")]
         yield _finding(
             app,
-            f'Cluster {app.cluster} does not answer Argo CD ("{told}"), so the status of application {app.ref} is Unknown and it is not synced.',
+            f'Cluster {app.cluster} does not answer Argo CD ("{reason}"), so the status of application {app.ref} is Unknown and it is not synced.',
             blind,
             (_repair(app),),
             "unreachable",
@@ -73,13 +73,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _unreached(app: App, failed: Sequence[Failed]) -> Finding:
     """The last sync met the network where it asked the API server: what it says of kinds and objects proves nothing."""
-    told = excerpt(failed[0].message)
+    reason = excerpt(failed[0].message)
     again = Edit("command", f"argocd app sync {sh(app.ref.namespace)}/{sh(app.ref.name)}")
     why = "Argo CD does not try a revision again by itself whose sync has failed"
     sync = Fix("Sync again once it answers", "live", f"Application {app.ref}", again, why)
     found = _finding(
         app,
-        f'Cluster {app.cluster} did not answer when application {app.ref} was last synced ("{told}"), so the sync failed.',
+        f'Cluster {app.cluster} did not answer when application {app.ref} was last synced ("{reason}"), so the sync failed.',
         [c for c in app.conditions if c.type in ("ComparisonError", "UnknownError")],
         (_repair(app), sync),
         "unreachable",
@@ -129,16 +129,16 @@ def _destined(app: App, servers: Sequence[str]) -> Edit:
 
 
 def _finding(
-    app: App, message: str, told_by: list[Condition], fixes: tuple[Fix, ...], cause: str = "unregistered"
+    app: App, message: str, conditions: list[Condition], fixes: tuple[Fix, ...], cause: str = "unregistered"
 ) -> Finding:
     return Finding(
         message=message,
         at=Location(app.ref, None, "/spec/destination"),
         cause=cause,
-        evidence=tuple(f"condition {c.type}: {excerpt(c.message, 600)}" for c in told_by),
+        evidence=tuple(f"condition {c.type}: {excerpt(c.message, 600)}" for c in conditions),
         fixes=fixes,
         explains=(
-            *(c.symptom for c in told_by),
+            *(c.symptom for c in conditions),
             Symptom.sync(),
             Symptom.health(),
             Symptom.operation(),

@@ -21,7 +21,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from string import Template
 
 from argolint import App, Condition, Finding, Fleet, Follows, Json, Location, Object, Resource, Rule, Symptom
@@ -65,6 +65,7 @@ def _groups() -> Mapping[str, str]:
 _UNKNOWN: Object = {"name": "unknown", "cause": "unknown", "fact": "Argo CD gives no reason that is known", "said": {}}
 
 
+@lru_cache(maxsize=2048)
 def classify(message: str) -> Object:
     """The entry of comparison_causes.yaml for this message (name, cause, fact), with `said`: what its pattern has read in it."""
     where = stage(message)

@@ -55,8 +55,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if failed.id and failed.id.key in removed:
             continue
         by_kind.setdefault((failed.id.group, failed.id.kind) if failed.id else ("", ""), []).append(failed)
-    for (group, kind), told in by_kind.items():
-        yield _finding(app, fleet, group, kind, told)
+    for (group, kind), refusals in by_kind.items():
+        yield _finding(app, fleet, group, kind, refusals)
     coming: dict[tuple[str, str], list[Resource]] = {}
     for resource in app.resources:
         if _unserved(app, fleet, resource) and (resource.group, resource.kind) not in by_kind:
@@ -68,7 +68,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
     """An object yet to be made, of a custom group of which the cluster serves nothing and nobody brings a CRD.
 
-    A single kind may be missing from what the cluster is said to serve since Argo CD is told to exclude it.
+    A single kind may be missing from what the cluster is said to serve since Argo CD is configured to exclude it.
     """
     group = resource.group
     if "." not in group or group.endswith(".k8s.io") or resource.desired is None or resource.live is not None:
@@ -97,8 +97,8 @@ def _foreseen(app: App, group: str, kind: str, resources: list[Resource]) -> Fin
     )
 
 
-def _finding(app: App, fleet: Fleet, group: str, kind: str, told: list[Failed]) -> Finding:
-    first = told[0]
+def _finding(app: App, fleet: Fleet, group: str, kind: str, refused: list[Failed]) -> Finding:
+    first = refused[0]
     what = (
         (f"{kind} ({group})" if group else kind)
         if kind
@@ -109,8 +109,8 @@ def _finding(app: App, fleet: Fleet, group: str, kind: str, told: list[Failed]) 
     return Finding(
         message=f"Cluster {app.cluster} does not know {what}{origin}, so the sync of application {app.ref} fails before anything is applied.",
         at=Location(app.ref, first.id, "/kind" if first.id else ""),
-        evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in told[:5]),
-        related=(*definitions, *(Related(app.ref, f.id, role="symptom") for f in told[1:] if f.id)),
+        evidence=tuple(f"{f.id or app.ref}: {excerpt(f.message, 400)}" for f in refused[:5]),
+        related=(*definitions, *(Related(app.ref, f.id, role="symptom") for f in refused[1:] if f.id)),
         fixes=tuple(_fixes(app, group, kind, first.id, definitions)),
         explains=tuple(consequences(app)),
         follows=(*(Follows(Symptom.missing(d.resource)) for d in definitions if d.resource), *_follows(app, group)),

@@ -75,7 +75,7 @@ def known(finalizer: str) -> Object:
     return found or {"who": f"the controller of {finalizer.partition('/')[0]}", "waits": "", "by_hand": True}
 
 
-def _told(finalizers: tuple[str, ...]) -> str:
+def _listed(finalizers: tuple[str, ...]) -> str:
     parts = []
     for finalizer in finalizers:
         entry = known(finalizer)
@@ -87,7 +87,7 @@ def _told(finalizers: tuple[str, ...]) -> str:
 def _of_object(app: App, resource: Resource, since: datetime) -> Finding:
     finalizers = _finalizers(resource.live)
     return Finding(
-        message=f"{resource.id} was deleted {age_text(app.observed_at - since)} ago and still has the finalizer {_told(finalizers)}, so it is neither gone nor usable.",
+        message=f"{resource.id} was deleted {age_text(app.observed_at - since)} ago and still has the finalizer {_listed(finalizers)}, so it is neither gone nor usable.",
         at=Location(app.ref, resource.id, "/metadata/finalizers"),
         evidence=(
             f"metadata.deletionTimestamp {since:%Y-%m-%d %H:%M:%SZ}",
@@ -130,17 +130,17 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...]) -> Iterator[Fix]:
 
 
 def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
-    told = [c for c in app.conditions if c.type == "DeletionError"]
+    errors = [c for c in app.conditions if c.type == "DeletionError"]
     more = f" and {len(held) - 1} more" if len(held) > 1 else ""
     waits = f" while {held[0].id}{more} keeps a finalizer" if held else ""
-    why = waits or (f': "{quoted(told[0].message)}"' if told else "")
+    why = waits or (f': "{quoted(errors[0].message)}"' if errors else "")
     left = sum(1 for r in app.resources if not r.hook)
     return Finding(
         message=f"Application {app.ref} was deleted {age_text(app.observed_at - since)} ago and is still there with {left} objects, since Argo CD cannot finish{why}.",
         at=Location(app.ref, None, "/metadata/finalizers"),
         evidence=(
             f"metadata.finalizers: {', '.join(_finalizers(app.raw))}",
-            *(f"condition DeletionError: {excerpt(c.message, 400)}" for c in told),
+            *(f"condition DeletionError: {excerpt(c.message, 400)}" for c in errors),
         ),
         related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in held[:5]),
         fixes=(
@@ -161,7 +161,7 @@ def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
                 caveat="its objects stay in the cluster, owned by nobody",
             ),
         ),
-        explains=tuple(c.symptom for c in told),
+        explains=tuple(c.symptom for c in errors),
     )
 
 

@@ -86,8 +86,8 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     if awaited is None:
         yield _finding(app, operation, None, None, "", None)
         return
-    told = pods.troubles_below(app, node) if node else ()
-    trouble = next((t for t in told if t.failed or _older(app, t.since, options.minutes)), None)
+    troubles = pods.troubles_below(app, node) if node else ()
+    trouble = next((t for t in troubles if t.failed or _older(app, t.since, options.minutes)), None)
     running = node is not None and trouble is None and _under_way(app, node)
     sidecar = _hooks.sidecar_of(app, node, _manifest(app, node.id)) if node else None
     if sidecar is not None and trouble is None and pods.status_reason(sidecar.pod) == "NotReady":
@@ -166,8 +166,8 @@ def _why(
     warning = next((e for e in app.events(node.id, node.uid) or () if e.type == "Warning"), None)
     if warning is not None:
         return f'of which an Event says "{excerpt(f"{warning.reason}: {warning.message}")}"'
-    told = f": {excerpt(node.health.message)}" if node.health.message else ""
-    return f"which is {node.health.status or 'without health'}{told}"
+    why = f": {excerpt(node.health.message)}" if node.health.message else ""
+    return f"which is {node.health.status or 'without health'}{why}"
 
 
 def _live(app: App, node: Node) -> Object | None:

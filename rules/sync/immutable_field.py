@@ -69,13 +69,13 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for failed in refused:
         resource = app.resource(failed.id.key) if failed.id else object_named(app, failed.message)
         yield _failed(app, fleet, failed, resource)
-    told = {f.id.key for f in refused if f.id}
+    keys = {f.id.key for f in refused if f.id}
     yield from (_not_compared(app, condition) for condition in app.conditions if _refuses_dry_run(condition))
     for resource in app.resources:
         if not (resource.modified or resource.pending):
             continue
         forced = "Force=true" in sync_options(resource.desired)  # deleted and made again; no option of an Application
-        if resource.key not in told and not forced:
+        if resource.key not in keys and not forced:
             due = (*resource.pending, *(c for c in resource.changes if not_yet_applied(app, resource, c)))
             change = next((c for c in due if _immutable(resource.id, c)), None)
             if change is not None:

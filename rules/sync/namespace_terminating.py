@@ -11,7 +11,7 @@ How to fix: find what is left in it and remove the finalizer that nobody serves;
 Example: an operator was removed before its objects, whose finalizers then keep the namespace for ever.
 
 Sources: k8s.io/apiserver pkg/admission (namespace lifecycle); Namespace conditions NamespaceContentRemaining and
-NamespaceFinalizersRemaining. A terminating Namespace alone is told after five minutes (option `minutes`).
+NamespaceFinalizersRemaining. A terminating Namespace alone is reported after five minutes (option `minutes`).
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Options:
 
 def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     """One finding a namespace."""
-    told = answered_by(app, "namespace-terminating")
-    names = sorted({_name(app, f) for f in told})
+    refused = answered_by(app, "namespace-terminating")
+    names = sorted({_name(app, f) for f in refused})
     for name in names:
-        yield _finding(app, name, [f for f in told if _name(app, f) == name], _live(app, name))
+        yield _finding(app, name, [f for f in refused if _name(app, f) == name], _live(app, name))
     for resource in app.of_kind("Namespace", ""):
         since = parse_time(dig(resource.live, "metadata", "deletionTimestamp"))
         if (
@@ -64,7 +64,7 @@ def _live(app: App, name: str) -> Object | None:
     return resource.live if resource else None
 
 
-def _finding(app: App, name: str, told: list[Failed], live: Object | None, since: datetime | None = None) -> Finding:
+def _finding(app: App, name: str, refused: list[Failed], live: Object | None, since: datetime | None = None) -> Finding:
     id_ = ResourceId("", "Namespace", "", name, "v1", app.cluster)
     held = [
         str(c.get("message"))
@@ -74,20 +74,20 @@ def _finding(app: App, name: str, told: list[Failed], live: Object | None, since
     why = f': "{excerpt("; ".join(held))}"' if held else ""
     state = f"has been terminating for {age_text(app.observed_at - since)}" if since else "is terminating"
     effect = (
-        f"the sync of application {app.ref} fails" if told else f"nothing of application {app.ref} can be made in it"
+        f"the sync of application {app.ref} fails" if refused else f"nothing of application {app.ref} can be made in it"
     )
     return Finding(
         message=f"Namespace {name} {state} and does not go{why}, so {effect}.",
         at=Location(app.ref, id_),
         confidence="proven" if held else "likely",
         evidence=(
-            *(f"{f.id or app.ref}: {excerpt(f.message, 300)}" for f in told[:3]),
+            *(f"{f.id or app.ref}: {excerpt(f.message, 300)}" for f in refused[:3]),
             *held,
             *(() if held else ("what is left in the namespace cannot be seen through Argo CD",)),
         ),
-        related=tuple(Related(app.ref, f.id, role="symptom") for f in told if f.id),
+        related=tuple(Related(app.ref, f.id, role="symptom") for f in refused if f.id),
         fixes=tuple(_fixes(app, name)),
-        explains=(*(consequences(app) if told else ()), Symptom.health(id_), Symptom.extra(id_)),
+        explains=(*(consequences(app) if refused else ()), Symptom.health(id_), Symptom.extra(id_)),
         follows=(Follows.common(f"{id_} of cluster {app.cluster} is being deleted.", "namespace", app.cluster, name),),
     )
 

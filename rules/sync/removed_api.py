@@ -43,21 +43,21 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         resources = [r for r in app.of_kind(kind, group) if r.id.version == version and not r.requires_pruning]
         if not resources:
             continue
-        told = next((failed[r.key] for r in resources if r.key in failed), None)
+        refusal = next((failed[r.key] for r in resources if r.key in failed), None)
         synced = all(r.status == "Synced" for r in resources)  # then it is served, whatever the list says
-        gone = told is not None or (bool(served) and version not in served and not synced)
+        gone = refusal is not None or (bool(served) and version not in served and not synced)
         if not gone and entry is not None and not served and not synced:
             gone = entry["product"] == "Kubernetes" and _reached(
                 fleet.kubernetes_version(app.cluster), entry["removed_in"]
             )
         if gone:
-            yield _notserved_versions(app, resources, told, served or _told_versions(told), entry)
+            yield _notserved_versions(app, resources, refusal, served or _named_versions(refusal), entry)
         elif entry is not None:
             yield _leaving(app, resources, served, entry)
 
 
-def _told_versions(told: Failed | None) -> tuple[str, ...]:
-    found = _OTHER_VERSION.search(told.message) if told else None
+def _named_versions(refused: Failed | None) -> tuple[str, ...]:
+    found = _OTHER_VERSION.search(refused.message) if refused else None
     return (found.group(1),) if found else ()
 
 
@@ -73,9 +73,9 @@ def _names(resources: list[Resource]) -> str:
 
 
 def _notserved_versions(
-    app: App, resources: list[Resource], told: Failed | None, served: tuple[str, ...], entry: Object | None
+    app: App, resources: list[Resource], refused: Failed | None, served: tuple[str, ...], entry: Object | None
 ) -> Finding:
-    id_ = (told.id if told else None) or resources[0].id
+    id_ = (refused.id if refused else None) or resources[0].id
     first = next((r for r in resources if r.key == id_.key), resources[0])
     others = [r for r in resources if r.key != first.key]
     serves = f" (it serves {', '.join(served)})" if served else ""
@@ -84,11 +84,11 @@ def _notserved_versions(
     return Finding(
         message=f"{_names(lead)} {'ask' if others else 'asks'} for {first.id.api_version}, which cluster {app.cluster} does not serve{serves}{since}, so no sync of application {app.ref} can succeed.",
         at=Location(app.ref, first.id, "/apiVersion"),
-        confidence="proven" if told else "likely",
-        evidence=tuple(_evidence(told, served)),
+        confidence="proven" if refused else "likely",
+        evidence=tuple(_evidence(refused, served)),
         related=tuple(Related(app.ref, r.id, "/apiVersion", role="other") for r in others),
         fixes=tuple(_fixes(app, lead, served, entry, gone=True)),
-        explains=tuple(_claims(app, lead, told)),
+        explains=tuple(_claims(app, lead, refused)),
         follows=(
             Follows.common(f"Cluster {app.cluster} does not serve {first.id.api_version}.", *_of_version(app, first)),
         ),
@@ -99,8 +99,8 @@ def _of_version(app: App, resource: Resource) -> tuple[str, ...]:
     return "api-version", app.cluster, resource.id.api_version
 
 
-def _claims(app: App, resources: list[Resource], told: Failed | None) -> Iterator[Symptom]:
-    if told is not None:
+def _claims(app: App, resources: list[Resource], refused: Failed | None) -> Iterator[Symptom]:
+    if refused is not None:
         yield from consequences(app)
     for resource in resources:
         if resource.missing:
@@ -108,9 +108,9 @@ def _claims(app: App, resources: list[Resource], told: Failed | None) -> Iterato
             yield Symptom.health(resource.id)
 
 
-def _evidence(told: Failed | None, served: tuple[str, ...]) -> Iterator[str]:
-    if told is not None:
-        yield f"{told.id}: {excerpt(told.message, 400)}"
+def _evidence(refused: Failed | None, served: tuple[str, ...]) -> Iterator[str]:
+    if refused is not None:
+        yield f"{refused.id}: {excerpt(refused.message, 400)}"
     if served:
         yield f"versions that the cluster serves: {', '.join(served)}"
 

@@ -29,8 +29,8 @@ from ._failures import failures, moved_on, passes
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """At most one finding: SyncError on an automated application whose operation has failed for good."""
     operation = app.operation
-    told = next((c for c in app.conditions if c.type == "SyncError"), None)
-    if told is None or operation is None or not app.automated or operation.phase not in ("Failed", "Error"):
+    condition = next((c for c in app.conditions if c.type == "SyncError"), None)
+    if condition is None or operation is None or not app.automated or operation.phase not in ("Failed", "Error"):
         return
     if _newer_commit(app, operation):
         return
@@ -42,7 +42,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app.ref, None, "/spec/syncPolicy/retry" if dig(app.spec, "syncPolicy", "retry") else "/spec/syncPolicy"
         ),
         evidence=(
-            f"condition SyncError: {excerpt(told.message, 600)}",
+            f"condition SyncError: {excerpt(condition.message, 600)}",
             f"operation {operation.phase}"
             + (f" at {operation.finished_at:%Y-%m-%d %H:%M:%SZ}" if operation.finished_at else ""),
         ),
@@ -62,8 +62,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _passes(app: App) -> bool:
     """True when each failure is one that a later attempt can get over: where a change must come first, more attempts only wait."""
-    told = failures(app)
-    return all(passes(failed.message) and not failed.hook for failed in told) and not failed_by_health(app)
+    problems = failures(app)
+    return all(passes(failed.message) and not failed.hook for failed in problems) and not failed_by_health(app)
 
 
 def _more_attempts(app: App) -> Fix:

@@ -80,7 +80,7 @@ class _Undeclared:
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """The CRD of an object that is refused, when another application manages it."""
-    for message, id_ in _told(app):
+    for message, id_ in _undeclared(app):
         about = named(message)
         group, kind = (id_.group, id_.kind) if id_ else (about.group or "", about.kind) if about else ("", "")
         yield from wanted_definitions(app, fleet, group, kind)
@@ -102,7 +102,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 _TYPES = ("ComparisonError", "UnknownError")
 
 
-def _told(app: App) -> Iterator[tuple[str, ResourceId | None]]:
+def _undeclared(app: App) -> Iterator[tuple[str, ResourceId | None]]:
     for condition in app.conditions:
         if condition.type in _TYPES and _paths(condition.message):
             yield condition.message, None
@@ -166,68 +166,68 @@ def _index(found: Json, key: str) -> str:
     )
 
 
-def _finding(app: App, told: _Undeclared, claims: tuple[Symptom, ...]) -> Finding:
-    resource = told.resource
-    pointer = _pointer(told.path, resource.any if resource else None)
-    meant = "" if told.live_only else _meant(told, pointer)
+def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Finding:
+    resource = field.resource
+    pointer = _pointer(field.path, resource.any if resource else None)
+    meant = "" if field.live_only else _meant(field, pointer)
     what = str(resource.id) if resource else f"an object of application {app.ref}"
-    more = f" and {len(told.paths) - 1} more" if len(told.paths) > 1 else ""
-    fails = "cannot be compared" if told.diff else "does not sync"
-    brings = not meant and _brings(told, pointer)
-    if told.live_only and told.whose == "crd":
+    more = f" and {len(field.paths) - 1} more" if len(field.paths) > 1 else ""
+    fails = "cannot be compared" if field.diff else "does not sync"
+    is_brought = not meant and _is_brought(field, pointer)
+    if field.live_only and field.whose == "crd":
         fact = f"The live state of {what} has the field {pointer}{more}, which the schema of its CRD that Argo CD has read does not declare, so the application cannot be compared."
-    elif told.live_only:
+    elif field.live_only:
         fact = f"The live state of {what} has the field {pointer}{more}, which this Argo CD does not know, so the application cannot be compared."
-    elif brings and told.crd:
-        who = "this very application" if told.crd.owner == app.ref else f"application {told.crd.owner}"
+    elif is_brought and field.crd:
+        who = "this very application" if field.crd.owner == app.ref else f"application {field.crd.owner}"
         does = (
-            "brings the one that does" if told.crd.desired else "brings that CRD, and a newer one waits to be applied"
+            "brings the one that does" if field.crd.desired else "brings that CRD, and a newer one waits to be applied"
         )
-        fact = f"{what} has the field {pointer}{more}, which the cluster's CustomResourceDefinition {told.crd.id.name} does not declare yet, while {who} {does}; application {app.ref} {fails} before that is applied."
-    elif told.whose == "argocd" and not meant and resource is not None:
+        fact = f"{what} has the field {pointer}{more}, which the cluster's CustomResourceDefinition {field.crd.id.name} does not declare yet, while {who} {does}; application {app.ref} {fails} before that is applied."
+    elif field.whose == "argocd" and not meant and resource is not None:
         fact = f"{what} has the field {pointer}{more}, which the Kubernetes schema built into this Argo CD does not declare, so application {app.ref} cannot be compared."
     else:
         guess = f" ({meant!r} may be meant)" if meant else ""
-        schema = f"the cluster's CustomResourceDefinition {told.crd.id.name}" if told.crd else "its schema"
+        schema = f"the cluster's CustomResourceDefinition {field.crd.id.name}" if field.crd else "its schema"
         fact = f"{what} has the field {pointer}{more}{guess}, which {schema} does not declare, so it is refused and application {app.ref} {fails}."
     own = (Symptom.change(resource.id), Symptom.missing(resource.id), Symptom.health(resource.id)) if resource else ()
     return Finding(
         message=fact[0].upper() + fact[1:],
         at=Location(app.ref, resource.id if resource else None, pointer if resource else ""),
-        confidence="likely" if brings and told.crd and not told.crd.desired else "proven",
-        evidence=(quoted(told.message, 500), *([f"all fields: {', '.join(told.paths[:10])}"] if more else [])),
-        related=(Related(told.crd.owner, told.crd.id, role="cause"),) if told.crd else (),
+        confidence="likely" if is_brought and field.crd and not field.crd.desired else "proven",
+        evidence=(quoted(field.message, 500), *([f"all fields: {', '.join(field.paths[:10])}"] if more else [])),
+        related=(Related(field.crd.owner, field.crd.id, role="cause"),) if field.crd else (),
         fixes=(
-            *_renames(told, pointer, meant),
-            *advice(__package__, _topic(told, brings=brings, meant=meant), _facts(app, told, pointer)),
+            *_renames(field, pointer, meant),
+            *advice(__package__, _topic(field, is_brought=is_brought, meant=meant), _facts(app, field, pointer)),
         ),
         explains=(*claims, *own),
     )
 
 
-def _brings(told: _Undeclared, pointer: str) -> bool:
+def _is_brought(field: _Undeclared, pointer: str) -> bool:
     """True when Git holds a CRD, with the field as far as that is known, and the live one has none.
 
     Argo CD gives no desired state of an application that it cannot compare.
     """
-    if told.crd is None or told.live_only:
+    if field.crd is None or field.live_only:
         return False
-    version = told.resource.id.version if told.resource else ""
-    found = _TYPED_VERSION.search(told.message)
+    version = field.resource.id.version if field.resource else ""
+    found = _TYPED_VERSION.search(field.message)
     version = version or (found[1] if found else "")
-    new = declares(told.crd.desired, version, pointer)
-    return new is not False and declares(told.crd.live, version, pointer) is not True
+    new = declares(field.crd.desired, version, pointer)
+    return new is not False and declares(field.crd.live, version, pointer) is not True
 
 
-def _meant(told: _Undeclared, pointer: str) -> str:
+def _meant(field: _Undeclared, pointer: str) -> str:
     """The declared name that the last token is probably a slip of; empty when none is close. Never the token itself."""
     tokens = split_pointer(pointer)
     if not tokens:
         return ""
     names: tuple[str, ...]
-    if told.whose == "crd":
-        version = told.resource.id.version if told.resource else ""
-        names = names_beside(told.crd.live or told.crd.desired, version, pointer) if told.crd else ()
+    if field.whose == "crd":
+        version = field.resource.id.version if field.resource else ""
+        names = names_beside(field.crd.live or field.crd.desired, version, pointer) if field.crd else ()
     else:
         known = load(__package__, "fields.yaml")
         inside = len(tokens) > 1 and index_of(tokens[-2]) is not None
@@ -237,8 +237,8 @@ def _meant(told: _Undeclared, pointer: str) -> str:
     return next(iter(difflib.get_close_matches(tokens[-1], names, 1, cutoff=0.85)), "")
 
 
-def _renames(told: _Undeclared, pointer: str, meant: str) -> Iterator[Fix]:
-    resource = told.resource
+def _renames(field: _Undeclared, pointer: str, meant: str) -> Iterator[Fix]:
+    resource = field.resource
     if resource is not None and meant and get(resource.desired, pointer, None) is not None:
         to = pointer[: pointer.rindex("/")] + join_pointer(meant)
         yield Fix(
@@ -251,19 +251,19 @@ def _renames(told: _Undeclared, pointer: str, meant: str) -> Iterator[Fix]:
         )
 
 
-def _topic(told: _Undeclared, *, brings: bool, meant: str) -> str:
-    if told.live_only:
-        return f"schema-field/live-{'crd' if told.whose == 'crd' else 'argocd'}"
-    if brings:
-        return f"schema-field/brought-{'diff' if told.diff else 'sync'}"
-    if told.whose == "argocd" and not meant and told.resource is not None:
+def _topic(field: _Undeclared, *, is_brought: bool, meant: str) -> str:
+    if field.live_only:
+        return f"schema-field/live-{'crd' if field.whose == 'crd' else 'argocd'}"
+    if is_brought:
+        return f"schema-field/brought-{'diff' if field.diff else 'sync'}"
+    if field.whose == "argocd" and not meant and field.resource is not None:
         return "schema-field/argocd"
-    return "schema-field/crd" if told.whose == "crd" else "schema-field/remove"
+    return "schema-field/crd" if field.whose == "crd" else "schema-field/remove"
 
 
-def _facts(app: App, told: _Undeclared, pointer: str) -> Mapping[str, Json]:
+def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
     """What the topics of schema-field in advice.yaml speak of."""
-    resource, crd = told.resource, told.crd
+    resource, crd = field.resource, field.crd
     in_git = resource is not None and get(resource.desired, pointer) is not MISSING
     return {
         "app": str(app.ref),
@@ -272,8 +272,8 @@ def _facts(app: App, told: _Undeclared, pointer: str) -> Mapping[str, Json]:
         "object": str(resource.id) if resource else f"Application {app.ref}",
         "cluster": app.cluster,
         "removals": removals(resource.desired, [pointer]) if resource is not None and in_git else [],
-        "path": told.path,
-        "field": told.path.rpartition(".")[2],
+        "path": field.path,
+        "field": field.path.rpartition(".")[2],
         "pointer": pointer if in_git else "",
         "crd": crd.id.name if crd else "",
         "crd_owner": str(crd.owner) if crd else "",

@@ -98,7 +98,7 @@ def _heals_now(app: App, options: Options) -> bool:
 
 
 def _loops(app: App, options: Options) -> bool:
-    return _heals_now(app, options) and max(_counted(app), _told(app)) >= options.attempts
+    return _heals_now(app, options) and max(_counted(app), _attempts(app)) >= options.attempts
 
 
 def _counted(app: App) -> int:
@@ -106,7 +106,7 @@ def _counted(app: App) -> int:
     return app.operation.self_heal_attempts if app.operation else 0
 
 
-def _told(app: App) -> int:
+def _attempts(app: App) -> int:
     """Self-heals at one revision by the Application's Events of the last hour: automated syncs after the first."""
     found: Counter[str] = Counter()
     for event in app.evidence.get(Want("app-events")) or ():
@@ -162,8 +162,8 @@ def _finding(app: App, fleet: Fleet, resource: Resource) -> Finding | None:
     counted = _counted(app)
     times = (
         f"{counted} times at {revision or 'one revision'}"
-        if counted >= _told(app)
-        else f"{_told(app)} times within the hour"
+        if counted >= _attempts(app)
+        else f"{_attempts(app)} times within the hour"
     )
     return Finding(
         message=f"Self-heal of application {app.ref} has put {what} right {times} against {other}, so the two undo each other for ever.",
@@ -225,8 +225,8 @@ def _evidence(app: App, resource: Resource, pointer: str) -> Iterator[str]:
     operation = app.operation
     assert operation is not None
     yield f"operation.sync.autoHealAttemptsCount is {operation.self_heal_attempts}; a new revision sets it to 0"
-    if _told(app):
-        yield f"Events of the last hour tell {_told(app)} automated syncs after the first one of a revision"
+    if _attempts(app):
+        yield f"Events of the last hour tell {_attempts(app)} automated syncs after the first one of a revision"
     if operation.finished_at:
         yield f"the last self-heal ended {operation.finished_at:%Y-%m-%d %H:%M:%SZ} ({operation.phase}); the application is {app.sync_status} now"
     if resource.live is not None and pointer:

@@ -24,7 +24,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
@@ -142,17 +142,24 @@ def _hook(marks: Mapping[str, str]) -> Iterator[Fault]:
 
 def _names(manifest: Object) -> Iterator[Fault]:
     """Annotations whose names are nearly known ones, and known ones among the labels."""
-    known = [name.removeprefix(_DOMAIN) for name in _table("annotations")]
     for name in annotations_of(manifest):
-        short = name.removeprefix(_DOMAIN)
-        close = difflib.get_close_matches(short, known, 1, 0.85) if name.startswith(_DOMAIN) else []
-        if close and short not in known:
-            yield Fault(_at(name), name, f"nothing reads it; there is {_DOMAIN}{close[0]}")
+        if name.startswith(_DOMAIN) and (close := _nearly(name)):
+            yield Fault(_at(name), name, f"nothing reads it; there is {close}")
     for name in (SYNC_WAVE, SYNC_OPTIONS, COMPARE_OPTIONS, _HOOK, _POLICY):
         if name in labels_of(manifest):
             yield Fault(
                 join_pointer("metadata", "labels", name), name, "it is read of the annotations alone, not of the labels"
             )
+
+
+@lru_cache(maxsize=1024)
+def _nearly(name: str) -> str:
+    """The known annotation that this one is nearly; empty for one that is known, and for a word of its own."""
+    known = _table("annotations")
+    if name in known:
+        return ""
+    close = difflib.get_close_matches(name.removeprefix(_DOMAIN), [k.removeprefix(_DOMAIN) for k in known], 1, 0.85)
+    return f"{_DOMAIN}{close[0]}" if close else ""
 
 
 def _list(marks: Mapping[str, str], name: str, table: str, other: str) -> Iterator[Fault]:

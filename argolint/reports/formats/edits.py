@@ -1,4 +1,4 @@
-"""A fix's edit as text to paste, and what is told of the fix."""
+"""A fix's edit as text to paste, and what is said of the fix."""
 
 from __future__ import annotations
 

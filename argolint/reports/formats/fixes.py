@@ -9,9 +9,6 @@ from argolint.reports.formats import Style
 from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
 from argolint.reports.formats.layout import paint, wrapped
 
-_COMMANDS = ("kubectl ", "argocd ", "helm ", "git ", "vault ", "aws ", "az ", "gcloud ")
-"""What a line of advice begins with that is there to be pasted."""
-
 
 def fix_lines(
     fix: Fix, number: int, of: int, style: Style, indent: str = "           ", limit: int | None = None
@@ -41,5 +38,5 @@ def fix_lines(
 
 def _pasted(line: str, fix: Fix, style: Style, indent: str) -> list[str]:
     """A sentence is wrapped; what is there to be pasted, template code in advice as well, stays on its line."""
-    prose = fix.edit.kind == "text" and "{{" not in line and not line.lstrip().startswith(_COMMANDS)
+    prose = fix.edit.kind == "text" and "{{" not in line
     return wrapped(line, style, indent=indent) if prose else [indent + line]

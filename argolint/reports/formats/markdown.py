@@ -12,10 +12,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from argolint.reports.document import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report, page
-from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name
+from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name, subject_of
 from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
 from argolint.reports.formats.links import of_line
-from argolint.reports.formats.ownership import picture
+from argolint.reports.ownership.diagrams import MERMAID_NODES, mermaid
+from argolint.reports.ownership.findings import held
+from argolint.reports.ownership.graph import drawn, parts
+from argolint.values import shorten
 
 MARKER = "<!-- argolint -->"
 """First line of the comment, by which the next run finds it."""
@@ -26,7 +29,7 @@ _BLOCK_LINES = 40
 _VALUE = 300
 _NAMED = 20
 _SAME = 3
-"""A field that changes alike in this many objects is told once."""
+"""A field that changes alike in this many objects is reported once."""
 _MARK = {"error": "🔴", "warning": "🟠", "info": "🔵"}
 
 
@@ -47,7 +50,7 @@ def render(report: Report, style: Style) -> str:
     room -= sum(map(_size, lines))
     shown, hidden = _fit(diffs, room)
     cuts = [
-        *([f"{len(lines)} findings are told in one line each."] if lines else []),
+        *([f"{len(lines)} findings are listed in one line each."] if lines else []),
         *([f"{unlisted} findings are left out."] if unlisted else []),
         *([f"The changes of {hidden} applications are left out."] if hidden else []),
     ]
@@ -56,16 +59,20 @@ def render(report: Report, style: Style) -> str:
             f"\n✂️ This comment is limited to {LIMIT:,} characters. {' '.join(cuts)} The JSON report holds everything.\n"
         ]
     heading = ["\n### What changes\n\n"] if shown else []
-    drawn = _drawn(findings, room - sum(map(_size, shown)))
+    pictures = _drawn(findings, room - sum(map(_size, shown)))
     accept = [_ACCEPT] if findings else []
-    return "".join((head, "\n", *told, *lines, *drawn, *heading, *shown, *cuts, *accept, "\n", _foot(report)))
+    return "".join((head, "\n", *told, *lines, *pictures, *heading, *shown, *cuts, *accept, "\n", _foot(report)))
+
+
+_PICTURES = 5
+"""Conflicts of their own that a comment draws."""
 
 
 def _drawn(findings: Sequence[Finding], room: int) -> list[str]:
     """The picture of who claims what, when it fits."""
-    lines = picture(findings)
-    text_ = "\n".join(("\n### Who claims what", "", "```mermaid", *lines, "```", "")) if lines else ""
-    return [text_] if text_ and _size(text_) <= room else []
+    pictures = [drawn(part, MERMAID_NODES) for part in parts(held(findings))[:_PICTURES]]
+    text_ = f"\n### Who claims what\n\n```mermaid\n{mermaid(pictures)}```\n"
+    return [text_] if pictures and _size(text_) <= room else []
 
 
 _ACCEPT = """
@@ -167,7 +174,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _failure(failure: Failure) -> str:
-    about = f"{code(app_name(failure.app))} " if failure.app else ""
+    about = f"{code(subject)} " if (subject := subject_of(failure)) else ""
     hint = f" → {text(failure.hint[:_VALUE])}" if failure.hint else ""
     return _cut(f"- {about}{text(failure.stage)}: {text(failure.error[:_VALUE])}") + hint
 
@@ -258,7 +265,7 @@ def _block(language: str, lines: Sequence[str]) -> Iterable[str]:
 
 
 def _cut(line: str, limit: int = 2_000) -> str:
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return shorten(line, limit)
 
 
 def _app(app: GateApp) -> str:
@@ -303,7 +310,8 @@ def _field(field: GateField) -> Iterable[str]:
 def _foot(report: Report) -> str:
     suppressed = f" · {report.summary.suppressed} suppressed" if report.summary.suppressed else ""
     servers = ", ".join(
-        f"{code(_cut(server.url, _VALUE))} ({text(_cut(server.version, _VALUE))})" for server in report.servers
+        f"{code(_cut(server.name or server.url, _VALUE))} ({text(_cut(server.version, _VALUE))})"
+        for server in report.servers
     )
     return f"<sub>argolint {text(report.tool.version)} · {servers}{suppressed}</sub>\n"
 

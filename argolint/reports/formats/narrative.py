@@ -46,7 +46,7 @@ def _origin(origin: Origin, style: Style) -> Iterator[str]:
 
 
 def _by_reason(chain: tuple[Link, ...]) -> list[list[Link]]:
-    """Links of one and the same explanation together, in the chain's order: a fault is told once."""
+    """Links of one and the same explanation together, in the chain's order: a fault is reported once."""
     groups: dict[tuple[object, ...], list[Link]] = {}
     for index, link in enumerate(chain):
         reason = tuple(f.fingerprint for f in link.because) or (index,)

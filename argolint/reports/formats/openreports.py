@@ -12,7 +12,7 @@ from typing import Any
 
 from argolint.reports.document import App, Failure, Finding, Report
 from argolint.reports.formats import Style
-from argolint.values import parse_time
+from argolint.values import parse_time, shorten
 
 API_VERSION = "openreports.io/v1alpha1"
 LABEL = "argolint.dev/report"
@@ -105,8 +105,8 @@ def _result(finding: Finding) -> dict[str, Any]:
         "category": finding.family,
         "severity": _SEVERITY[finding.severity],
         "result": "skip" if finding.suppressed else "fail" if finding.severity == "error" else "warn",
-        "message": _cut(finding.message, _MESSAGE),
-        "properties": {key: _cut(value, _PROPERTY) for key, value in properties.items() if value},
+        "message": shorten(finding.message, _MESSAGE),
+        "properties": {key: shorten(value, _PROPERTY) for key, value in properties.items() if value},
     }
     if finding.cause:
         made["rule"] = finding.cause
@@ -131,9 +131,5 @@ def _failure(failure: Failure) -> dict[str, Any]:
         "category": "failure",
         "severity": "info",
         "result": "error",
-        "message": _cut(f"not looked at ({failure.stage}): {failure.error}", _MESSAGE),
+        "message": shorten(f"not looked at ({failure.stage}): {failure.error}", _MESSAGE),
     }
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"

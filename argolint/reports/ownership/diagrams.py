@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from argolint.reports.ownership.graph import Drawn, Role
 from argolint.values import plain
 
-_MERMAID: dict[Role, str] = {"owner": "==>", "claimant": "-.->", "phantom": "-.-"}
+_MERMAID: dict[Role, str] = {"owner": "==>|owns|", "claimant": "-.->|claims|", "phantom": "-.-"}
+MERMAID_NODES = 15
+"""A flowchart of more than this is not read."""
 _DOT: dict[Role, str] = {"owner": "solid", "claimant": "dashed", "phantom": "dotted"}
 
 

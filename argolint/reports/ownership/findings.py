@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from argolint.model import ResourceKey
-from argolint.reports.document import Report
+from argolint.reports.document import Finding
 from argolint.reports.formats import app_name
 from argolint.reports.ownership.graph import Claim, Held, Role
 
 
-def held(report: Report) -> tuple[Held, ...]:
+def held(findings: Iterable[Finding]) -> tuple[Held, ...]:
     """The objects of findings of the ownership family that name owners or claimants, suppressed ones aside."""
     claims: dict[ResourceKey, dict[str, Claim]] = {}
-    for f in report.findings:
+    for f in findings:
         if f.family != "ownership" or f.suppressed is not None or f.resource is None:
             continue
         roles = [r.role for r in f.related if r.role in ("owner", "claimant")]

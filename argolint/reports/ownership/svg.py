@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from argolint.reports.ownership.graph import Drawn
-from argolint.values import plain
+from argolint.values import plain, shorten
 
 _ROW = 34
 _HEIGHT = 24
@@ -29,12 +29,12 @@ def svg(pictures: Sequence[Drawn], *, alone: bool = True) -> str:
         bodies.append(f'<g transform="translate(0 {top:g})">{body}</g>')
         top, width = top + high + 20, max(width, wide)
     head = f'xmlns="http://www.w3.org/2000/svg" role="img" width="{width:g}" height="{top:g}" viewBox="0 0 {width:g} {top:g}"'
-    about = "; ".join(_told(picture) for picture in pictures)
+    about = "; ".join(_description(picture) for picture in pictures)
     style = f"<style>{_STYLE}</style>" if alone else ""
     return f"<svg {head}><title>{escape(plain(about))}</title>{style}{''.join(bodies)}</svg>\n"
 
 
-def _told(picture: Drawn) -> str:
+def _description(picture: Drawn) -> str:
     """The picture in words, for who hears it."""
     edges = (f"{picture.apps[app]} is {role} of {picture.objects[obj]}" for app, obj, role in picture.edges)
     return ", ".join(edges)
@@ -88,7 +88,7 @@ def _wide(label: str) -> float:
 
 def _box(label: str, x: float, y: float, round_: int) -> str:
     whole = plain(label)
-    short = whole if len(whole) <= _LETTERS else whole[: _LETTERS - 1] + "…"
+    short = shorten(whole, _LETTERS)
     place = f'x="{x:g}" y="{y:g}" width="{_wide(label):g}" height="{_HEIGHT}" rx="{round_}"'
     return (
         f'<g aria-label={quoteattr(whole)}><title>{escape(whole)}</title><rect class="box" {place}/>'

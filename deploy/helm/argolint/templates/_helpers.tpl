@@ -84,6 +84,11 @@ env:
   valueFrom:
     secretKeyRef: {name: {{ .Values.serve.existingTokenSecret.name }}, key: {{ .Values.serve.existingTokenSecret.key }}}
 {{- end }}
+{{- if and .Values.extension.existingTokenSecret.name (eq .Values.mode "serve") }}
+- name: ARGOLINT_EXTENSION_TOKEN
+  valueFrom:
+    secretKeyRef: {name: {{ .Values.extension.existingTokenSecret.name }}, key: {{ .Values.extension.existingTokenSecret.key }}}
+{{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}

@@ -1,0 +1,32 @@
+"""`argolint extension`: the file that shows findings in Argo CD's own UI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_ARCHIVE = (".tar.gz", ".tgz")
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write it there; a name that ends in .tar.gz gets the archive that argocd-extension-installer installs.",
+)
+def command(file: Path | None) -> None:
+    """Print the extension of Argo CD's UI: findings in the status panel of an application, and on a tab of it.
+
+    It asks `argolint serve` through argocd-server. `argolint explain --setup extension` says what both need.
+    """
+    from argolint.checkouts import files
+    from argolint.serve import ui
+
+    if file is None:
+        click.echo(ui.source().decode("utf-8"), nl=False)
+        return
+    files.write(file, ui.archive() if file.name.endswith(_ARCHIVE) else ui.source())

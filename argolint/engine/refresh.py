@@ -1,0 +1,64 @@
+"""A fleet with some applications read anew, one by one, and everything else as it was known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from argolint.app import App, app_from_list
+from argolint.errors import ApiError, ConnectError
+from argolint.fleet import Fleet, cluster_of
+from argolint.model import AppRef
+from argolint.server import api as argocd
+from argolint.server.transport import Transport
+from argolint.values import mapping, text_at
+
+
+def refreshed(t: Transport, fleet: Fleet, wanted: Iterable[AppRef], workers: int = 8) -> Fleet:
+    """The fleet with the `wanted` applications as the server shows them now; those that it shows no longer are left out.
+
+    A ref's project may be another one than that known: the application may have moved, or the hint may be old.
+    Raises ArgolintError when the server cannot tell.
+    """
+    apps = {(app.ref.namespace, app.ref.name): app for app in fleet.apps}
+    by_name = {text_at(cluster, "name"): server for server, cluster in fleet.clusters.items()}
+
+    def read(ref: AppRef) -> tuple[AppRef, App | None]:
+        known = apps.get((ref.namespace, ref.name))
+        refs = dict.fromkeys((ref, *([known.ref] if known else ())))
+        return ref, next((found for r in refs if (found := _read(t, r, fleet, by_name)) is not None), None)
+
+    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="argolint") as pool:
+        for ref, found in pool.map(read, wanted):
+            if found is None:
+                apps.pop((ref.namespace, ref.name), None)
+            else:
+                apps[ref.namespace, ref.name] = found
+    now = t.now()
+    return replace(fleet, apps=tuple(sorted((replace(app, observed_at=now) for app in apps.values()), key=_ref)))
+
+
+def _ref(app: App) -> AppRef:
+    return app.ref
+
+
+def _read(t: Transport, ref: AppRef, fleet: Fleet, by_name: dict[str, str]) -> App | None:
+    try:
+        raw = argocd.application(t, ref)
+    except ApiError as error:
+        if error.status in (403, 404):  # gone, moved, or no longer this account's to see: the list would not name it
+            return None
+        raise
+    named = (text_at(raw, "metadata", "namespace") or fleet.control_plane, text_at(raw, "metadata", "name"))
+    if named != (ref.namespace, ref.name):
+        raise ConnectError(
+            f"{t.server} answered with another application than {ref}", "a proxy may be altering responses"
+        )
+    return app_from_list(
+        raw,
+        server=fleet.server,
+        cluster=cluster_of(mapping(raw, "spec"), by_name),
+        control_plane=fleet.control_plane,
+        observed_at=t.now(),
+    )

@@ -1,0 +1,19 @@
+"""What one check gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from argolint.reports.document import App, Report
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The report of one check, and every application that it looked at."""
+
+    report: Report
+    apps: Collection[App]
+
+
+Check = Callable[[], Checked]

@@ -1,0 +1,161 @@
+"""What Argo CD's own UI asks: the findings of one application, for a user whom Argo CD has let see that application.
+
+argocd-server's proxy extension (server/extension/extension.go) checks `applications, get` and `extensions, invoke` of the user and sends
+Argocd-Application-Name and Argocd-Project-Name. Whoever reaches the service could send them too, so only its bearer token counts, and the
+application is taken from the headers alone. A request of the proxy gets this one address and nothing else of the service.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import threading
+from collections.abc import Mapping
+from email.message import Message
+from typing import Any
+
+import msgspec
+
+from argolint.reports.document import App, Failure, Finding, counted, plain_data
+from argolint.serve.documents import JSON, Document, Documents, document
+from argolint.serve.other_projects import Others
+
+PATH = "/api/v1/application"
+MOST_FINDINGS = 100
+MOST_BYTES = 256_000
+_MOST_FAILURES = 10
+_MOST_LINES, _MOST_FIXES = 20, 5
+"""Evidence and related objects of one finding; its fixes."""
+_FRAME_BYTES = 4_000
+"""What stands around findings and failures."""
+_TEXT, _LONG_TEXT = 1_000, 8_000
+"""Characters of a text, and of what is to be pasted."""
+_WORST_FIRST = ("error", "warning", "info")
+_APP, _PROJECT = "Argocd-Application-Name", "Argocd-Project-Name"
+_NAME = re.compile(r"([a-z0-9][a-z0-9.-]{0,252}):([a-z0-9][a-z0-9.-]{0,252})", re.ASCII)
+_UNKNOWN = "argolint has not looked at this application"
+
+Answer = tuple[int, Document, Mapping[str, str]]
+"""HTTP status, body, further headers."""
+
+
+class Extension:
+    """Answers requests of Argo CD's proxy. Without a `token` nobody is answered."""
+
+    def __init__(self, token: str = "", *, show_other_projects: bool = False) -> None:
+        self._token = token
+        self._show_others = show_other_projects
+        self._lock = threading.Lock()
+        self._index: _Index | None = None
+
+    def claims(self, path: str, headers: Message) -> bool:
+        """True for a request that is the extension's: of its path, with its token, or from Argo CD's proxy, whatever it asks for."""
+        return path == PATH or headers.get(_APP) is not None or self._is_allowed(headers)
+
+    def answer(self, path: str, headers: Message, documents: Documents, *, ready: bool) -> Answer:
+        """What a request of the extension gets."""
+        if not self._token:
+            return _refused(404, "this argolint serves no UI extension: start it with --extension-token-file")
+        if not self._is_allowed(headers):
+            return _refused(
+                401, "Argo CD sent no valid token to argolint", {"WWW-Authenticate": 'Bearer realm="argolint"'}
+            )
+        if path != PATH:
+            return _refused(404, "not found")
+        names, projects = headers.get_all(_APP, []), headers.get_all(_PROJECT, [])
+        asked = _NAME.fullmatch(names[0]) if len(names) == 1 else None
+        if asked is None or len(projects) != 1 or not projects[0]:
+            return _refused(400, f"{_APP} must be NAMESPACE:NAME and {_PROJECT} a project, once each")
+        if not ready:
+            return _refused(503, "no check has succeeded yet", {"Retry-After": "30"})
+        index = self._current(documents)
+        about = [a for a in index.named.get((asked[1], asked[2]), ()) if a.project == projects[0]]
+        if len(about) != 1:  # none, or the same name on several servers: Argo CD does not say which it is
+            return _refused(404, _UNKNOWN if not about else f"{len(about)} servers have such an application")
+        return 200, document(JSON, self._body(about[0], index)), {}
+
+    def _is_allowed(self, headers: Message) -> bool:
+        scheme, _, given = (headers.get("Authorization") or "").partition(" ")
+        return (
+            bool(self._token)
+            and scheme.lower() == "bearer"
+            and hmac.compare_digest(given.strip().encode(), self._token.encode())
+        )
+
+    def _current(self, documents: Documents) -> _Index:
+        with self._lock:
+            if self._index is None or self._index.documents is not documents:
+                self._index = _Index(documents)
+            return self._index
+
+    def _body(self, app: App, index: _Index) -> bytes:
+        report = index.documents.report
+        found = [report.findings[n] for n in index.about.get(app, ())]
+        active = sorted((f for f in found if f.suppressed is None), key=lambda f: _WORST_FIRST.index(f.severity))
+        others = Others(app, () if self._show_others else index.documents.apps)
+        failures = [self._failure(f, others) for f in report.failures if f.app == app][:_MOST_FAILURES]
+        rows: list[msgspec.Raw] = []
+        room = MOST_BYTES - len(msgspec.json.encode(failures)) - _FRAME_BYTES
+        for finding in active[:MOST_FINDINGS]:
+            row = msgspec.Raw(msgspec.json.encode(self._row(finding, others)))
+            room -= len(bytes(row)) + 1
+            if room < 0:
+                break
+            rows.append(row)
+        return msgspec.json.encode(
+            {
+                "schema_version": report.schema_version,
+                "app": app,
+                "checked_at": report.started_at,
+                "complete": report.complete,
+                "counts": counted(active),
+                "suppressed": len(found) - len(active),
+                "left_out": len(active) - len(rows),
+                "findings": rows,
+                "failures": failures,
+            }
+        )
+
+    def _row(self, finding: Finding, others: Others) -> dict[str, Any]:
+        least = msgspec.structs.replace(
+            finding, evidence=finding.evidence[:_MOST_LINES], fixes=finding.fixes[:_MOST_FIXES]
+        )
+        shown, hidden = (least, 0) if self._show_others else others.shown(least)
+        data = plain_data(msgspec.structs.replace(shown, related=shown.related[:_MOST_LINES]))
+        return {**_cut(data, _TEXT), "fixes_hidden": hidden}
+
+    def _failure(self, failure: Failure, others: Others) -> dict[str, Any]:
+        text = (lambda t: t) if self._show_others else others.text
+        cleaned = msgspec.structs.replace(failure, error=text(failure.error), hint=text(failure.hint))
+        return dict(_cut(plain_data(cleaned), _TEXT))
+
+
+class _Index:
+    """Which findings are about which application, made once for each report."""
+
+    def __init__(self, documents: Documents) -> None:
+        self.documents = documents
+        self.named: dict[tuple[str, str], list[App]] = {}
+        for app in documents.apps:
+            self.named.setdefault((app.namespace, app.name), []).append(app)
+        self.about: dict[App, list[int]] = {}
+        for number, finding in enumerate(documents.report.findings):
+            for app in {finding.app, *(r.app for r in finding.related)}:
+                self.about.setdefault(app, []).append(number)
+
+
+def _cut(node: Any, most: int) -> Any:
+    if isinstance(node, str):
+        return node if len(node) <= most else f"{node[: most - 1]}…"
+    if isinstance(node, dict):
+        if "edit" in node:  # a fix that is cut is none
+            content = node["edit"]["content"]
+            size = len(content) if isinstance(content, str) else len(msgspec.json.encode(content))
+            edit = node["edit"] if size <= _LONG_TEXT else {"kind": "text", "content": "too long to be shown here"}
+            return {**{k: _cut(v, most) for k, v in node.items()}, "edit": edit}
+        return {key: _cut(value, most) for key, value in node.items()}
+    return [_cut(value, most) for value in node] if isinstance(node, list | tuple) else node
+
+
+def _refused(status: int, error: str, headers: Mapping[str, str] | None = None) -> Answer:
+    return status, document(JSON, msgspec.json.encode({"error": error}) + b"\n"), headers or {}

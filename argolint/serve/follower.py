@@ -1,0 +1,150 @@
+"""Follows one Argo CD: a thread that reads its stream, and a check whenever one is due.
+
+All decisions are the watcher's; here are the thread, the clock and the network.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from argolint.errors import ApiError, ArgolintError, AuthError
+from argolint.redaction import without_secrets
+from argolint.serve import stream
+from argolint.serve.checked import Check, Checked
+from argolint.serve.live import State
+from argolint.serve.times import Times
+from argolint.serve.watcher import Action, Watcher
+from argolint.server.http import HttpTransport
+
+
+class Looks(Protocol):
+    """How the fleet is looked at, and what a follower needs to know of it."""
+
+    size: int
+    """Applications of the last check."""
+    reused: int
+    """Applications of the last check whose result of before stood."""
+    projects: Sequence[str]
+    """The projects of all applications, sorted."""
+    default_namespace: str
+    """Of an application whose hint names none."""
+
+    def look(self, action: Action) -> Checked:
+        """One check. Raises ArgolintError."""
+        ...
+
+
+class Follower:
+    """Gives a check whenever one is due. `connect` makes a transport for the stream, with the token as it is then."""
+
+    def __init__(
+        self, looks: Looks, connect: Callable[[], HttpTransport], times: Times, tell: Callable[[str], None]
+    ) -> None:
+        self.looks = looks
+        self._connect = connect
+        self._times = times
+        self._tell = tell
+        self._watcher = Watcher(times, lambda: random.uniform(0.5, 1.5))  # noqa: S311  # jitter
+        self._action: Action | None = None
+        self._turn = threading.Condition()
+        self._stopped = False
+        self._projects: Sequence[str] = ()
+        self._last_event_at = 0.0
+        self._said = ""
+        self._unreadable = 0
+        self._thread = threading.Thread(target=self._follow, name="argolint-stream", daemon=True)
+
+    def start(self) -> None:
+        self._watcher.begin(time.monotonic())
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give no further check. The stream ends with the process: it is only read."""
+        with self._turn:
+            self._stopped = True
+            self._turn.notify_all()
+
+    def next_check(self) -> Check | None:
+        """The next check, when it is due; None when the follower was stopped."""
+        with self._turn:
+            while not self._stopped:
+                self._action = action = self._watcher.next_action(time.monotonic())
+                if action is not None:
+                    return lambda: self.looks.look(action)
+                moment = self._watcher.next_moment()
+                self._turn.wait(None if moment is None else max(moment - time.monotonic(), 0.001))
+        return None
+
+    @property
+    def refused(self) -> bool:
+        """The server does not accept the token."""
+        return self._watcher.refused
+
+    def ended(self, *, good: bool, refused: bool = False) -> None:
+        """The check that was given last has ended; if it was not `good`, perhaps since the token is `refused`."""
+        with self._turn:
+            assert self._action is not None
+            if good:
+                self._watcher.done(time.monotonic(), self._action, self.looks.size)
+            else:
+                self._watcher.failed(time.monotonic(), refused=refused)
+            self._turn.notify_all()
+
+    def state(self) -> State:
+        """How the following goes, for the metrics."""
+        with self._turn:
+            w = self._watcher
+            return State(w.connected, self._last_event_at, w.dirty, self.looks.reused, w.reconnects, self._unreadable)
+
+    def _follow(self) -> None:
+        """Read the stream until the process ends, and open it again whenever it ends."""
+        while not self._stopped:
+            refused = False
+            try:
+                self._read()
+                why = "the stream ended"
+            except AuthError as error:
+                why, refused = error.message, True
+            except ApiError as error:
+                why = error.message
+                if error.status == 403 and not self._projects:
+                    self._projects = self.looks.projects  # those that the list shows may be followed
+                    why += "; following the projects of the listed applications"
+            except ArgolintError as error:
+                why = error.message
+            except Exception as error:  # a bug here must not end the lists
+                why = f"crashed: {type(error).__name__}"
+            with self._turn:
+                reopen = self._watcher.lost(time.monotonic(), refused=refused)
+                self._turn.notify_all()
+                self._say(f"not following changes: {why}")
+                while not self._stopped and (left := reopen - time.monotonic()) > 0:
+                    self._turn.wait(left)
+
+    def _read(self) -> None:
+        with stream.opened(self._connect(), self._times, self._projects) as signs:
+            with self._turn:
+                self._watcher.opened(time.monotonic())
+                self._turn.notify_all()
+                self._say("following changes")
+            for sign in signs:
+                if self._stopped:
+                    return
+                if isinstance(sign, stream.Changed):
+                    with self._turn:
+                        place = sign.namespace or self.looks.default_namespace, sign.name
+                        self._last_event_at = time.time()
+                        if self._watcher.changed(time.monotonic(), place, sign.project):
+                            self._turn.notify_all()
+                elif sign == "unreadable":
+                    self._unreadable += 1
+
+    def _say(self, what: str) -> None:
+        """Once, however often the same happens."""
+        if what != self._said:
+            self._said = what
+            self._tell(without_secrets(what))

@@ -1,0 +1,33 @@
+"""How often things happen while Argo CD's changes are followed. Seconds, all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argolint.engine.kept import LEAST_AGE_S, MAX_AGE_S
+
+
+@dataclass(frozen=True)
+class Times:
+    """debounce_s     from the first hint of a change to the look at it
+    per_app_s      between two looks at one application
+    list_s         between two lists of all applications, whatever the stream says
+    relist_s       between two lists, however often the stream begins anew
+    max_age_s      how old the states of an application may be that is not looked at again
+    patience_s     for the stream to begin, before the first list is made without it
+    first_retry_s, last_retry_s    waits before the stream is opened again, doubling in between
+    idle_s         without a byte, of which the server sends one every 15 s, the stream counts as dead
+    stream_s, stream_bytes         after which the stream is opened anew, even if it is well
+    """
+
+    debounce_s: float = 10.0
+    per_app_s: float = LEAST_AGE_S
+    list_s: float = 600.0
+    relist_s: float = 60.0
+    max_age_s: float = MAX_AGE_S
+    patience_s: float = 20.0
+    first_retry_s: float = 1.0
+    last_retry_s: float = 60.0
+    idle_s: float = 60.0
+    stream_s: float = 6 * 3600.0
+    stream_bytes: int = 1 << 30

@@ -1,0 +1,133 @@
+"""What a run spends, by stage and rule, when somebody asks: `--timings`.
+
+A stage is charged what its own thread spends in it, less what stages within it spend. Where nobody asks, nothing is measured.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from argolint.rule import Rule
+
+_WHOLE = "verify"
+"""What rules are asked to prove a fix is part of what the fix costs."""
+
+
+class Cost(NamedTuple):
+    """Seconds of one stage, and of a rule in it: of the processor, and in all, waiting included."""
+
+    stage: str
+    rule: str
+    cpu_s: float
+    seconds: float
+
+
+class Ledger:
+    """What one thread spends on one thing, such as an application; `clock` tells its seconds of the processor, and those in all."""
+
+    def __init__(
+        self, clock: Callable[[], tuple[float, float]] = lambda: (time.thread_time(), time.perf_counter())
+    ) -> None:
+        self._clock = clock
+        self._spent: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self._open: list[tuple[str, str]] = []
+        self._marks = (0.0, 0.0)
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        return tuple(Cost(stage, rule, *spent) for (stage, rule), spent in sorted(self._spent.items()))
+
+    def enter(self, stage: str, rule: str) -> None:
+        self._charge()
+        within = self._open[-1] if self._open else ("", "")
+        self._open.append(within if within[0] == _WHOLE else (stage, rule))
+
+    def leave(self) -> None:
+        self._charge()
+        self._open.pop()
+
+    def _charge(self) -> None:
+        now = self._clock()
+        if self._open:
+            spent = self._spent[self._open[-1]]
+            spent[0] += now[0] - self._marks[0]
+            spent[1] += now[1] - self._marks[1]
+        self._marks = now
+
+
+class _Here(threading.local):
+    ledger: Ledger | None = None
+
+
+_HERE = _Here()
+_FREE: AbstractContextManager[None] = nullcontext()
+
+
+@contextmanager
+def measured(wanted: bool) -> Iterator[Ledger]:
+    """A ledger to which this thread's stages are charged, if it is wanted."""
+    ledger, before = Ledger(), _HERE.ledger
+    _HERE.ledger = ledger if wanted else before
+    try:
+        yield ledger
+    finally:
+        _HERE.ledger = before
+
+
+def charged(stage: str, rule: str = "") -> AbstractContextManager[None]:
+    """What is done within is charged to this stage, where somebody measures."""
+    return _FREE if _HERE.ledger is None else _Charge(_HERE.ledger, stage, rule)
+
+
+class _Charge(AbstractContextManager[None]):
+    def __init__(self, ledger: Ledger, stage: str, rule: str) -> None:
+        self._ledger, self._stage, self._rule = ledger, stage, rule
+
+    def __enter__(self) -> None:
+        self._ledger.enter(self._stage, self._rule)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ledger.leave()
+
+
+def watched(rule: Rule) -> Rule:
+    """The rule, whose functions are charged to it."""
+
+    def lazily(stage: str, function: Callable[..., Iterable[Any]]) -> Callable[..., Iterable[Any]]:
+        def run(*arguments: Any) -> Iterable[Any]:
+            with charged(stage, rule.id):
+                return list(function(*arguments))
+
+        return run
+
+    def reads(*arguments: Any) -> bool:
+        with charged("reads", rule.id):
+            return bool(rule.reads and rule.reads(*arguments))
+
+    return replace(
+        rule,
+        check=rule.check and lazily("check", rule.check),
+        wants=rule.wants and lazily("wants", rule.wants),
+        collect=rule.collect and lazily("collect", rule.collect),
+        reads=rule.reads and reads,
+    )
+
+
+def summed(*costs: Iterable[Cost]) -> tuple[Cost, ...]:
+    """One cost a stage and rule."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for cost in (cost for group in costs for cost in group):
+        spent = found[cost.stage, cost.rule]
+        spent[0] += cost.cpu_s
+        spent[1] += cost.seconds
+    return tuple(Cost(stage, rule, *spent) for (stage, rule), spent in sorted(found.items()))
