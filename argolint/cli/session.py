@@ -667,6 +667,7 @@ def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
             flags.client_crt_key,
             given["timeout"] or ANSWER_S,
             given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+            given.get("rate"),
         )
     return in_cluster(
         given["dask"],
@@ -690,9 +691,7 @@ def _collected_of(
     if given.get("fleet"):
         raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
     if given.get("dask"):
-        raise UsageError(
-            "--dask reads a single server", "run once for each server"
-        )
+        raise UsageError("--dask reads a single server", "run once for each server")
     clock = Clock()
     _leave_garbage()
     looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}
