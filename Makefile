@@ -43,6 +43,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/join.py
 	$(BIN)/python bench/place.py
 	$(BIN)/python bench/causes.py
+	$(BIN)/python bench/many.py
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python scripts/docs.py

@@ -28,6 +28,9 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
     expect:                                              # bad fixtures: every finding of the rule, in order
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
        related: [db], fix: title of the first fix, verified: true}
+
+For a rule of several Argo CDs `servers` stands in place of `apps`: a list of `name`, `apps`, perhaps `server`, `live`, and `clusters`
+(names for clusters, as in a servers file).
 """
 
 from __future__ import annotations
