@@ -44,6 +44,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/place.py
 	$(BIN)/python bench/causes.py
 	$(BIN)/python bench/many.py
+	$(BIN)/python bench/watch.py
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python scripts/docs.py

@@ -27,7 +27,8 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
     live: [{...}]                                        # objects that only a read of the cluster shows
     expect:                                              # bad fixtures: every finding of the rule, in order
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
-       related: [db], fix: title of the first fix, verified: true}
+       confidence: proven, evidence: [...], related: [db], fix: title of the first fix, edit: its content, verified: true,
+       caveat: ..., effects: [restarts], fixes: [titles of all fixes]}
 
 For a rule of several Argo CDs `servers` stands in place of `apps`: a list of `name`, `apps`, perhaps `server`, `live`, and `clusters`
 (names for clusters, as in a servers file).
@@ -146,6 +147,10 @@ def _told(f: report.Finding) -> dict[str, Json]:
         "fix": first.title if first else None,
         "edit": first.edit.content if first else None,
         "verified": first.verified if first else None,
+        "caveat": first.caveat if first else None,
+        "effects": list(first.effects) if first else [],
+        "evidence": list(f.evidence),
+        "fixes": [fix.title for fix in f.fixes],
     }
 
 

@@ -57,6 +57,24 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Rate(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in new versions of click only
+    """`5`, `5/s` and `300/m` as requests a second."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        count, slash, unit = str(value).partition("/")
+        try:
+            rate = float(count) / {"s": 1, "m": 60}[unit.strip() if slash else "s"]
+        except (ValueError, KeyError):
+            rate = 0.0
+        if not 1 / 60 <= rate <= 10_000:
+            self.fail(f"{str(value)!r} is no rate such as 5/s or 30/m, from one a minute to 10000/s", param, ctx)
+        return rate
+
+
 def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
     """One decorator of several, in reading order."""
 
@@ -90,6 +108,13 @@ source_options = options(
         metavar="MB",
         envvar="ARGOLINT_MAX_ANSWER",
         help="How large one answer may be, inflated, and all that are held at once [default: 1024].",
+    ),
+    click.option(
+        "--rate",
+        type=Rate(),
+        metavar="N/s",
+        envvar="ARGOLINT_RATE",
+        help="How many requests may be sent in a second, or in a minute (N/m) [default: any number].",
     ),
 )
 
@@ -184,6 +209,23 @@ scale_options = options(
         metavar="N",
         envvar="ARGOLINT_PROCESSES",
         help="Look at applications in N processes of this machine, which share --workers [default: 1].",
+    ),
+    click.option(
+        "--dask",
+        metavar="ADDRESS",
+        envvar="ARGOLINT_DASK",
+        help="Look at applications on the workers of the Dask cluster with its scheduler there (tls://HOST:PORT).",
+    ),
+    click.option(
+        "--dask-insecure",
+        is_flag=True,
+        help="Allow a Dask cluster without TLS beyond this machine.",
+    ),
+    click.option(
+        "--worker-token",
+        metavar="WHERE",
+        envvar="ARGOLINT_WORKER_TOKEN",
+        help="Where each Dask worker finds its token: env:NAME or file:/PATH [default: env:ARGOCD_AUTH_TOKEN].",
     ),
     click.option(
         "--fleet",
@@ -386,6 +428,7 @@ def _connected(connection: Connection, given: Mapping[str, Any]) -> Transport:
     return HttpTransport(
         connection,
         workers=workers(given),
+        rate=given.get("rate"),
         answer_s=given["timeout"] or ANSWER_S,
         max_bytes=given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
     )
@@ -525,7 +568,7 @@ def collected(
         part,
         failures=(*failures, *part.failures),
         remarks=(*run.remarks, *part.remarks),
-        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
+        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET),
         spent=ledger.costs,
     )
     return part, fleet
@@ -557,17 +600,21 @@ def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
 
 def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transport] | None = None) -> Look | None:
     """Who looks at the applications, when it is not this process. UsageError for what cannot be divided."""
-    count = given.get("processes") or 1
-    if count == 1:
+    count, dask = given.get("processes") or 1, given.get("dask")
+    if count == 1 and not dask:
         return None
-    if sys.platform == "win32":
-        raise UsageError(
-            "--processes is not for Windows", "divide the work with --shard I/N, and join it with `argolint merge`"
-        )
+    option = "--dask" if dask else "--processes"
+    if dask and count > 1:
+        raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
     if given["render_twice"] and not t.offline:
         raise UsageError(
-            "--render-twice renders one application at a time", "leave --processes out: it would gain nothing"
+            "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
         )
+    if dask:
+        return _look_in_cluster(given, t)
+    if sys.platform != "linux":
+        hint = "divide the work with --shard I/N, and join it with `argolint merge`"
+        raise UsageError("--processes needs Linux", hint)
     if not t.offline and count > workers(given):
         raise UsageError(
             f"{count} processes need {count} requests in flight at least, and --workers allows {workers(given)}",
@@ -575,11 +622,63 @@ def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transp
         )
     from argolint.workers.processes import in_processes
 
-    return in_processes(count, opened or (lambda threads: open_transport({**given, "workers": threads})))
+    return in_processes(count, opened or (lambda threads: open_transport(_shared(given, threads))))
+
+
+def _shared(given: Mapping[str, Any], threads: int | None) -> Mapping[str, Any]:
+    """The options of one of several workers: its threads, and its part of --rate. Without `threads` it is the only one."""
+    if threads is None:
+        return given
+    rate = given["rate"] * threads / workers(given) if given.get("rate") else None
+    return {**given, "workers": threads, "rate": rate}
+
+
+def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
+    """Look on a Dask cluster. What is secret of the connection stays here: each worker has its own token."""
+    from argolint.workers.cluster import in_cluster
+    from argolint.workers.spec import TOKEN, Server, require_place
+
+    if given["helm_render"]:
+        raise UsageError(
+            "--helm-render needs the checkouts, which the Dask workers do not have", "leave one of both out"
+        )
+    server = None
+    if not t.offline:
+        from argolint.server.connection import connect
+        from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
+
+        flags = given["connection"]
+        found = connect(flags, os.environ, Path.home(), datetime.now(UTC))
+        for what, there in (
+            ("headers", found.headers),
+            ("client certificate", found.client_pem and not flags.client_crt),
+        ):
+            if there:
+                hint = (
+                    "with --dask, name a client certificate by files that are on every worker; headers cannot be sent"
+                )
+                raise UsageError(f"the {what} of this connection would have to travel to the Dask workers", hint)
+        server = Server(
+            found.url,
+            require_place(given["worker_token"] or TOKEN),
+            found.insecure,
+            found.ca_pem,
+            flags.client_crt,
+            flags.client_crt_key,
+            given["timeout"] or ANSWER_S,
+            given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+        )
+    return in_cluster(
+        given["dask"],
+        insecure=given["dask_insecure"],
+        snapshots=[str(Path(path).absolute()) for path in given["snapshots"]],
+        server=server,
+        warn=lambda text: click.echo(f"warning: {plain(text)}", err=True),
+    )
 
 
 def _sources(given: Mapping[str, Any]) -> tuple[tuple[Source, ...], tuple[str, ...]] | None:
-    return servers.sources(given, lambda connection, threads: _connected(connection, {**given, "workers": threads}))
+    return servers.sources(given, lambda connection, threads: _connected(connection, _shared(given, threads)))
 
 
 def _collected_of(
@@ -590,6 +689,10 @@ def _collected_of(
 
     if given.get("fleet"):
         raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
+    if given.get("dask"):
+        raise UsageError(
+            "--dask reads a single server", "run once for each server"
+        )
     clock = Clock()
     _leave_garbage()
     looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}

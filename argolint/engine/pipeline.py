@@ -111,6 +111,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
             sum(p.stats.requests for _, p in parts),
             sum(p.stats.bytes for _, p in parts),
             round(sum(p.stats.seconds for _, p in parts), 3),
+            sum(p.stats.slowed or 0 for _, p in parts) or msgspec.UNSET,
         ),
         spent=summed(*(p.spent for _, p in parts)),
     )

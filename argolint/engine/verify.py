@@ -5,21 +5,21 @@ An edit is replayed on the states of its application (`replay`), Helm values are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from argolint.app import App
-from argolint.engine import effects, losses
+from argolint.engine import effects, handover, losses
 from argolint.engine.moments import Today
 from argolint.engine.render_proof import Render, render_again
 from argolint.engine.replay import NOT_REPLAYED, Check, Looks, replay
 from argolint.engine.verdict import CannotReplay, Contradicted, Loses, TakesTwoSyncs
 from argolint.fleet import Fleet
-from argolint.model import Effect, Finding, Fix, Object, ResourceKey
+from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
 from argolint.values import sh
 
-__all__ = ["Check", "Render", "Today", "unreplayed", "verify"]
+__all__ = ["Check", "Render", "Today", "unreplayed", "verify", "verify_together"]
 
 
 def verify(
@@ -74,6 +74,16 @@ _AFTER_ITS_STEP = "it was replayed and works after its first step, which is a co
 def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
     again = f"argocd app sync {sh(f'{app.ref.namespace}/{app.ref.name}')}"
     return f"the first sync takes more away than the edit does ({twice.pointer}), and the second one brings it back: sync again at once (`{again}`)"
+
+
+def verify_together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]], Iterable[Finding]]) -> Fix:
+    """A fleet finding's fix with its verdict: by the parts that its applications have tried, else by none."""
+    if not fix.trials:
+        return unreplayed(fix)
+    found = {*effects.told_by(fix), *handover.effects_of(fix, facts)}
+    if why := handover.together(fix, facts, rejoin):
+        return _with(replace(fix, verified=None, unverified=why), found)
+    return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
 
 
 def unreplayed(fix: Fix) -> Fix:

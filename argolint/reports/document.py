@@ -137,7 +137,8 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """Counts of what is not suppressed; `by_cause` is keyed by the fingerprint of the cause behind."""
+    """Counts of what is not suppressed; `by_cause` is keyed by the fingerprint of the cause behind. `unread` are applications that
+    Argo CD shows as fine and whose states were not asked for, where there are any: --deep reads them too."""
 
     apps: int
     resources: int
@@ -148,6 +149,7 @@ class Summary(msgspec.Struct, frozen=True):
     by_family: dict[str, Counts] = {}
     by_project: dict[str, Counts] = {}
     by_cause: dict[str, Counts] = {}
+    unread: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class Application(msgspec.Struct, frozen=True):
@@ -170,12 +172,14 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """`stages` and `rules` are there with --timings: processor seconds, and in all, of each stage; processor seconds of each rule
+    """`slowed` says how often fewer requests were sent at a time since the server refused some or turned slow, where it did.
+    `stages` and `rules` are there with --timings: processor seconds, and in all, of each stage; processor seconds of each rule
     by what was asked of it (`reads`, `wants`, `check`, `collect`, `verify`, `join`)."""
 
     requests: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    slowed: int | msgspec.UnsetType = msgspec.UNSET
     stages: Mapping[str, Spent] | msgspec.UnsetType = msgspec.UNSET
     rules: Mapping[str, Mapping[str, float]] | msgspec.UnsetType = msgspec.UNSET
 
@@ -285,7 +289,13 @@ def build(
             Server(without_secrets(s.url), without_secrets(s.version), apps[s.url], s.name or msgspec.UNSET)
             for s in servers
         ),
-        summarise(findings, len(outcome.failures), apps=len(outcome.apps), resources=outcome.resources),
+        summarise(
+            findings,
+            len(outcome.failures),
+            apps=len(outcome.apps),
+            resources=outcome.resources,
+            unread=sum(looked.unread for looked in outcome.looked),
+        ),
         findings,
         tuple(_failure(f) for f in outcome.failures),
         stats,
@@ -331,7 +341,7 @@ def page(of: App) -> str:
     return without_secrets(f"{of.server}/applications/{quote(of.namespace, safe='')}/{quote(of.name, safe='')}")
 
 
-def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int) -> Summary:
+def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int, unread: int = 0) -> Summary:
     """Counts of what is not suppressed."""
     active = [f for f in findings if f.suppressed is None]
     root = causes.roots(findings)
@@ -345,6 +355,7 @@ def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resource
         _counted_by(active, lambda f: f.family),
         _counted_by(active, lambda f: f.app.project),
         _counted_by(active, lambda f: root[causes.identity(f)][1]),
+        unread or msgspec.UNSET,
     )
 
 

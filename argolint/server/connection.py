@@ -108,7 +108,7 @@ def connect(
         headers=tuple(_header(text) for text in flags.header),
         insecure=flags.insecure or login.insecure,
         ca_pem=_read(flags.server_crt, "--server-crt") or login.ca_pem,
-        client_pem=_client_pair(flags) or login.client_pem,
+        client_pem=client_pair(flags.client_crt, flags.client_crt_key) or login.client_pem,
     )
 
 
@@ -262,12 +262,11 @@ def _header(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _client_pair(flags: Flags) -> str:
-    if bool(flags.client_crt) != bool(flags.client_crt_key):
+def client_pair(certificate: str, key: str) -> str:
+    """The client certificate and its key out of two PEM files, empty where none are named. Raises UsageError."""
+    if bool(certificate) != bool(key):
         raise UsageError("one of --client-crt and --client-crt-key is missing", "pass both")
-    return "\n".join(
-        filter(None, (_read(flags.client_crt, "--client-crt"), _read(flags.client_crt_key, "--client-crt-key")))
-    )
+    return "\n".join(filter(None, (_read(certificate, "--client-crt"), _read(key, "--client-crt-key"))))
 
 
 def _read(path: str, flag: str) -> str:

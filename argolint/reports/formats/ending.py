@@ -57,7 +57,10 @@ def one_line(report: Report, style: Style) -> str:
         parts.append(
             paint(f"incomplete: {number(len(report.failures), 'check')} could not be completed", style, fg="magenta")
         )
-    parts.append(f"{number(stats.requests, 'request')}, {stats.bytes / 1e6:.1f} MB, {stats.seconds:.1f} s")
+    if s.unread:
+        parts.append(f"{s.unread} that look fine were not read (--deep)")
+    slowed = f", slowed down {number(stats.slowed, 'time')}" if stats.slowed else ""
+    parts.append(f"{number(stats.requests, 'request')}, {stats.bytes / 1e6:.1f} MB, {stats.seconds:.1f} s{slowed}")
     return " · ".join(parts)
 
 
