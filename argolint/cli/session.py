@@ -812,8 +812,8 @@ def progress(given: Mapping[str, Any]) -> Progress:
 
 def conclude(part: lint.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
-    urls = tuple(server.url for server in part.servers)
-    if run.suppressions.baseline is not None:
+    urls = {server.url: server.name for server in part.servers}
+    if run.suppressions.baseline is not None and not any(f.server for f in part.failures):
         suppress.require_servers(run.suppressions.baseline, urls)
     suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls)
     costs = part.costs
