@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from argolint import DOCS
+
 FOLDER = Path(__file__).resolve().parents[1] / "deploy" / "grafana"
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 FLEET = 'argocd=~"$argocd"'
@@ -227,7 +229,7 @@ def _table(title: str, expression: str, y: int) -> Panel:
         "fieldConfig": {
             "defaults": {"custom": {"filterable": True}},
             "overrides": [
-                link("rule", ("About this rule", "https://argolint.dev/rules/${__value.raw}")),
+                link("rule", ("About this rule", f"{DOCS}rules/${{__value.raw}}.md")),
                 link(
                     "app",
                     ("History", f"/d/argolint-application?var-{own}"),

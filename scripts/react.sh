@@ -8,7 +8,7 @@ mkdir -p "$folder"
 cd "$folder"
 while read -r hash file; do
   name=${file%-*} version=${file##*-}
-  timeout 120 npm pack --silent --ignore-scripts "$name@${version%.tgz}" >fetched.log 2>&1 || { tail -n 3 fetched.log; exit 1; }
+  timeout 60 npm pack --silent --ignore-scripts "$name@${version%.tgz}" >fetched.log 2>&1 || { tail -n 3 fetched.log; exit 1; }
   echo "$hash  $file" | sha256sum --check --quiet
   mkdir -p "${file%.tgz}"
   tar -xzf "$file" -C "${file%.tgz}" --strip-components=1

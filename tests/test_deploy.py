@@ -19,6 +19,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from argolint import DOCS
 from argolint.cli.demo import RECORDING
 from tests.conftest import ROOT
 from tests.test_prometheus import GOLDEN, _render, _report
@@ -66,11 +67,20 @@ def test_every_alert_is_tested_and_told() -> None:
     assert sorted(told) == sorted(rule["alert"] for rule in alerts)
     for rule in alerts:
         name = rule["alert"]
-        assert rule["annotations"]["runbook_url"] == f"https://argolint.dev/alerts/#{name.lower()}"
+        assert rule["annotations"]["runbook_url"] == f"{DOCS}alerts.md#{name.lower()}"
+        assert rule["annotations"].get("rule_url") in (None, f"{DOCS}rules/{{{{ $labels.rule }}}}.md")
         assert re.search(rf"\{{eval_time: \w+, alertname: {name}\}}", tests), (
             f"{name} has a case in which it does not fire"
         )
         assert re.search(rf"alertname: {name}\n +exp_alerts:", tests), f"{name} has a case in which it fires"
+
+
+def test_no_address_leads_to_a_site_that_is_not_published() -> None:
+    """Docs addresses come from one setting (argolint.DOCS), which points into the repository until there is a site."""
+    for folder in ("argolint", "rules", "templates", "deploy", "docs", "contrib", "scripts"):
+        for file in (ROOT / folder).rglob("*"):
+            if file.suffix in (".py", ".yaml", ".yml", ".json", ".md", ".tpl", ".txt", ".js", ".sh"):
+                assert "https://argolint.dev" not in file.read_text(encoding="utf-8"), file
 
 
 def test_dashboards_are_those_of_the_script() -> None:

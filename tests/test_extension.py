@@ -26,6 +26,7 @@ from tests.test_serve import Argo, get
 
 PATH = "/api/v1/application"
 TOKEN = "token-of-the-extension"
+OTHER = "https://other.example.com"
 OWN = r.App(SERVER, "argocd", "web", "shop")
 BESIDE = r.App(SERVER, "argocd", "cart", "shop")
 FOREIGN = r.App(SERVER, "argocd", "vault-unseal", "safe")
@@ -256,15 +257,40 @@ def test_ten_thousand_findings_give_a_bounded_answer() -> None:
     assert body["findings"][0]["fixes"][0]["edit"] == {"kind": "text", "content": "too long to be shown here"}
 
 
-def test_two_servers_with_one_name_are_not_mixed_up() -> None:
-    twin = r.App("https://other.example.com", "argocd", "web", "shop")
-    checker = Argo(Checked(_report(_finding()), (OWN, twin))).checker()
+@pytest.mark.parametrize(
+    ("server", "messages"),
+    [(SERVER, ["secret words about web"]), (OTHER, ["over there"]), ("https://third.example.com", None), ("", None)],
+)
+def test_users_of_one_argo_cd_are_answered_about_its_own_applications(server: str, messages: list[str] | None) -> None:
+    twin = msgspec.structs.replace(OWN, server=OTHER)
+    there = _finding(app=twin, fingerprint="f-there", message="over there")
+    checker = Argo(Checked(_report(_finding(), there), (OWN, twin))).checker()
     checker.once()
-    with Web("127.0.0.1", 0, checker, extension=Extension(TOKEN)) as web:
+    with Web("127.0.0.1", 0, checker, extension=Extension(TOKEN, server=server)) as web:
         threading.Thread(target=web.serve_forever, args=(0.05,), daemon=True).start()
-        said = answer(("127.0.0.1", web.server_address[1]))
+        status, body = answer(("127.0.0.1", web.server_address[1]))
         web.shutdown()
-    assert said == (404, {"error": "2 servers have such an application"})
+    if messages is None:
+        assert (status, body) == (404, {"error": "argolint has not looked at this application"})
+    else:
+        assert (status, [f["message"] for f in body["findings"]]) == (200, messages)
+
+
+def test_with_several_servers_the_one_of_the_extension_is_named(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(TOKEN)
+    entries = "".join(
+        f"- {{name: {name}, server: 127.0.0.{n}, plaintext: true, auth-token-file: token}}\n"
+        for n, name in enumerate(("eu", "us"), 1)
+    )
+    (tmp_path / "servers.yaml").write_text(f"servers:\n{entries}")
+    start = ("serve", "--servers", "servers.yaml", "--extension-token-file", "token")
+    ran = run_here(*start, cwd=tmp_path)
+    assert (ran.code, ran.err) == (
+        2,
+        "argolint: several servers are checked, and one has the extension\n  → say which: --extension-server eu|us\n",
+    )
+    ran = run_here(*start, "--extension-server", "ue", cwd=tmp_path)
+    assert (ran.code, "--extension-server 'ue' is none of the servers" in ran.err) == (2, True)
 
 
 def test_a_start_with_an_unusable_token_says_why(tmp_path: Path) -> None:

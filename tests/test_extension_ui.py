@@ -246,9 +246,9 @@ def test_hostile_texts_stay_texts(browser: Browser, react: tuple[str, str]) -> N
         assert complaints == []
 
 
-def test_what_does_not_work_is_said_in_the_panel(browser: Browser, react: tuple[str, str]) -> None:
+def test_what_does_not_work_is_said_in_the_panel(browser: Browser, newest: tuple[str, str]) -> None:
     with answering() as backend:
-        argocd = ArgoCD(*react, backend)
+        argocd = ArgoCD(*newest, backend)
         cases = {
             (
                 401,

@@ -427,7 +427,7 @@ def test_an_incomplete_report_says_so_before_anything_else() -> None:
 
 
 def test_causes_come_first_and_lead_to_their_finding() -> None:
-    plain = _report(_finding("web"), _finding("api"))
+    plain = _report(_finding("web"), _finding("api"), _finding("shop", caused_by="no-finding"))
     causes = (
         Cause("f-api", "alone", "error", 1, 1, 1),
         Cause("no-finding", "the operator <is> missing", "warning", 1, 1, 1),

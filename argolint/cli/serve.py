@@ -62,6 +62,11 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
     help="Name related applications of other projects in Argo CD's UI, whatever its user may see.",
 )
 @click.option(
+    "--extension-server",
+    metavar="NAME",
+    help="With --servers: the one whose UI has the extension. It is answered about its own applications alone.",
+)
+@click.option(
     "--watch",
     is_flag=True,
     help="Follow Argo CD's stream of changes, look again at what changed, and list all applications every 10 minutes "
@@ -80,6 +85,7 @@ def command(
     token_file: Path | None,
     extension_token_file: Path | None,
     extension_show_other_projects: bool,
+    extension_server: str | None,
     watch: bool,
     **given: Any,
 ) -> int:
@@ -104,7 +110,6 @@ def command(
         raise UsageError(
             "the extension has the token of the service", "give it its own: Argo CD's users act with the extension's"
         )
-    extension = Extension(extension_token, show_other_projects=extension_show_other_projects)
     run = common.prepare(
         {
             **common.NO_SELECTION,
@@ -124,6 +129,11 @@ def command(
         empty = _nothing(given)
         if watch and report.is_of_several(empty):
             raise UsageError("--watch follows a single server", "leave it out: every --interval checks all of them")
+        extension = Extension(
+            extension_token,
+            show_other_projects=extension_show_other_projects,
+            server=_whose(extension_server, empty) if extension_token else "",
+        )
         follower = _follower(run, given, known) if watch else None
         checker = Checker(lambda: _checked(run, given, known), empty, wait_s, run.style, _say, follower)
         with Web(host, port, checker, token, extension) as web:
@@ -137,6 +147,23 @@ def command(
             checker.stop()
     _tell("ended")
     return 0
+
+
+def _whose(name: str | None, empty: report.Report) -> str:
+    """The address of the Argo CD that has the extension; empty where a single one is checked."""
+    names = {server.name: server.url for server in empty.servers if server.name}
+    if not names and name is None:
+        return ""
+    if name not in names:
+        raise UsageError(
+            f"--extension-server {name!r} is none of the servers"
+            if name
+            else "several servers are checked, and one has the extension",
+            f"say which: --extension-server {'|'.join(sorted(names))}"
+            if names
+            else "leave it out: a single one is checked",
+        )
+    return names[name]
 
 
 def seconds(text: str) -> float:

@@ -40,10 +40,14 @@ Answer = tuple[int, Document, Mapping[str, str]]
 
 
 class Extension:
-    """Answers requests of Argo CD's proxy. Without a `token` nobody is answered."""
+    """Answers requests of Argo CD's proxy. Without a `token` nobody is answered.
 
-    def __init__(self, token: str = "", *, show_other_projects: bool = False) -> None:
+    `server`: the address of the Argo CD whose proxy has the token, where several are checked: its users may see nothing of the others.
+    """
+
+    def __init__(self, token: str = "", *, show_other_projects: bool = False, server: str = "") -> None:
         self._token = token
+        self._server = server
         self._show_others = show_other_projects
         self._lock = threading.Lock()
         self._index: _Index | None = None
@@ -70,8 +74,10 @@ class Extension:
             return _refused(503, "no check has succeeded yet", {"Retry-After": "30"})
         index = self._current(documents)
         about = [a for a in index.named.get((asked[1], asked[2]), ()) if a.project == projects[0]]
-        if len(about) != 1:  # none, or the same name on several servers: Argo CD does not say which it is
-            return _refused(404, _UNKNOWN if not about else f"{len(about)} servers have such an application")
+        if self._server:
+            about = [a for a in about if a.server == self._server]
+        if len(about) != 1:
+            return _refused(404, _UNKNOWN)
         return 200, document(JSON, self._body(about[0], index)), {}
 
     def _is_allowed(self, headers: Message) -> bool:
