@@ -690,9 +690,7 @@ def _collected_of(
     if given.get("fleet"):
         raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
     if given.get("dask"):
-        raise UsageError(
-            "--dask reads a single server", "run once for each server"
-        )
+        raise UsageError("--dask reads a single server", "run once for each server")
     clock = Clock()
     _leave_garbage()
     looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}
