@@ -2,7 +2,7 @@
 
 The order is that of the fixes' scripts: a guard on the live object, one commit, a sync of those that let the object go, a sync
 of the one that keeps it, the guard off. Each application is played where its states are at hand, and its Fact carries the
-verdict to the join, so shards need no server to be merged (ADR 22).
+verdict to the join, so shards need no server to be merged (ADR 23).
 """
 
 from __future__ import annotations
