@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from argolint.engine.several import Source
     from argolint.reports.history import History
     from argolint.server.connection import Connection
+    from argolint.workers.spec import Server
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -598,8 +599,8 @@ def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
     return found
 
 
-def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transport] | None = None) -> Look | None:
-    """Who looks at the applications, when it is not this process. UsageError for what cannot be divided."""
+def _look(given: Mapping[str, Any], t: Transport, source: Source | None = None) -> Look | None:
+    """Who looks at the applications (of one of several servers), when it is not this process. UsageError for what cannot be divided."""
     count, dask = given.get("processes") or 1, given.get("dask")
     if count == 1 and not dask:
         return None
@@ -611,7 +612,7 @@ def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transp
             "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
         )
     if dask:
-        return _look_in_cluster(given, t)
+        return _look_in_cluster(given, t, source)
     if sys.platform != "linux":
         hint = "divide the work with --shard I/N, and join it with `argolint merge`"
         raise UsageError("--processes needs Linux", hint)
@@ -622,6 +623,7 @@ def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transp
         )
     from argolint.workers.processes import in_processes
 
+    opened = source.opened if source else None
     return in_processes(count, opened or (lambda threads: open_transport(_shared(given, threads))))
 
 
@@ -633,48 +635,64 @@ def _shared(given: Mapping[str, Any], threads: int | None) -> Mapping[str, Any]:
     return {**given, "workers": threads, "rate": rate}
 
 
-def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
-    """Look on a Dask cluster. What is secret of the connection stays here: each worker has its own token."""
+def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | None) -> Look:
+    """Look on a Dask cluster. What is secret of a connection stays here: each worker has its own token."""
     from argolint.workers.cluster import in_cluster
-    from argolint.workers.spec import TOKEN, Server, require_place
+    from argolint.workers.spec import TOKEN, require_place
 
     if given["helm_render"]:
         raise UsageError(
             "--helm-render needs the checkouts, which the Dask workers do not have", "leave one of both out"
         )
+    place = require_place(given["worker_token"] or TOKEN)
+    snapshots = [str(Path(path).absolute()) for path in given["snapshots"]]
+    reached = source.reached if source else None
     server = None
-    if not t.offline:
+    if isinstance(reached, Path):
+        snapshots = [str(reached.absolute())]
+    elif source is not None and reached is not None:
+        if given["worker_token"]:
+            raise UsageError("--worker-token is of a single server", "the entries of --servers say where each token is")
+        if not reached.token_place:
+            hint = "give its entry auth-token-env or auth-token-file, and every worker the same variable or file"
+            raise UsageError(f"{source.name}: no Dask worker has the token of this login", hint)
+        server = _elsewhere(given, reached, reached.token_place)
+    elif not t.offline:
         from argolint.server.connection import connect
-        from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
 
-        flags = given["connection"]
-        found = connect(flags, os.environ, Path.home(), datetime.now(UTC))
-        for what, there in (
-            ("headers", found.headers),
-            ("client certificate", found.client_pem and not flags.client_crt),
-        ):
-            if there:
-                hint = (
-                    "with --dask, name a client certificate by files that are on every worker; headers cannot be sent"
-                )
-                raise UsageError(f"the {what} of this connection would have to travel to the Dask workers", hint)
-        server = Server(
-            found.url,
-            require_place(given["worker_token"] or TOKEN),
-            found.insecure,
-            found.ca_pem,
-            flags.client_crt,
-            flags.client_crt_key,
-            given["timeout"] or ANSWER_S,
-            given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
-            given.get("rate"),
-        )
+        server = _elsewhere(given, connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)), place)
     return in_cluster(
         given["dask"],
         insecure=given["dask_insecure"],
-        snapshots=[str(Path(path).absolute()) for path in given["snapshots"]],
+        snapshots=snapshots,
         server=server,
         warn=lambda text: click.echo(f"warning: {plain(text)}", err=True),
+    )
+
+
+def _elsewhere(given: Mapping[str, Any], connection: Connection, place: str) -> Server:
+    """How a worker elsewhere reaches a server. UsageError for what only this process has."""
+    from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
+    from argolint.workers.spec import Server
+
+    certificate, key = connection.client_files
+    for what, there in (
+        ("headers", connection.headers),
+        ("client certificate", connection.client_pem and not certificate),
+    ):
+        if there:
+            hint = "with --dask, name a client certificate by files that are on every worker; headers cannot be sent"
+            raise UsageError(f"the {what} of this connection would have to travel to the Dask workers", hint)
+    return Server(
+        connection.url,
+        place,
+        connection.insecure,
+        connection.ca_pem,
+        certificate,
+        key,
+        given["timeout"] or ANSWER_S,
+        given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+        given.get("rate"),
     )
 
 
@@ -690,11 +708,9 @@ def _collected_of(
 
     if given.get("fleet"):
         raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
-    if given.get("dask"):
-        raise UsageError("--dask reads a single server", "run once for each server")
     clock = Clock()
     _leave_garbage()
-    looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}
+    looks = {id(t): _look(given, t, s) for s in sources if (t := s.transport) is not None}
     told = progress(given)
     told.say(f"listing the applications of {len(sources)} servers")
     with told:
