@@ -30,7 +30,7 @@ from argolint.engine.plan import Chosen, Outcome, Plan
 from argolint.engine.run import Look
 from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
-from argolint.errors import UsageError
+from argolint.errors import ArgolintError, UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
 from argolint.model import SEVERITIES, AppRef, Failure
@@ -230,10 +230,12 @@ scale_options = options(
     ),
     click.option(
         "--fleet",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
+        "fleets",
+        multiple=True,
+        metavar="[NAME=]FILE",
         envvar="ARGOLINT_FLEET",
-        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards.",
+        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards. "
+        "With --servers repeated, NAME being an entry.",
     ),
 )
 
@@ -584,18 +586,45 @@ def _leave_garbage() -> None:
 
 def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
     """The transport, and the file of --fleet in place of the server's own list."""
-    if not given.get("fleet"):
+    if not given.get("fleets"):
         return t
+    if len(given["fleets"]) > 1:
+        raise UsageError("--fleet is given more than once, for a single server", "pass the file of this server")
+    return _listed_in(Path(given["fleets"][0]), t)
+
+
+def _with_fleets(given: Mapping[str, Any], sources: Sequence[Source]) -> Sequence[Source]:
+    """The same for several servers, by name. One that cannot be asked is a failure of its own."""
+    files = dict(text.partition("=")[::2] for text in given.get("fleets", ()))
+    for name, file in files.items():
+        if not file or name not in {source.name for source in sources}:
+            hint = f"write --fleet NAME=FILE; the servers are {', '.join(source.name for source in sources)}"
+            raise UsageError(
+                f"--fleet {name!r} names no server of this run" if file else "--fleet names no server", hint
+            )
+    return [_with_file(source, files.get(source.name)) for source in sources]
+
+
+def _with_file(source: Source, file: str | None) -> Source:
+    if source.transport is None or file is None:
+        return source
+    try:
+        return replace(source, transport=_listed_in(Path(file), source.transport))
+    except UsageError:
+        raise
+    except ArgolintError as error:
+        failure = Failure("server", error.message, error.hint, server=source.name)
+        return replace(source, transport=None, failure=failure)
+
+
+def _listed_in(file: Path, t: Transport) -> Transport:
     if t.offline:
         raise UsageError("--fleet and --snapshot exclude each other: a snapshot holds its list", "pass one of them")
     from argolint.snapshots.fleet_file import OLD, FleetTransport, spoken
 
-    found = FleetTransport(given["fleet"], t)
+    found = FleetTransport(file, t)
     if found.age > OLD:
-        click.echo(
-            f"warning: the fleet in {given['fleet']} was read {spoken(found.age)} ago, and states are read now",
-            err=True,
-        )
+        click.echo(f"warning: the fleet in {file} was read {spoken(found.age)} ago, and states are read now", err=True)
     return found
 
 
@@ -706,8 +735,7 @@ def _collected_of(
     """The same over several Argo CDs."""
     from argolint.engine import several
 
-    if given.get("fleet"):
-        raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
+    sources = _with_fleets(given, sources)
     clock = Clock()
     _leave_garbage()
     looks = {id(t): _look(given, t, s) for s in sources if (t := s.transport) is not None}
