@@ -37,7 +37,7 @@ NOW = "2026-01-01T12:00:00Z"
 _NAME = "@APP@"
 
 
-def write(folder: Path, apps: int, *, lists_only: bool = False) -> int:
+def write(folder: Path, apps: int, *, lists_only: bool = False, site: str = "example.com") -> int:
     """Write the snapshot, or no more than its lists; returns the bytes of all answers, inflated, as a check with --deep reads them."""
     bodies = folder / "bodies"
     bodies.mkdir(parents=True)
@@ -66,19 +66,19 @@ def write(folder: Path, apps: int, *, lists_only: bool = False) -> int:
     answer("version.json", {"Version": "v3.5.1"}, ("/api/version", one))
     answer(
         "settings.json",
-        {"url": "https://argocd.example.com", "trackingMethod": "annotation", "controllerNamespace": "argocd"},
+        {"url": f"https://argocd.{site}", "trackingMethod": "annotation", "controllerNamespace": "argocd"},
         ("/api/v1/settings", one),
     )
     answer("projects.json", {"items": [{"metadata": {"name": "default"}, "spec": {}}]}, ("/api/v1/projects", one))
     clusters = [
-        {"server": f"https://c{n}.example.com", "name": f"c{n}", "info": {}} for n in range((apps - 1) // TEMPLATES + 1)
+        {"server": f"https://c{n}.{site}", "name": f"c{n}", "info": {}} for n in range((apps - 1) // TEMPLATES + 1)
     ]
     answer("clusters.json", {"items": clusters}, ("/api/v1/clusters", one))
     answer("none.json", {"items": None}, ("/api/v1/repositories", one), ("/api/v1/applicationsets", one))
     numbers = range(apps)
     answer(
         "applications.json.gz",
-        {"metadata": {}, "items": [application(n) for n in numbers]},
+        {"metadata": {}, "items": [application(n, site=site) for n in numbers]},
         ("/api/v1/applications", one),
     )
     for template in range(0 if lists_only else TEMPLATES):
@@ -90,7 +90,7 @@ def write(folder: Path, apps: int, *, lists_only: bool = False) -> int:
             answer(f"m{n}.json.gz", own, (f"/api/v1/applications/app-{n}/managed-resources", query))
         answer(f"t{template}.json.gz", tree, *((f"/api/v1/applications/app-{n}/resource-tree", query) for n in mine))
     (folder / "requests.jsonl").write_text("".join(json.dumps(r) + "\n" for r in requests))
-    head = {"format": 1, "taken_at": NOW, "server": "https://argocd.example.com", "version": "v3.5.1"}
+    head = {"format": 1, "taken_at": NOW, "server": f"https://argocd.{site}", "version": "v3.5.1"}
     (folder / "snapshot.json").write_text(json.dumps(head))
     return total
 
@@ -100,7 +100,7 @@ def _drifts(template: int, index: int) -> bool:
     return index == 2 and template < 4
 
 
-def application(n: int, *, quiet: bool = False) -> dict[str, Any]:
+def application(n: int, *, quiet: bool = False, site: str = "example.com") -> dict[str, Any]:
     """An entry of the list; a `quiet` one neither drifts nor has an object for which it is read."""
     template, cluster = n % TEMPLATES, n // TEMPLATES
     resources = [
@@ -125,7 +125,7 @@ def application(n: int, *, quiet: bool = False) -> dict[str, Any]:
         },
         "spec": {
             "project": "default",
-            "destination": {"server": f"https://c{cluster}.example.com", "namespace": f"team-{template}"},
+            "destination": {"server": f"https://c{cluster}.{site}", "namespace": f"team-{template}"},
             "source": {
                 "repoURL": "https://git.example.com/apps.git",
                 "path": f"apps/{template}",

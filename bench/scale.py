@@ -1,11 +1,11 @@
-"""One check by threads, processes, shards and Dask, over a replayed server: `python bench/scale.py [APPS]`.
+"""One check of three replayed servers by threads, processes, shards and Dask: `python bench/scale.py [APPS]`.
 
 seconds   of all processes of one way, from the first to the last, and as a ratio of threads
 peak      memory of the largest process that the way itself started (Dask's workers are apart)
-requests  that the server saw, and how many of them were list calls
+requests  that the servers saw, and how many of them were list calls: one each
 bytes     whether the report is, statistics aside, that of threads
 
-disk      a snapshot in place of the server: what processes gain when no server shares the cores
+disk      one of them as a snapshot: what processes gain when no server shares the cores
 token     whether it stands in the memory of the Dask scheduler, looked for as a whole and by its signature
 """
 
@@ -43,56 +43,70 @@ with ReplayServer(SnapshotTransport([Path(sys.argv[1])])) as server:
 """
 
 
+SITES = ("asia", "eu", "us")
+
+
 def main() -> None:
     apps = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as stack:
         folder = Path(work)
-        fleet.write(folder / "fleet", apps)
-        print(f"{apps} applications x {fleet.RESOURCES} resources, {os.cpu_count()} cores")
+        print(f"{apps} applications x {fleet.RESOURCES} resources on {len(SITES)} servers, {os.cpu_count()} cores")
+        for site in SITES:
+            fleet.write(folder / site, apps // len(SITES), site=f"{site}.example.com")
         disk(folder)
-        with serving(folder / "fleet") as (server, address, token), cluster(folder, token) as scheduler:
-            where = ["--server", address, "--plaintext", "-q", "--fail-on", "never"]
-            environment = {**os.environ, "ARGOCD_AUTH_TOKEN": token}
-            ways = {
-                "threads": [check(where)],
-                "processes 2": [check([*where, "--processes", "2"])],
-                f"{SHARDS} shards": sharded(where),
-                f"dask {WORKERS}": [check([*where, "--dask", json.loads(scheduler[1].read_text())["address"]])],
-            }
-            first: tuple[float, Any] | None = None
-            for name, commands in ways.items():
-                for old in folder.glob("*.json"):
-                    if old != scheduler[1]:
-                        old.unlink()
-                took, peak = run(commands, folder, environment)
-                asked, lists = told(server)
-                found = report(folder / "report.json")
-                first = first or (took, found)
-                same = "the same" if found == first[1] else "ANOTHER"
-                print(
-                    f"{name:12} {took:6.1f} s  {took / first[0]:.2f} x threads  {peak:4.0f} MB  {asked} requests, {lists} of them the list"
-                    f"  {same} report"
-                )
-            print(f"token        {in_memory(scheduler[0], token)} times in the memory of the Dask scheduler  (goal 0)")
+        servers = {site: stack.enter_context(serving(folder / site)) for site in SITES}
+        tokens = {variable(site): token for site, (_, _, token) in servers.items()}
+        entries = [
+            {"name": site, "server": address, "plaintext": True, "auth-token-env": variable(site)}
+            for site, (_, address, _) in servers.items()
+        ]
+        (folder / "servers.yaml").write_text(json.dumps({"servers": entries}))
+        scheduler, known = stack.enter_context(cluster(folder, tokens))
+        where = ["--servers", "servers.yaml", "-q", "--fail-on", "never"]
+        ways = {
+            "threads": [check(where)],
+            "processes 2": [check([*where, "--processes", "2"])],
+            f"{SHARDS} shards": sharded(where, servers),
+            f"dask {WORKERS}": [check([*where, "--dask", json.loads(known.read_text())["address"]])],
+        }
+        first: tuple[float, Any] | None = None
+        for name, commands in ways.items():
+            (folder / "report.json").unlink(missing_ok=True)
+            took, peak = run(commands, folder, {**os.environ, **tokens})
+            counts = [told(server) for server, _, _ in servers.values()]
+            asked, lists = sum(a for a, _ in counts), sum(n for _, n in counts)
+            found = report(folder / "report.json")
+            first = first or (took, found)
+            same = "the same" if found == first[1] else "ANOTHER"
+            print(
+                f"{name:12} {took:6.1f} s  {took / first[0]:.2f} x threads  {peak:4.0f} MB  {asked} requests, {lists} of them lists"
+                f"  {same} report, {len(found['findings'])} findings",
+                flush=True,
+            )
+        seen = sum(in_memory(scheduler, token) for token in tokens.values())
+        print(f"token        {seen} times in the memory of the Dask scheduler  (goal 0)")
+
+
+def variable(site: str) -> str:
+    return f"TOKEN_{site.upper()}"
 
 
 def check(options: list[str], output: str = "report.json") -> list[str]:
     return [*ARGOLINT, "check", *options, "-o", f"json={output}"]
 
 
-def sharded(where: list[str]) -> list[list[str]]:
-    """The list once, the shards one after the other as on one machine, and their merge."""
-    connection = where[:3]
-    first = [*ARGOLINT, "snapshot", *connection, "-q", "--fleet-only", "-o", "fleet.tar.gz"]
-    shards = [
-        check([*where, "--fleet", "fleet.tar.gz", "--shard", f"{i}/{SHARDS}"], f"{i}.json")
-        for i in range(1, SHARDS + 1)
-    ]
+def sharded(where: list[str], servers: dict[str, tuple[Any, str, str]]) -> list[list[str]]:
+    """Each list once, the shards one after the other as on one machine, and their merge."""
+    lists, options = [], []
+    for site, (_, address, token) in servers.items():
+        file = f"{site}.tar.gz"
+        connection = ["--server", address, "--plaintext", "--auth-token", token]
+        lists.append([*ARGOLINT, "snapshot", *connection, "-q", "--fleet-only", "-o", file])
+        options += ["--fleet", f"{site}={file}"]
     files = [f"{i}.json" for i in range(1, SHARDS + 1)]
     return [
-        ["rm", "-f", "fleet.tar.gz"],
-        first,
-        *shards,
+        *lists,
+        *(check([*where, *options, "--shard", f"{i}/{SHARDS}"], file) for i, file in enumerate(files, start=1)),
         [*ARGOLINT, "merge", *files, "-q", "--fail-on", "never", "-o", "json=report.json"],
     ]
 
@@ -102,7 +116,7 @@ def disk(folder: Path) -> None:
     took: dict[str, float] = {}
     for _ in range(3):
         for count in ("1", "2"):
-            options = ["--snapshot", "fleet", "-q", "--fail-on", "never", "--processes", count]
+            options = ["--snapshot", SITES[0], "-q", "--fail-on", "never", "--processes", count]
             seconds, _ = run([check(options)], folder, dict(os.environ))
             took[count] = min(seconds, took.get(count, seconds))
     print(
@@ -160,8 +174,8 @@ def told(server: subprocess.Popen[str]) -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, token: str) -> Iterator[tuple[int, Path]]:
-    """The scheduler's process and the file that says where it is. Only the workers are given the token."""
+def cluster(folder: Path, tokens: dict[str, str]) -> Iterator[tuple[int, Path]]:
+    """The scheduler's process and the file that says where it is. Only the workers are given the tokens."""
     known = folder / "scheduler.json"
     clean = {k: v for k, v in os.environ.items() if not k.startswith("ARGOCD_")}
     common = ["--host=127.0.0.1", "--no-dashboard", f"--scheduler-file={known}"]
@@ -170,7 +184,7 @@ def cluster(folder: Path, token: str) -> Iterator[tuple[int, Path]]:
     try:
         for module, environment in (
             (["dask_scheduler", *common, "--port=0"], clean),
-            (worker, {**clean, "ARGOCD_AUTH_TOKEN": token}),
+            (worker, {**clean, **tokens}),
         ):
             command = [sys.executable, "-m", f"distributed.cli.{module[0]}", *module[1:]]
             quiet = subprocess.DEVNULL

@@ -264,6 +264,24 @@ def test_where_no_worker_has_the_token_nothing_is_begun(running: Running, tmp_pa
     assert "→ give every worker the token there, or say where it is: --worker-token env:NAME or file:PATH" in ran.err
 
 
+def test_a_cluster_looks_at_several_servers_with_a_token_each(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN_SMALL", running.small.token())
+    entry = f"server: {running.small.address}, plaintext: true, auth-token-env: TOKEN_SMALL"
+    saved = f"snapshot: {write_snapshot(tmp_path / 'other')}"
+    (tmp_path / "servers.yaml").write_text(f"servers:\n- {{name: eu, {entry}}}\n- {{name: us, {saved}}}\n")
+    args = ("check", "--servers", "servers.yaml", "--deep", "-o", "json")
+    import dask
+
+    with dask.config.set(running.config):
+        ran = run_here(*args, "--dask", running.address, cwd=tmp_path)
+        refused = run_here(*args, "--dask", running.address, "--worker-token", "env:TOKEN", cwd=tmp_path)
+    assert report(ran) == report(run_here(*args, cwd=tmp_path))
+    assert len(report(ran)["servers"]) == 2
+    assert (refused.code, "--worker-token is of a single server" in refused.err) == (2, True)
+
+
 def test_workers_with_other_versions_are_refused_with_a_table(
     running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,26 @@ def test_the_age_of_a_file_is_said_aloud(small: Path, tmp_path: Path) -> None:
     assert report(ran)["started_at"] == "2026-03-01T11:13:00Z"
 
 
+def test_several_servers_have_a_file_each(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(small) as (server, access):
+        monkeypatch.setenv("TOKEN_EU", access[-1])
+        entry = f"server: {server.address}, plaintext: true, auth-token-env: TOKEN_EU"
+        (tmp_path / "servers.yaml").write_text(
+            f"servers:\n- {{name: eu, {entry}}}\n- {{name: us, snapshot: {small}}}\n"
+        )
+        args = ("check", "--servers", "servers.yaml", "-o", "json")
+        plain = run_here(*args, cwd=tmp_path)
+        run_here("snapshot", *access, "--fleet-only", "-o", "fleet", cwd=tmp_path)
+        server.seen.clear()
+        ran = run_here(*args, "--fleet", "eu=fleet", cwd=tmp_path)
+        assert LIST not in server.seen
+        other = run_here(*args, "--fleet", "asia=fleet", cwd=tmp_path)
+        nobody = run_here(*args, "--fleet", "fleet", cwd=tmp_path)
+    assert report(ran) == report(plain)
+    assert "--fleet 'asia' names no server of this run" in other.err
+    assert "write --fleet NAME=FILE; the servers are eu, us" in nobody.err
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [

@@ -30,7 +30,7 @@ from argolint.engine.plan import Chosen, Outcome, Plan
 from argolint.engine.run import Look
 from argolint.engine.shown import Shown
 from argolint.engine.trusted import Trusted
-from argolint.errors import UsageError
+from argolint.errors import ArgolintError, UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
 from argolint.model import SEVERITIES, AppRef, Failure
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from argolint.engine.several import Source
     from argolint.reports.history import History
     from argolint.server.connection import Connection
+    from argolint.workers.spec import Server
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -229,10 +230,12 @@ scale_options = options(
     ),
     click.option(
         "--fleet",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
+        "fleets",
+        multiple=True,
+        metavar="[NAME=]FILE",
         envvar="ARGOLINT_FLEET",
-        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards.",
+        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards. "
+        "With --servers repeated, NAME being an entry.",
     ),
 )
 
@@ -583,23 +586,50 @@ def _leave_garbage() -> None:
 
 def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
     """The transport, and the file of --fleet in place of the server's own list."""
-    if not given.get("fleet"):
+    if not given.get("fleets"):
         return t
+    if len(given["fleets"]) > 1:
+        raise UsageError("--fleet is given more than once, for a single server", "pass the file of this server")
+    return _listed_in(Path(given["fleets"][0]), t)
+
+
+def _with_fleets(given: Mapping[str, Any], sources: Sequence[Source]) -> Sequence[Source]:
+    """The same for several servers, by name. One that cannot be asked is a failure of its own."""
+    files = dict(text.partition("=")[::2] for text in given.get("fleets", ()))
+    for name, file in files.items():
+        if not file or name not in {source.name for source in sources}:
+            hint = f"write --fleet NAME=FILE; the servers are {', '.join(source.name for source in sources)}"
+            raise UsageError(
+                f"--fleet {name!r} names no server of this run" if file else "--fleet names no server", hint
+            )
+    return [_with_file(source, files.get(source.name)) for source in sources]
+
+
+def _with_file(source: Source, file: str | None) -> Source:
+    if source.transport is None or file is None:
+        return source
+    try:
+        return replace(source, transport=_listed_in(Path(file), source.transport))
+    except UsageError:
+        raise
+    except ArgolintError as error:
+        failure = Failure("server", error.message, error.hint, server=source.name)
+        return replace(source, transport=None, failure=failure)
+
+
+def _listed_in(file: Path, t: Transport) -> Transport:
     if t.offline:
         raise UsageError("--fleet and --snapshot exclude each other: a snapshot holds its list", "pass one of them")
     from argolint.snapshots.fleet_file import OLD, FleetTransport, spoken
 
-    found = FleetTransport(given["fleet"], t)
+    found = FleetTransport(file, t)
     if found.age > OLD:
-        click.echo(
-            f"warning: the fleet in {given['fleet']} was read {spoken(found.age)} ago, and states are read now",
-            err=True,
-        )
+        click.echo(f"warning: the fleet in {file} was read {spoken(found.age)} ago, and states are read now", err=True)
     return found
 
 
-def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transport] | None = None) -> Look | None:
-    """Who looks at the applications, when it is not this process. UsageError for what cannot be divided."""
+def _look(given: Mapping[str, Any], t: Transport, source: Source | None = None) -> Look | None:
+    """Who looks at the applications (of one of several servers), when it is not this process. UsageError for what cannot be divided."""
     count, dask = given.get("processes") or 1, given.get("dask")
     if count == 1 and not dask:
         return None
@@ -611,7 +641,7 @@ def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transp
             "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
         )
     if dask:
-        return _look_in_cluster(given, t)
+        return _look_in_cluster(given, t, source)
     if sys.platform != "linux":
         hint = "divide the work with --shard I/N, and join it with `argolint merge`"
         raise UsageError("--processes needs Linux", hint)
@@ -622,6 +652,7 @@ def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transp
         )
     from argolint.workers.processes import in_processes
 
+    opened = source.opened if source else None
     return in_processes(count, opened or (lambda threads: open_transport(_shared(given, threads))))
 
 
@@ -633,48 +664,64 @@ def _shared(given: Mapping[str, Any], threads: int | None) -> Mapping[str, Any]:
     return {**given, "workers": threads, "rate": rate}
 
 
-def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
-    """Look on a Dask cluster. What is secret of the connection stays here: each worker has its own token."""
+def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | None) -> Look:
+    """Look on a Dask cluster. What is secret of a connection stays here: each worker has its own token."""
     from argolint.workers.cluster import in_cluster
-    from argolint.workers.spec import TOKEN, Server, require_place
+    from argolint.workers.spec import TOKEN, require_place
 
     if given["helm_render"]:
         raise UsageError(
             "--helm-render needs the checkouts, which the Dask workers do not have", "leave one of both out"
         )
+    place = require_place(given["worker_token"] or TOKEN)
+    snapshots = [str(Path(path).absolute()) for path in given["snapshots"]]
+    reached = source.reached if source else None
     server = None
-    if not t.offline:
+    if isinstance(reached, Path):
+        snapshots = [str(reached.absolute())]
+    elif source is not None and reached is not None:
+        if given["worker_token"]:
+            raise UsageError("--worker-token is of a single server", "the entries of --servers say where each token is")
+        if not reached.token_place:
+            hint = "give its entry auth-token-env or auth-token-file, and every worker the same variable or file"
+            raise UsageError(f"{source.name}: no Dask worker has the token of this login", hint)
+        server = _elsewhere(given, reached, reached.token_place)
+    elif not t.offline:
         from argolint.server.connection import connect
-        from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
 
-        flags = given["connection"]
-        found = connect(flags, os.environ, Path.home(), datetime.now(UTC))
-        for what, there in (
-            ("headers", found.headers),
-            ("client certificate", found.client_pem and not flags.client_crt),
-        ):
-            if there:
-                hint = (
-                    "with --dask, name a client certificate by files that are on every worker; headers cannot be sent"
-                )
-                raise UsageError(f"the {what} of this connection would have to travel to the Dask workers", hint)
-        server = Server(
-            found.url,
-            require_place(given["worker_token"] or TOKEN),
-            found.insecure,
-            found.ca_pem,
-            flags.client_crt,
-            flags.client_crt_key,
-            given["timeout"] or ANSWER_S,
-            given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
-            given.get("rate"),
-        )
+        server = _elsewhere(given, connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)), place)
     return in_cluster(
         given["dask"],
         insecure=given["dask_insecure"],
-        snapshots=[str(Path(path).absolute()) for path in given["snapshots"]],
+        snapshots=snapshots,
         server=server,
         warn=lambda text: click.echo(f"warning: {plain(text)}", err=True),
+    )
+
+
+def _elsewhere(given: Mapping[str, Any], connection: Connection, place: str) -> Server:
+    """How a worker elsewhere reaches a server. UsageError for what only this process has."""
+    from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
+    from argolint.workers.spec import Server
+
+    certificate, key = connection.client_files
+    for what, there in (
+        ("headers", connection.headers),
+        ("client certificate", connection.client_pem and not certificate),
+    ):
+        if there:
+            hint = "with --dask, name a client certificate by files that are on every worker; headers cannot be sent"
+            raise UsageError(f"the {what} of this connection would have to travel to the Dask workers", hint)
+    return Server(
+        connection.url,
+        place,
+        connection.insecure,
+        connection.ca_pem,
+        certificate,
+        key,
+        given["timeout"] or ANSWER_S,
+        given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+        given.get("rate"),
     )
 
 
@@ -688,13 +735,10 @@ def _collected_of(
     """The same over several Argo CDs."""
     from argolint.engine import several
 
-    if given.get("fleet"):
-        raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
-    if given.get("dask"):
-        raise UsageError("--dask reads a single server", "run once for each server")
+    sources = _with_fleets(given, sources)
     clock = Clock()
     _leave_garbage()
-    looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}
+    looks = {id(t): _look(given, t, s) for s in sources if (t := s.transport) is not None}
     told = progress(given)
     told.say(f"listing the applications of {len(sources)} servers")
     with told:

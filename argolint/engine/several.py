@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -22,6 +23,7 @@ from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
 from argolint.model import Failure
 from argolint.reports.document import Stats
+from argolint.server.connection import Connection
 from argolint.server.transport import Transport
 from argolint.values import dig
 
@@ -35,7 +37,7 @@ AT_ONCE = 4
 class Source:
     """One Argo CD of a run. `aliases`: the user's names for clusters. No transport where it is known already that it cannot be read.
 
-    `opened` makes another transport to it with so many threads, for a process of its own.
+    `opened` makes another transport to it with so many threads, for a process of its own; `reached` is what leads to it.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Source:
     aliases: Mapping[str, str] = field(default_factory=dict)
     failure: Failure | None = None
     opened: Callable[[int], Transport] | None = None
+    reached: Connection | Path | None = None
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,11 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How to reach a server. `url` is scheme, host and root path, no final slash; no token is anonymous access."""
+    """How to reach a server. `url` is scheme, host and root path, no final slash; no token is anonymous access.
+
+    `token_place` says where others find the token (`env:NAME`, `file:PATH`), `client_files` where the client certificate and its
+    key are; empty where nobody else can look.
+    """
 
     url: str
     token: str = field(default="", repr=False)
@@ -65,6 +69,8 @@ class Connection:
     insecure: bool = False
     ca_pem: str = field(default="", repr=False)
     client_pem: str = field(default="", repr=False)  # certificate and key
+    token_place: str = ""
+    client_files: tuple[str, str] = ("", "")
 
 
 def connection_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -109,6 +115,7 @@ def connect(
         insecure=flags.insecure or login.insecure,
         ca_pem=_read(flags.server_crt, "--server-crt") or login.ca_pem,
         client_pem=client_pair(flags.client_crt, flags.client_crt_key) or login.client_pem,
+        client_files=(flags.client_crt, flags.client_crt_key),
     )
 
 

@@ -8,7 +8,7 @@ do not count here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -167,9 +167,18 @@ def _named(entry: Entry, folder: Path, config: str, environ: Mapping[str, str], 
     )
     own = {name: value for name, value in environ.items() if name not in _OF_ONE}
     try:
-        return Named(entry.name, connect(flags, own, home, now, _token(entry, folder, environ)), aliases=entry.clusters)
+        connection = connect(flags, own, home, now, _token(entry, folder, environ))
+        connection = replace(connection, token_place=_place(entry, folder))
+        return Named(entry.name, connection, aliases=entry.clusters)
     except AuthError as error:  # an expired login is this server's matter: the others are read
         return Named(entry.name, aliases=entry.clusters, problem=error)
+
+
+def _place(entry: Entry, folder: Path) -> str:
+    """Where the token of an entry is, for others; a login is of this user alone."""
+    if entry.auth_token_env:
+        return f"env:{entry.auth_token_env}"
+    return f"file:{(folder / Path(entry.auth_token_file).expanduser()).absolute()}" if entry.auth_token_file else ""
 
 
 def _token(entry: Entry, folder: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
