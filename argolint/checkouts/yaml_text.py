@@ -328,7 +328,7 @@ class _Part:
         *above, last = split_pointer(step["path"]) or (None,)
         if last is None:
             raise EditError("a whole document is no field that could be changed alone")
-        if self.root is None and not above:
+        if self.root is None and not above and "value" in step:
             return self._insert_after(len(self.text), self.style.block({last: step["value"]}))
         parent, in_flow = self._walk(above)
         if isinstance(parent, yaml.MappingNode):
