@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Literal, TypeVar, overload
 
 import msgspec
@@ -20,7 +20,7 @@ from argolint.errors import UnreadableStateError
 from argolint.kubernetes import wave
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
 from argolint.timing import charged
-from argolint.values import below, mapping, number_at, real_time, text_at
+from argolint.values import below, number_at, real_time, text_at
 
 T = TypeVar("T")
 
@@ -291,28 +291,41 @@ _TEXTS = ("group", "kind", "namespace", "name", "version", "status")
 
 
 def listed_row(raw: Object) -> Row:
-    """A row of `status.resources`; what is no text there counts as empty."""
-    group, kind, namespace, name, version, status = (
-        found if type(found := raw.get(field)) is str else "" for field in _TEXTS
-    )
-    return Row(
-        sys.intern(group),
-        sys.intern(kind),
-        sys.intern(namespace),
-        name,
-        sys.intern(version),
-        sys.intern(status),
-        health_of(raw),
-        bool(raw.get("hook")),
-        bool(raw.get("requiresPruning")),
-        number_at(raw, "syncWave"),
-    )
+    """A row of `status.resources`; what is no text there counts as empty. A fleet has a million of them."""
+    get = raw.get
+    name = get("name", "")
+    try:
+        return Row(
+            _interned(get("group", "")),
+            _interned(get("kind", "")),
+            _interned(get("namespace", "")),
+            name if type(name) is str else "",
+            _interned(get("version", "")),
+            _interned(get("status", "")),
+            health_of(raw),
+            bool(get("hook")),
+            bool(get("requiresPruning")),
+            number_at(raw, "syncWave") if "syncWave" in raw else 0,
+        )
+    except TypeError:  # of a field that is no text
+        return listed_row({**raw, **{field: "" for field in _TEXTS if type(get(field)) is not str}})
+
+
+_interned = sys.intern
 
 
 def health_of(raw: Object) -> Health:
     """`health` of a status or a row; empty where there is none."""
-    found = mapping(raw, "health")
-    return Health(text_at(found, "status"), text_at(found, "message")) if found else _NO_HEALTH
+    found = raw.get("health")
+    if not found or not isinstance(found, dict):
+        return _NO_HEALTH
+    status, message = text_at(found, "status"), text_at(found, "message")
+    return Health(status, message) if message else _plain_health(status)
+
+
+@lru_cache(maxsize=64)
+def _plain_health(status: str) -> Health:
+    return Health(status)
 
 
 def merged(r: Resource, state: ManagedResource | None, node: _TreeNode | None, desired_known: bool) -> Resource:

@@ -51,7 +51,8 @@ class Plan:
 class AppResult:
     """What inspecting one application gave; plain data that a shard can carry.
 
-    `beside` says that it was not asked for: it shares objects with one that was, and only its facts count.
+    `beside` says that it was not asked for: it shares objects with one that was, and only its facts count. `unread` says that it
+    has objects whose states nobody asked for, since Argo CD shows it as fine.
     """
 
     ref: AppRef
@@ -64,16 +65,27 @@ class AppResult:
     sync: str = ""
     health: str = ""
     spent: tuple[Cost, ...] = ()
+    unread: bool = False
+
+
+@dataclass(frozen=True)
+class ServerRead:
+    """An Argo CD that was read: its own URL, and its name where a run reads several."""
+
+    url: str
+    version: str
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Looked:
-    """One application that was looked at, and how Argo CD shows it."""
+    """One application that was looked at, and how Argo CD shows it; `unread`: by what the list tells alone."""
 
     ref: AppRef
     resources: int = 0
     sync: str = ""
     health: str = ""
+    unread: bool = False
 
 
 @dataclass(frozen=True)

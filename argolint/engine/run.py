@@ -136,7 +136,8 @@ def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     app, failures = load(t, app, fleet, plan, states=states)
     with charged("inspect"):
         result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
-    return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))))
+    unread = not states and any(not row.hook for row in app.rows)
+    return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))), unread=unread)
 
 
 def _renderer(app: App, fleet: Fleet, plan: Plan) -> Render | None:

@@ -17,8 +17,8 @@ import msgspec
 
 from argolint import DOCS, model
 from argolint.decoding import converted, json_value
-from argolint.engine.fingerprint import fingerprint
-from argolint.engine.plan import Outcome
+from argolint.engine.fingerprint import Identity, fingerprint
+from argolint.engine.plan import Outcome, ServerRead
 from argolint.errors import UsageError
 from argolint.redaction import PRINTED, without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
@@ -106,11 +106,14 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
+    """`server` is the name of the Argo CD, where the report is of several and no application says it."""
+
     stage: str
     error: str
     hint: str = ""
     app: App | None = None
     rule: str | None = None
+    server: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -119,9 +122,12 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class Server(msgspec.Struct, frozen=True):
+    """`name` is how the user calls it, where the report is of several."""
+
     url: str
     version: str
     apps: int
+    name: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -131,7 +137,8 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """Counts of what is not suppressed; `by_cause` is keyed by the fingerprint of the cause behind."""
+    """Counts of what is not suppressed; `by_cause` is keyed by the fingerprint of the cause behind. `unread` are applications that
+    Argo CD shows as fine and whose states were not asked for, where there are any: --deep reads them too."""
 
     apps: int
     resources: int
@@ -142,6 +149,7 @@ class Summary(msgspec.Struct, frozen=True):
     by_family: dict[str, Counts] = {}
     by_project: dict[str, Counts] = {}
     by_cause: dict[str, Counts] = {}
+    unread: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class Application(msgspec.Struct, frozen=True):
@@ -164,12 +172,14 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """`stages` and `rules` are there with --timings: processor seconds, and in all, of each stage; processor seconds of each rule
+    """`slowed` says how often fewer requests were sent at a time since the server refused some or turned slow, where it did.
+    `stages` and `rules` are there with --timings: processor seconds, and in all, of each stage; processor seconds of each rule
     by what was asked of it (`reads`, `wants`, `check`, `collect`, `verify`, `join`)."""
 
     requests: int = 0
     bytes: int = 0
     seconds: float = 0.0
+    slowed: int | msgspec.UnsetType = msgspec.UNSET
     stages: Mapping[str, Spent] | msgspec.UnsetType = msgspec.UNSET
     rules: Mapping[str, Mapping[str, float]] | msgspec.UnsetType = msgspec.UNSET
 
@@ -257,25 +267,35 @@ class Report(msgspec.Struct, frozen=True):
 def build(
     outcome: Outcome,
     *,
-    server: str,
-    version: str,
+    servers: Sequence[ServerRead],
     started_at: str,
     stats: Stats,
     tool_version: str,
     remarks: tuple[str, ...] = (),
 ) -> Report:
-    """The report of a run. Findings of one fingerprint are one finding: the first in order."""
-    known = outcome.causes
-    findings = tuple({f.fingerprint: f for f in reversed([finding(f) for f in outcome.findings])}.values())[::-1]
-    findings = causes.linked(findings, known.parent, known.title)
-    titles = {mark: without_secrets(title) for mark, title in known.title.items()}
+    """The report of a run. Findings of one server and fingerprint are one finding: the first in order."""
+    parent = {_shown(mark): _shown(cause) for mark, cause in outcome.causes.parent.items()}
+    titles = {_shown(mark): without_secrets(title) for mark, title in outcome.causes.title.items()}
+    made = [finding(f) for f in outcome.findings]
+    findings = tuple({causes.identity(f): f for f in reversed(made)}.values())[::-1]
+    findings = causes.linked(findings, parent, titles)
+    apps = Counter(ref.server for ref in outcome.apps)
     return Report(
         SCHEMA_VERSION,
         Tool("argolint", tool_version),
         started_at,
         not outcome.failures,
-        (Server(without_secrets(server), without_secrets(version), len(outcome.apps)),),
-        summarise(findings, len(outcome.failures), apps=len(outcome.apps), resources=outcome.resources),
+        tuple(
+            Server(without_secrets(s.url), without_secrets(s.version), apps[s.url], s.name or msgspec.UNSET)
+            for s in servers
+        ),
+        summarise(
+            findings,
+            len(outcome.failures),
+            apps=len(outcome.apps),
+            resources=outcome.resources,
+            unread=sum(looked.unread for looked in outcome.looked),
+        ),
         findings,
         tuple(_failure(f) for f in outcome.failures),
         stats,
@@ -283,6 +303,11 @@ def build(
         causes=causes.causes(findings, titles),
         applications=tuple(_applications(outcome, findings)),
     )
+
+
+def _shown(mark: Identity) -> Identity:
+    """As the report's findings name the server."""
+    return without_secrets(mark[0]), mark[1]
 
 
 def _applications(outcome: Outcome, findings: Iterable[Finding]) -> Iterator[Application]:
@@ -316,7 +341,7 @@ def page(of: App) -> str:
     return without_secrets(f"{of.server}/applications/{quote(of.namespace, safe='')}/{quote(of.name, safe='')}")
 
 
-def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int) -> Summary:
+def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int, unread: int = 0) -> Summary:
     """Counts of what is not suppressed."""
     active = [f for f in findings if f.suppressed is None]
     root = causes.roots(findings)
@@ -329,8 +354,19 @@ def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resource
         _counted_by(active, lambda f: f.rule),
         _counted_by(active, lambda f: f.family),
         _counted_by(active, lambda f: f.app.project),
-        _counted_by(active, lambda f: root[f.fingerprint]),
+        _counted_by(active, lambda f: root[causes.identity(f)][1]),
+        unread or msgspec.UNSET,
     )
+
+
+def is_of_several(report: Report) -> bool:
+    """True for a run over several Argo CDs, of which some may not have been read."""
+    return any(server.name for server in report.servers)
+
+
+def of_server(report: Report, url: str) -> Iterator[Finding]:
+    """The findings of one of its Argo CDs that are not suppressed."""
+    return (f for f in report.findings if f.app.server == url and f.suppressed is None)
 
 
 def counted(findings: Iterable[Finding]) -> Counts:
@@ -472,4 +508,4 @@ def finding(f: model.Finding) -> Finding:
 
 def _failure(f: model.Failure) -> Failure:
     f = guarded_failure(f)
-    return Failure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule)
+    return Failure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule, f.server or msgspec.UNSET)

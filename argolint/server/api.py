@@ -20,6 +20,7 @@ from argolint.model import AppRef, Object, ResourceId
 from argolint.operation import Event
 from argolint.redaction import excerpt
 from argolint.resource import ManagedResource, Tree
+from argolint.server.pace import reading_cluster
 from argolint.values import mapping, maps, number_at, parse_time, text_at
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ def events(t: Transport, ref: AppRef, resource: ResourceId | None = None, uid: s
     query = list(_app_query(ref))
     if resource is not None:
         query += [("resourceNamespace", resource.namespace), ("resourceName", resource.name), ("resourceUID", uid)]
-    found = [_event(raw) for raw in _items(t, f"{_app_path(ref)}/events", query)]
+    with reading_cluster(resource.cluster if resource else ""):
+        found = [_event(raw) for raw in _items(t, f"{_app_path(ref)}/events", query)]
     return tuple(
         sorted(found, key=lambda e: (e.last.timestamp() if e.last else 0.0, e.reason, e.message), reverse=True)
     )
@@ -164,7 +166,8 @@ def resource(t: Transport, ref: AppRef, wanted: ResourceId) -> Object | None:
     ]
     path = f"{_app_path(ref)}/resource"
     try:
-        found = _typed(_get(t, path, query), _resource, t, path).manifest
+        with reading_cluster(wanted.cluster):
+            found = _typed(_get(t, path, query), _resource, t, path).manifest
     except ApiError as error:
         if error.status in (400, 404):
             return None

@@ -25,7 +25,9 @@ from requests.auth import AuthBase
 from argolint.errors import ConnectError
 from argolint.host.inflate import Room, TooLargeError
 from argolint.redaction import excerpt
+from argolint.server.api import TOO_LARGE
 from argolint.server.connection import Connection
+from argolint.server.pace import Pace, Reply
 from argolint.server.pool import Session, bounded
 from argolint.server.token import project_of
 from argolint.server.transport import Answer, Query, Stats
@@ -47,7 +49,7 @@ _WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or 
 
 
 class HttpTransport:
-    """Reads a live server, `workers` requests at a time at most. `project` is the only one that the token may see, if any.
+    """Reads a live server, `workers` requests at a time at most, and `rate` a second where that is given. `project` is the only one that the token may see, if any.
 
     `retry_s` is the mean wait before a first retry, `answer_s` the time of one whole answer, `max_bytes` bounds one answer,
     what is read of one application, and what all threads hold at once.
@@ -60,6 +62,7 @@ class HttpTransport:
         connection: Connection,
         *,
         workers: int = 8,
+        rate: float | None = None,
         retry_s: float = 0.3,
         idle_s: float = IDLE_S,
         answer_s: float = ANSWER_S,
@@ -81,6 +84,7 @@ class HttpTransport:
         self._credentials = _words(_sent(connection, _CREDENTIALS))
         self._private = _words(_sent(connection, None))
         self._session = Session(connection, workers)
+        self._pace = Pace(workers, rate)
 
     def now(self) -> datetime:
         """The Date header of the first answer: the server's timestamps follow its clock, not ours."""
@@ -99,7 +103,8 @@ class HttpTransport:
                 time.sleep(max(backoff_s, wait_s or 0.0))
             last = attempt == _ATTEMPTS - 1 or self._lost > self._patience
             try:
-                answer, wait_s = self._send(path, query, anonymous)
+                with self._pace.request(_kind(path)) as reply:
+                    answer, wait_s = self._send(path, query, anonymous, reply)
             except _NoAnswerError as error:
                 wait_s = None
                 if self.stats.bytes:  # it answered before: a server that restarts is back after some seconds
@@ -115,6 +120,7 @@ class HttpTransport:
             if last or not (answer.status in _GATEWAY or (answer.status == 429 and wait_s is not None)):
                 break
         assert answer is not None
+        self.stats.slowed = self._pace.halved
         self._lost = self._lost + 1 if answer.status in _GATEWAY else 0
         return self._from_argocd(answer, path)
 
@@ -173,9 +179,10 @@ class HttpTransport:
         lost = _no_answer(self.server, error, first=self.stats.bytes == 0)
         return ConnectError(self._safe(lost.message), lost.hint)
 
-    def _send(self, path: str, query: Query, anonymous: bool) -> tuple[Answer, float | None]:
+    def _send(self, path: str, query: Query, anonymous: bool, reply: Reply) -> tuple[Answer, float | None]:
         """The answer, and for how many seconds the server asks to wait before the next request, if it does."""
-        until = time.monotonic() + self._answer_s
+        began = time.monotonic()
+        until = began + self._answer_s
         try:
             with (
                 bounded(until, self._room.limit),
@@ -189,6 +196,7 @@ class HttpTransport:
                     verify=self._verify,
                 ) as response,
             ):
+                reply.seconds = time.monotonic() - began
                 if 300 <= response.status_code < 400:
                     self.stats.count(0)
                     raise _redirected(self.server, response.headers.get("Location", ""))
@@ -212,6 +220,8 @@ class HttpTransport:
         self.stats.count(len(body))
         self._take_time(response.headers.get("Date"))
         wait_s = retry_after_s(response.headers.get("Retry-After"))
+        too_many = response.status_code == 429 and TOO_LARGE.encode() not in body
+        reply.refused = too_many or response.status_code in _GATEWAY
         # An error may repeat any header; elsewhere the value of a header may be a host's name that an answer has to show.
         hidden = self._private if response.status_code >= 400 else self._credentials
         return Answer(response.status_code, response.headers.get("Content-Type", ""), _without(hidden, body)), wait_s
@@ -279,6 +289,11 @@ class _Token(AuthBase):
         if self._token:
             request.headers[self._header] = self._scheme + self._token
         return request
+
+
+def _kind(path: str) -> str:
+    """What is asked for, whichever application it is about."""
+    return path.rpartition("/")[2] if path.startswith("/api/v1/applications/") else path
 
 
 def _no_token(request: requests.PreparedRequest) -> requests.PreparedRequest:

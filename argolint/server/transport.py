@@ -27,6 +27,8 @@ class Stats:
         self._lock = threading.Lock()
         self.requests = 0
         self.bytes = 0
+        self.slowed = 0
+        """How often fewer requests were sent at a time, since the server refused some or turned slow."""
 
     def count(self, body_bytes: int) -> None:
         """Count one request and the size of its answer, 0 if there was none."""

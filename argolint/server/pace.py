@@ -1,0 +1,159 @@
+"""How many requests are in flight, and how many a second: an argocd-server has no limits of its own, and reads have killed some.
+
+Argo CD bounds logins alone; each destination cluster answers 50 requests a second and no more (ARGOCD_K8S_CLIENT_QPS). So what
+reads a cluster (`/resource`, `/events` of an object) is bounded for each cluster as well. Whoever refuses (429, 502, 503, 504),
+gives no answer, or turns slow gets half as many from then on, and one more again for every fifty good answers.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+PER_CLUSTER = 4
+_RISE = 50  # good answers
+_SLOWER = 4.0  # times as slow as usual
+_RECENT, _USUAL = 8, 64  # answers
+_CLUSTER: ContextVar[str] = ContextVar("cluster", default="")
+
+
+@contextmanager
+def reading_cluster(cluster: str) -> Iterator[None]:
+    """A request of this block makes the server read this cluster."""
+    token = _CLUSTER.set(cluster)
+    try:
+        yield
+    finally:
+        _CLUSTER.reset(token)
+
+
+@dataclass
+class Reply:
+    """How one request ended; whoever sends it says so."""
+
+    seconds: float | None = None
+    """Until the answer began; None where there was none."""
+    refused: bool = False
+
+
+_BLINK_S = 0.25
+"""Differences that are no sign of the server: threads that read answers wait for one another as well."""
+
+
+class _Times:
+    """How long answers of one kind took to begin."""
+
+    def __init__(self) -> None:
+        self._usual: deque[float] = deque(maxlen=_USUAL)
+        self._recent: deque[float] = deque(maxlen=_RECENT)
+
+    def slower_with(self, seconds: float) -> bool:
+        """Whether the latest answers, and not this one alone, take far longer than those before: a large application is no sign."""
+        if len(self._recent) == _RECENT:
+            self._usual.append(self._recent[0])
+        self._recent.append(seconds)
+        if len(self._usual) < _RECENT:
+            return False
+        return _middle(self._recent) > _SLOWER * _middle(self._usual) + _BLINK_S
+
+
+def _middle(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    return ordered[len(ordered) // 2]
+
+
+@dataclass
+class _Window:
+    """The requests in flight to one server or cluster."""
+
+    most: int
+    limit: int = 0
+    in_flight: int = 0
+    good: int = 0
+    halved_at: float = float("-inf")
+    times: defaultdict[str, _Times] = field(default_factory=lambda: defaultdict(_Times))
+
+    def __post_init__(self) -> None:
+        self.limit = self.most
+
+    @property
+    def free(self) -> bool:
+        return self.in_flight < self.limit
+
+    def ended(self, kind: str, reply: Reply, began: float, now: float) -> bool:
+        """Learn from one answer; True when the limit was halved."""
+        bad = reply.refused or reply.seconds is None or self.times[kind].slower_with(reply.seconds)
+        if not bad:
+            self.good += 1
+            if self.good >= _RISE and self.limit < self.most:
+                self.limit, self.good = self.limit + 1, 0
+            return False
+        self.good = 0
+        if began <= self.halved_at or self.limit == 1:
+            return False  # it was sent before the limit was halved: it says nothing of what is sent since
+        self.limit, self.halved_at = self.limit // 2, now
+        self.times.clear()
+        return True
+
+
+class Pace:
+    """Lets requests of any number of threads through, a few at a time.
+
+    `most` are in flight to the server, PER_CLUSTER of them to one cluster; `rate` bounds how many begin in a second.
+    """
+
+    def __init__(
+        self,
+        most: int,
+        rate: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._server = _Window(most)
+        self._clusters: defaultdict[str, _Window] = defaultdict(lambda: _Window(min(most, PER_CLUSTER)))
+        self._apart_s = 1.0 / rate if rate else 0.0
+        self._next = float("-inf")
+        self._clock = clock
+        self._sleep = sleep
+        self._changed = threading.Condition()
+        self.halved = 0
+        """How often fewer requests were let through."""
+
+    @contextmanager
+    def request(self, kind: str) -> Iterator[Reply]:
+        """Waits for its turn; the caller says in the Reply how it ended. Answers of one kind take about the same time."""
+        windows, began = self._entered()
+        self._wait_for_rate()
+        reply = Reply()
+        try:
+            yield reply
+        finally:
+            with self._changed:
+                for window in windows:
+                    window.in_flight -= 1
+                    self.halved += window.ended(kind, reply, began, self._clock())
+                self._changed.notify_all()
+
+    def _entered(self) -> tuple[tuple[_Window, ...], float]:
+        cluster = _CLUSTER.get()
+        with self._changed:
+            windows = (self._server, self._clusters[cluster]) if cluster else (self._server,)
+            self._changed.wait_for(lambda: all(window.free for window in windows))
+            for window in windows:
+                window.in_flight += 1
+            return windows, self._clock()
+
+    def _wait_for_rate(self) -> None:
+        if not self._apart_s:
+            return
+        with self._changed:
+            now = self._clock()
+            begins = max(now, self._next)
+            self._next = begins + self._apart_s
+        if begins > now:
+            self._sleep(begins - now)

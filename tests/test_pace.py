@@ -1,0 +1,210 @@
+"""How hard a server is asked: requests in flight, to it and to each cluster, fewer when it refuses or turns slow, and a rate."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from argolint.cli.group import cli
+from argolint.model import AppRef, ResourceId
+from argolint.server import api
+from argolint.server.connection import Connection
+from argolint.server.http import HttpTransport
+from argolint.server.pace import PER_CLUSTER, Pace
+from argolint.snapshots.reader import SnapshotTransport
+from argolint.snapshots.replay import Faults, ReplayServer
+from tests.small import write_snapshot
+
+
+class Busy(ThreadingHTTPServer):
+    """Answers each request as `status` says of its number, from 1; `in_flight` is how many there were when it arrived."""
+
+    daemon_threads = True
+
+    def __init__(self, status: Callable[[int], int]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.status = status
+        self.body = b'{"manifest": "{}", "items": []}'
+        self.lock = threading.Lock()
+        self.together: threading.Barrier | None = None
+        """Requests are answered when so many are there."""
+        self.now: Counter[str] = Counter()
+        self.in_flight: list[int] = []
+        self.most: Counter[str] = Counter()
+        """The most in flight at once, in all and of each kind of path."""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Busy
+
+    def do_GET(self) -> None:
+        server, kinds = self.server, ("all", self.path.partition("?")[0].rpartition("/")[2])
+        with server.lock:
+            for kind in kinds:
+                server.now[kind] += 1
+                server.most[kind] = max(server.most[kind], server.now[kind])
+            server.in_flight.append(server.now["all"])
+            status = server.status(len(server.in_flight))
+        if server.together is not None:
+            server.together.wait()
+        threading.Event().wait(0.005)  # so that others arrive meanwhile
+        with server.lock:
+            server.now.subtract(kinds)
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(server.body)))
+        self.end_headers()
+        self.wfile.write(server.body)
+
+    def log_message(self, *args: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def busy(status: Callable[[int], int] = lambda number: 200) -> Iterator[Busy]:
+    with Busy(status) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+
+
+def _ask(ask: Callable[[int], object], times: int, threads: int = 16) -> None:
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(ask, range(times)))
+
+
+def test_no_more_requests_are_in_flight_than_workers_are_allowed() -> None:
+    with busy() as server:
+        t = HttpTransport(Connection(server.url), workers=3)
+        _ask(lambda n: t.get("/api/v1/clusters"), 40)
+    assert len(server.in_flight) == 40
+    assert server.most["all"] == 3
+    assert t.stats.slowed == 0
+
+
+def test_what_reads_one_cluster_is_bounded_for_each_cluster() -> None:
+    app = AppRef("argocd", "web", "default", "https://cd.example.com")
+    pod = ResourceId("", "Pod", "web", "web-1", "v1", "https://prod.example.com")
+    with busy() as server:
+        t = HttpTransport(Connection(server.url), workers=16)
+        asks: tuple[Callable[[], object], ...] = (
+            lambda: api.resource(t, app, pod),
+            lambda: api.events(t, app, pod, "u1"),
+        )
+        _ask(lambda n: asks[n % 2](), 64)
+        server.together = threading.Barrier(PER_CLUSTER + 2, timeout=20)
+        _ask(lambda n: api.managed_resources(t, app), PER_CLUSTER + 2)
+    assert server.most["resource"] <= PER_CLUSTER
+    assert server.most["events"] <= PER_CLUSTER
+    assert server.most["all"] == PER_CLUSTER + 2
+    assert len(server.in_flight) == 64 + PER_CLUSTER + 2
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_server_that_refuses_gets_half_as_many_at_once(status: int) -> None:
+    with busy(lambda number: status if number <= 8 else 200) as server:
+        t = HttpTransport(Connection(server.url), workers=8, retry_s=0.001)
+        _ask(lambda n: t.get("/api/v1/clusters"), 30)
+    assert max(server.in_flight[8:]) <= 4
+    assert t.stats.slowed >= 1
+
+
+def test_a_list_that_is_too_large_is_no_sign_of_load() -> None:
+    with busy(lambda number: 429) as server:
+        server.body = b'{"message": "grpc: received message larger than max (250 vs. 200)"}'
+        t = HttpTransport(Connection(server.url), workers=8)
+        assert t.get("/api/v1/applications").status == 429
+    assert (len(server.in_flight), t.stats.slowed) == (1, 0)
+
+
+def _answered(pace: Pace, times: int, seconds: float, *, refused: bool = False) -> None:
+    for _ in range(times):
+        with pace.request("managed-resources") as reply:
+            reply.seconds, reply.refused = seconds, refused
+
+
+def _room(pace: Pace) -> int:
+    """How many requests are let through at once."""
+    return pace._server.limit
+
+
+def test_one_more_is_let_through_after_fifty_good_answers_up_to_where_it_began() -> None:
+    pace = Pace(8)
+    _answered(pace, 2, 0.01, refused=True)
+    assert _room(pace) == 2
+    _answered(pace, 50, 0.01)
+    assert _room(pace) == 3
+    _answered(pace, 500, 0.01)
+    assert _room(pace) == 8
+
+
+def test_a_server_that_turns_slow_gets_half_as_many_and_one_large_application_is_no_sign() -> None:
+    pace = Pace(8)
+    _answered(pace, 30, 0.1)
+    _answered(pace, 2, 3.0)
+    _answered(pace, 30, 0.1)
+    assert (_room(pace), pace.halved) == (8, 0)
+    _answered(pace, 8, 1.0)
+    assert (_room(pace), pace.halved) == (4, 1)
+
+
+def test_no_answer_at_all_counts_as_a_refusal_and_one_request_is_always_let_through() -> None:
+    pace = Pace(2)
+    for _ in range(5):
+        with pace.request("version"):
+            pass
+    assert (_room(pace), pace.halved) == (1, 1)
+
+
+def test_a_rate_spreads_the_requests() -> None:
+    now = [100.0]
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(round(seconds, 3))
+        now[0] += seconds
+
+    pace = Pace(8, rate=4.0, clock=lambda: now[0], sleep=sleep)
+    _answered(pace, 4, 0.0)
+    assert slept == [0.25, 0.25, 0.25]
+    now[0] += 10.0
+    _answered(pace, 2, 0.0)
+    assert slept == [0.25, 0.25, 0.25, 0.25]
+
+
+def test_a_check_lists_the_applications_once_and_tells_that_it_was_slowed_down(tmp_path: Path) -> None:
+    snapshot = SnapshotTransport([write_snapshot(tmp_path / "small")])
+    with ReplayServer(snapshot, faults=Faults(unavailable=2)) as server:
+        options = ["--server", server.url, "--auth-token", server.token(), "--plaintext", "--rate", "100/s"]
+        saved = tmp_path / "report.json"
+        done = CliRunner().invoke(
+            cli, ["check", *options, "-q", "--fail-on", "never", "-o", "text", "-o", f"json={saved}"]
+        )
+    assert [path for path in server.seen if path.partition("?")[0] == "/api/v1/applications"] == [
+        "/api/v1/applications"
+    ]
+    assert "slowed down 2 times" in done.stdout
+    assert json.loads(saved.read_text())["stats"]["slowed"] == 2
+
+
+@pytest.mark.parametrize("rate", ["0", "x", "5/h", "-1/s", "nan", "inf", "20000"])
+def test_a_rate_that_is_none_is_refused(rate: str) -> None:
+    done = CliRunner().invoke(cli, ["check", "--server", "cd.example.com", "--rate", rate])
+    assert done.exit_code == 2
+    assert f"'{rate}' is no rate such as 5/s or 30/m, from one a minute to 10000/s" in done.stderr
