@@ -33,6 +33,7 @@ race: $(VENV)/.installed-dev
 
 # One input of a fuzz target after the other for ten minutes, guided by what they reach: `make fuzz TARGET=redaction`.
 fuzz: $(VENV)/.installed-dev
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fuzz]'
 	$(BIN)/python scripts/fuzz.py $(TARGET)
 
 # Sixty attacks of all groups that take a minute together: a part of `.ci/run`.
