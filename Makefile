@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 
 ATTACKS ?= ../shared/attack
 
-.PHONY: demo test lint types tests long race attack bench docs image chart site live lock clean
+.PHONY: demo test lint types tests long race fuzz attack attack-quick bench docs image chart site live lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/argolint demo
@@ -30,6 +30,15 @@ long: $(VENV)/.installed-dev
 # Threads that decode the same types at once, 200 processes: none may die.
 race: $(VENV)/.installed-dev
 	$(BIN)/python scripts/race.py 200
+
+# One input of a fuzz target after the other for ten minutes, guided by what they reach: `make fuzz TARGET=redaction`.
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python scripts/fuzz.py $(TARGET)
+
+# Sixty attacks of all groups that take a minute together: a part of `.ci/run`.
+attack-quick: $(VENV)/.installed-dev
+	PYTHON=$(abspath $(BIN)/python) bash scripts/attack_quick.sh "$(ATTACKS)"
 
 # Hostile servers, snapshots, contents and checkouts against this argolint, some half an hour: `make attack ONLY=D,C066`.
 attack: $(VENV)/.installed-dev

@@ -323,3 +323,43 @@ def test_a_server_that_answered_a_moment_ago_restarts() -> None:
     assert caught.value.hint.startswith(
         "it answered a moment ago: argocd-server, or what stands before it, is restarting"
     )
+
+
+NO_ANSWERS: dict[str, bytes] = {
+    "HTTP of another kind": LIST,
+    "the preface of HTTP/2": b"\x00\x00\x12\x04" + b"\x00" * 23,
+    "a version that is none": b"HTTP/3.7 200 OK\r\nContent-Length: 12\r\n\r\n" + LIST,
+    "a status of four digits": whole(LIST, status="1000 x"),
+    "a status below zero": whole(LIST, status="-1 x"),
+    "a status that is no number": whole(LIST, status="2e2 x"),
+    "two lengths": whole(LIST, "Content-Length: 5"),
+    "a chunk of less than nothing": OK + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n" + LIST,
+    "a chunk beyond counting": OK + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFFFF\r\n" + LIST,
+    "a chunk with an endless remark": OK + b"Transfer-Encoding: chunked\r\n\r\nc;" + b"a" * 100_000 + b"\r\n" + LIST,
+    "a header without end": whole(LIST, "X: " + "a" * 70_000),
+    "a first line without end": whole(LIST, status="200 " + "a" * 70_000),
+    "an alert of TLS": b"\x15\x03\x01\x00\x02\x02\x28",
+    "another protocol": b"SSH-2.0-OpenSSH_9.6\r\n",
+    "gzip in gzip": whole(gzip.compress(gzip.compress(LIST)), "Content-Encoding: gzip, gzip"),
+    "an encoding that is no text": whole(LIST, "Content-Encoding: \xff\xfe"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_ANSWERS)
+def test_what_is_no_answer_of_http_is_told_as_such(kind: str) -> None:
+    message, requests = refusal(NO_ANSWERS[kind])
+    assert message.startswith(
+        ("SERVER gave no whole answer: ", "SERVER answered /api/v1/clusters with a damaged body: ")
+    )
+    assert requests == 4
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Set-Cookie: a=evil; Domain=127.0.0.1", "Alt-Svc: h2=evil.example", "Refresh: 0; url=http://evil.example/"],
+)
+def test_no_header_of_an_answer_comes_back_in_the_next_request(header: str) -> None:
+    with raw_server(whole(LIST, header)) as server:
+        client = transport(server.url)
+        assert [client.get(CLUSTERS).body for _ in range(2)] == [LIST, LIST]
+    assert b"evil" not in b"".join(server.seen)

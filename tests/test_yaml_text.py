@@ -119,6 +119,8 @@ def test_the_other_documents_are_not_read_anew() -> None:
         ("a: 1\na: 2\n", replace("/a", 3), "the key 'a' stands twice"),
         ("a: [1\n", replace("/a", 3), "no valid YAML"),
         ("a: 1\n", replace("", 3), "a whole document is no field"),
+        ('{"a"}\n', replace("/a", 3), "the key 'a' stands without a colon"),
+        ("# nothing\n", remove("/a"), "nothing at the top|does not apply"),
         ("{{ if .Values.x }}\na: 1\n{{ end }}\n", replace("/a", 3), "no valid YAML"),
     ],
 )

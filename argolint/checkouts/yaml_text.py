@@ -328,7 +328,7 @@ class _Part:
         *above, last = split_pointer(step["path"]) or (None,)
         if last is None:
             raise EditError("a whole document is no field that could be changed alone")
-        if self.root is None and not above:
+        if self.root is None and not above and "value" in step:
             return self._insert_after(len(self.text), self.style.block({last: step["value"]}))
         parent, in_flow = self._walk(above)
         if isinstance(parent, yaml.MappingNode):
@@ -381,7 +381,7 @@ class _Part:
         pair = node.value[index]
         if step["op"] == "remove":
             return self._remove(node, [(k.start_mark.index, self._end(v)) for k, v in node.value], index, in_flow)
-        colon = self.text.index(":", pair[0].end_mark.index)
+        colon = _colon(self.text, pair[0])
         return self._replace(pair[1], step["value"], colon + 1, pair[0].start_mark.column, in_flow)
 
     def _in_sequence(self, node: yaml.SequenceNode, token: str, step: Operation, in_flow: bool) -> str:
@@ -526,7 +526,7 @@ class _Part:
             return self.text[: node.start_mark.index] + self.style.flow(value) + self.text[self._end(node) :]
         if isinstance(parent, yaml.MappingNode):
             key = next(k for k, v in parent.value if v is node)
-            after, column = self.text.index(":", key.end_mark.index) + 1, key.start_mark.column
+            after, column = _colon(self.text, key) + 1, key.start_mark.column
         else:
             assert isinstance(parent, yaml.SequenceNode)
             after, column = self._dash(parent, node) + 1, parent.start_mark.column
@@ -548,6 +548,14 @@ class _Part:
 
 _HEAD = ("apiVersion", "kind", "metadata")
 """Keys that stand first in an object, in this order."""
+
+
+def _colon(text: str, key: yaml.Node) -> int:
+    """Where the colon behind a key stands; a key of a flow map may have none: `{"a"}`."""
+    found = text.find(":", key.end_mark.index)
+    if found < 0:
+        raise EditError(f"the key {key.value!r} stands without a colon")
+    return found
 
 
 def _is_alias(node: yaml.Node) -> bool:

@@ -140,6 +140,7 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
             unread=held.unread,
         )
         if not (change.applications or change.unread):
+            click.echo("no Application in the files: nothing was judged", err=True)
             return 0
     else:
         base, folder = given["base"] or "", given["rendered"]

@@ -53,8 +53,9 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
         clone = clones.setdefault(root, _clone(root))
         clone.texts[name] = text
         found = _objects(file, name, text)
+        was = tuple(_before(clone.git, name, text, revision))
         if found is None:
-            if "argoproj.io/" in text and "Application" in text:
+            if "argoproj.io/" in text or was:
                 why = f"{plain(name)} is a template of Applications, which nothing has rendered"
                 unread.append(
                     Failure("not judged", why, "judge what it renders: `argolint gate --repo URL --head REV`")
@@ -62,6 +63,9 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
             continue
         projects |= {str(dig(m, "metadata", "name")) for m in found if m.get("kind") == "AppProject"}
         mine = [m for m in found if is_application(m)]
+        if any(_hides_its_kind(m) for m in found):
+            why = f"the kind of an object in {plain(name)} is no name, so nobody knows what it is"
+            unread.append(Failure("not judged", why, "write the kind out"))
         unread += (
             Failure("not judged", f"an Application in {plain(name)} has no metadata.name", "name it")
             for m in mine
@@ -69,9 +73,31 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
         )
         named = [m for m in mine if dig(m, "metadata", "name")]
         applications += named
-        before += _before(clone.git, name, text, revision) if named else ()
+        before += was
+    unread += _gone(before, applications)
     places = tuple(Named(root, clone.urls, given=clone.texts) for root, clone in clones.items())
     return Files(tuple(applications), tuple(before), frozenset(projects), tuple(unread), places)
+
+
+def _hides_its_kind(manifest: Object) -> bool:
+    """A manifest of Argo CD's group, or of none that can be told, whose kind is a template or another map."""
+    group = manifest.get("apiVersion")
+    return not isinstance(manifest.get("kind"), str) and (
+        not isinstance(group, str) or group.startswith("argoproj.io/")
+    )
+
+
+def _gone(before: Sequence[Object], now: Sequence[Object]) -> Iterator[Failure]:
+    """A failure for each Application that the named files held and hold no longer."""
+    held = {_named(m) for m in now}
+    for namespace, name in dict.fromkeys(_named(m) for m in before if _named(m) not in held):
+        who = plain(f"{namespace}/{name}" if namespace else name)
+        why = f"the files no longer hold the Application {who}, and what goes with it is not known here"
+        yield Failure("not judged", why, "judge the whole change: `argolint gate --repo URL --head REV`")
+
+
+def _named(manifest: Object) -> tuple[str, str]:
+    return str(dig(manifest, "metadata", "namespace") or ""), str(dig(manifest, "metadata", "name"))
 
 
 def _text(file: Path) -> str:
