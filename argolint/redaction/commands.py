@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import is_secret
@@ -84,9 +85,18 @@ _ARGUMENTS = 30
 
 def in_text(text: str, hide: Hide) -> str:
     """The text with the secrets of the command lines in it hidden."""
-    if not _may_hold(text):
+    if not _may_hold(text) or not (_holds(text) if len(text) < _REPEATED else True):
         return text
     return _COMMAND.sub(lambda found: _after(found, hide), text)
+
+
+_REPEATED = 4000
+"""Characters: one command stands in the report of many objects, and a script in many states."""
+
+
+@lru_cache(maxsize=4096)
+def _holds(text: str) -> bool:
+    return _COMMAND.search(text) is not None
 
 
 def _may_hold(text: str) -> bool:
