@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Severity,
         Source,
         Symptom,
+        Trial,
         Want,
         Writer,
     )
@@ -81,6 +82,7 @@ _HOME = {
         "Severity",
         "Source",
         "Symptom",
+        "Trial",
         "Want",
         "Writer",
     ),
@@ -129,6 +131,7 @@ __all__ = [
     "Severity",
     "Source",
     "Symptom",
+    "Trial",
     "Want",
     "Writer",
     "__version__",

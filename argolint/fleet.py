@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -23,6 +23,40 @@ T = TypeVar("T")
 IN_CLUSTER = "https://kubernetes.default.svc"
 
 
+@dataclass(frozen=True)
+class Claimant:
+    """An Application that lists an object which an Application of another Argo CD lists too, and what its Argo CD tracks by.
+
+    argocd         its Argo CD, as this run calls it
+    cluster        the object's cluster, as its Argo CD calls it
+    instance       its name in tracking data
+    installation   its Argo CD's installationID, empty where none is set
+    """
+
+    app: AppRef
+    argocd: str
+    cluster: str
+    instance: str
+    tracking_method: str
+    label_key: str
+    installation: str
+    prunes: bool = False
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Objects of one cluster that Applications of several Argo CDs list. `cluster` is its name for all of them.
+
+    `claimants` want the objects. `pruners` take them for their own, do not want them, and delete them at their next sync with
+    prune. `objects` are group, kind, namespace and name.
+    """
+
+    cluster: str
+    claimants: tuple[Claimant, ...]
+    pruners: tuple[Claimant, ...]
+    objects: tuple[tuple[str, str, str, str], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Fleet:
     """All applications (from the list: no states) and what is common to them.
@@ -31,6 +65,7 @@ class Fleet:
     version    such as v3.5.1; `at_least` compares
     settings   /api/v1/settings
     remarks    what the user should know of how the fleet was read
+    crossings  by application: what it shares with applications of other Argo CDs that the same run reads
     """
 
     server: str
@@ -42,7 +77,12 @@ class Fleet:
     repositories: tuple[Object, ...] = ()
     application_sets: tuple[Object, ...] = ()
     remarks: tuple[str, ...] = ()
+    crossings: Mapping[AppRef, tuple[Crossing, ...]] = field(default_factory=dict)
     _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def with_apps(self, apps: Iterable[App]) -> Fleet:
+        """The same Argo CD, had it these applications."""
+        return replace(self, apps=tuple(apps))
 
     def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
         """What the function makes of the fleet and these arguments, made once however many rules ask. It must be pure, and have a name."""

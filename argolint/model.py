@@ -250,6 +250,10 @@ EFFECTS: tuple[Effect, ...] = ("restarts", "scales", "deletes", "hides", "needs-
 """Of pods, workloads, live objects or fields, later differences; what somebody must do by hand for the fix to take hold."""
 
 
+Part = Literal["keep", "release"]
+"""Of an object that several applications render: to be its only owner from now on, or to render it no more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
     """One of the ranked ways to end a fault: the root cause first, mitigation after.
@@ -258,6 +262,7 @@ class Fix:
     workload restarts, nothing is deleted and nothing hidden. `verified` is set by the engine only: True when the edit was
     replayed in memory and the fault was gone, None with `unverified` saying why it was not replayed.
     `resource` is the manifest that a json-patch of target `manifest` edits, when it is not the finding's own.
+    `trials` are the parts that applications have in a fix of several: it is verified when each of them has played its own.
     `proof` says how a verified fix was proven; `effects` what it does besides, which the engine adds to. `before` are commands
     that come before the edit reaches the cluster: the proof counts on them.
     """
@@ -274,6 +279,7 @@ class Fix:
     proof: Proof | None = None
     effects: tuple[Effect, ...] = ()
     before: tuple[str, ...] = ()
+    trials: tuple[tuple[AppRef, Part], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,23 +311,38 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """A part that an application could have in a fix of several. A rule names it, the engine plays it on the application's states.
+
+    `why` is empty when it works, says what is in the way when it does not, and is None as long as it was not played.
+    """
+
+    part: Part
+    resource: ResourceId
+    why: str | None = None
+    effects: tuple[Effect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
     """What one application tells a fleet-wide rule; facts of one `key` meet in the rule's `join`. `data` is plain JSON."""
 
     key: str
     app: AppRef
     data: Mapping[str, Json] = field(default_factory=dict)
+    trials: tuple[Trial, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that could not be looked at: the run goes on and is incomplete."""
+    """Something that could not be looked at: the run goes on and is incomplete. `server` is its Argo CD, where a run reads several."""
 
     stage: str
     error: str
     hint: str = ""
     app: AppRef | None = None
     rule: str | None = None
+    server: str = ""
 
 
 @dataclass(frozen=True, order=True, slots=True)

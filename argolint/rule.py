@@ -63,6 +63,7 @@ class Rule:
     check     finds the fault in one application
     wants     evidence for `check` that costs more requests; asked again until it names nothing new (three rounds at most)
     collect   facts of one application for a fleet-wide rule; `join` gets all facts of one key, sorted by application
+    across    facts of all Argo CDs of a run meet in `join`, rather than those of one
     reads     True when this rule needs the states of an application that the list shows Synced, Healthy and quiet
     options   a frozen dataclass with defaults: what the user may set
     causes    values of `Finding.cause`
@@ -84,6 +85,7 @@ class Rule:
     tags: tuple[str, ...] = ()
     rank: int = Rank.USUAL
     standing: bool = False
+    across: bool = False
     default_options: Any = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

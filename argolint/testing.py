@@ -27,7 +27,11 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
     live: [{...}]                                        # objects that only a read of the cluster shows
     expect:                                              # bad fixtures: every finding of the rule, in order
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
-       related: [db], fix: title of the first fix, verified: true}
+       confidence: proven, evidence: [...], related: [db], fix: title of the first fix, edit: its content, verified: true,
+       caveat: ..., effects: [restarts], fixes: [titles of all fixes]}
+
+For a rule of several Argo CDs `servers` stands in place of `apps`: a list of `name`, `apps`, perhaps `server`, `live`, and `clusters`
+(names for clusters, as in a servers file).
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ import yaml
 from argolint.comparison import compare
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
-from argolint.engine import suppress
+from argolint.engine import several, suppress
 from argolint.engine.plan import Chosen, Plan
 from argolint.errors import NotRecorded
 from argolint.fleet import IN_CLUSTER, cluster_of
@@ -76,26 +80,39 @@ class Fixture:
 def load_fixture(path: Path) -> Fixture:
     """The fixture in a file; ValueError names what it lacks."""
     data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if not isinstance(data, dict) or not data.get("apps") or not data.get("about"):
-        raise ValueError(f"{path}: a fixture needs `about` and `apps`")
+    if not isinstance(data, dict) or not (data.get("apps") or data.get("servers")) or not data.get("about"):
+        raise ValueError(f"{path}: a fixture needs `about` and `apps`, or `servers` that have `apps`")
     return Fixture(path, data)
 
 
 def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
     """The report of a whole check over the fixture, with default options."""
-    t = FixtureTransport(fixture.data)
     plan = Plan(tuple(Chosen(r, r.default_options) for r in rules), workers=1, manifests=True)
-    part = lint.collect(t, plan)
+    part = (
+        _of_several(fixture, plan) if "servers" in fixture.data else lint.collect(FixtureTransport(fixture.data), plan)
+    )
     ids = frozenset(r.id for r in rules)
-    outcome = lint.conclude(part, plan.rules, suppress.Suppressions(config.Loaded(config.Config()), None, ids, t.now()))
+    now = parse_time(part.started_at)
+    outcome = lint.conclude(part, plan.rules, suppress.Suppressions(config.Loaded(config.Config()), None, ids, now))
     return report.build(
         outcome,
-        server=part.server,
-        version=part.version,
+        servers=part.servers,
         started_at=part.started_at,
         stats=report.Stats(),
         tool_version="0",
     )
+
+
+def _of_several(fixture: Fixture, plan: Plan) -> lint.Part:
+    """`servers` in place of `apps`: each has a `name`, `apps`, perhaps `server` and `clusters` (aliases, as in a servers file)."""
+    sources = []
+    for given in fixture.data["servers"]:
+        server = given.get("server") or {}
+        settings = {"url": f"https://{given['name']}.example.com", **(server.get("settings") or {})}
+        data = {**given, "taken_at": fixture.data.get("taken_at"), "server": {**server, "settings": settings}}
+        sources.append(several.Source(given["name"], FixtureTransport(data), given.get("clusters") or {}))
+    read, failures, remarks = several.load(sources)
+    return several.examine(read, failures, remarks, plan, lambda name: lambda done, total: None)
 
 
 def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[str, Json]]) -> list[str]:
@@ -130,6 +147,10 @@ def _told(f: report.Finding) -> dict[str, Json]:
         "fix": first.title if first else None,
         "edit": first.edit.content if first else None,
         "verified": first.verified if first else None,
+        "caveat": first.caveat if first else None,
+        "effects": list(first.effects) if first else [],
+        "evidence": list(f.evidence),
+        "fixes": [fix.title for fix in f.fixes],
     }
 
 

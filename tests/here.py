@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from unittest import mock
 
@@ -13,12 +14,12 @@ from argolint.cli.process import exit_code
 from tests.conftest import Ran
 
 
-def run_here(*args: str | Path, cwd: Path) -> Ran:
+def run_here(*args: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> Ran:
     """Run `argolint ARGS` far from any configuration and login."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_", "XDG_CONFIG"))}
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch.dict(os.environ, {**clean, "HOME": str(cwd)}, clear=True),
+        mock.patch.dict(os.environ, {**clean, "HOME": str(cwd), **(env or {})}, clear=True),
         mock.patch.object(sys, "argv", ["argolint", *map(str, args)]),
         contextlib.chdir(cwd),
         contextlib.redirect_stdout(out),

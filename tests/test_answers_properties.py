@@ -127,8 +127,7 @@ def look(transport: Transport) -> None:
     assert [f for f in outcome.failures if f.error.startswith(("rule ", "argolint failed"))] == []
     made = report.build(
         outcome,
-        server=part.server,
-        version=part.version,
+        servers=part.servers,
         started_at=part.started_at,
         stats=part.stats,
         tool_version="0",

@@ -14,12 +14,12 @@ from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline, suppress
 from argolint.engine.causes import with_causes
 from argolint.engine.fingerprint import fingerprint
-from argolint.engine.plan import AppResult, Chosen, Outcome, Plan
+from argolint.engine.plan import AppResult, Chosen, Outcome, Plan, ServerRead
 from argolint.engine.shown import Shown
 from argolint.model import SEVERITIES
 from argolint.plugins import load_rules
 from argolint.reports import document as report
-from argolint.reports.causes import linked, roots
+from argolint.reports.causes import identity, linked, roots
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
 
@@ -50,12 +50,17 @@ def caused(*findings: Finding) -> list[str]:
     """The rule of each finding's cause, the title of a cause without a finding, or nothing."""
     told, causes = with_causes(findings)
     rules = {fingerprint(f): f.rule for f in findings}
-    return [rules.get(f.caused_by) or causes.title.get(f.caused_by, "") for f in told]
+    titles = {mark: title for (_, mark), title in causes.title.items()}
+    return [rules.get(f.caused_by) or titles.get(f.caused_by, "") for f in told]
 
 
 def made(outcome: Outcome) -> report.Report:
     return report.build(
-        outcome, server=CLUSTER, version="v3", started_at="2026-01-01T00:00:00Z", stats=report.Stats(), tool_version="1"
+        outcome,
+        servers=[ServerRead(CLUSTER, "v3")],
+        started_at="2026-01-01T00:00:00Z",
+        stats=report.Stats(),
+        tool_version="1",
     )
 
 
@@ -154,7 +159,8 @@ def test_what_a_filter_shows_is_a_part_of_the_whole(phase: str) -> None:
             assert {id(f) for f in part} <= {id(f) for f in outcome.findings}, word
             marks = dict.fromkeys(fingerprint(f) for f in part)
             found = linked([told[mark] for mark in marks], outcome.causes.parent, outcome.causes.title)
-            assert {f.caused_by for f in found} - {None} <= {*marks, *outcome.causes.title}, word
+            titles = {mark for _, mark in outcome.causes.title}
+            assert {f.caused_by for f in found} - {None} <= {*marks, *titles}, word
             assert [replace_cause(f) for f in found] == [replace_cause(told[mark]) for mark in marks]
             if word in FAMILY and shown.select:
                 assert {f.rule for f in found} <= {word}
@@ -176,7 +182,7 @@ def test_a_consequence_stands_under_its_cause(phase: str) -> None:
     root = roots(findings)
     for found in findings:
         if found.rule in CONSEQUENCES or found.cause == "store-not-ready":
-            assert root[found.fingerprint] != found.fingerprint, found.message
+            assert root[identity(found)] != identity(found), found.message
 
 
 def test_the_causes_of_a_company() -> None:
@@ -211,7 +217,7 @@ def test_every_application_that_was_looked_at_is_in_the_report() -> None:
 
 
 def test_a_finding_keeps_its_causes_through_a_shard() -> None:
-    text = pipeline.to_json(pipeline.Part("1.0", (1, 1), CLUSTER, "", "", (), (result(),), ()))
+    text = pipeline.to_json(pipeline.Part("2.0", (1, 1), (), "", (), (result(),), ()))
     (back,) = pipeline.from_json(text, "shard").results
     assert back == result()
 

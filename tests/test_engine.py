@@ -15,8 +15,9 @@ from argolint import App, AppRef, Fact, Finding, Fleet, Location, Related, Resou
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import suppress
+from argolint.engine.causes import Causes
 from argolint.engine.join import join
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plan import Chosen, Plan, ServerRead
 from argolint.engine.settle import settle
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
@@ -212,7 +213,7 @@ def _run(path: Path, workers: int = 8, shards: int = 1) -> bytes:
     part = lint.merge(parts)
     ids = frozenset(r.rule.id for r in chosen)
     outcome = lint.conclude(part, chosen, suppress.Suppressions(config.Loaded(config.Config()), None, ids))
-    return msgspec.json.encode(outcome)
+    return msgspec.json.encode(replace(outcome, causes=Causes())) + repr(outcome.causes).encode()
 
 
 @pytest.mark.parametrize("phase", ["harbourline/2-after-mutate", "harbourline-2.14/2-after-mutate"])
@@ -233,8 +234,8 @@ def test_results_in_any_order_give_the_same_outcome() -> None:
 
 
 def test_shards_of_different_runs_are_refused() -> None:
-    part = lint.Part("1.0", (1, 2), "https://one", "", "2026-01-01T00:00:00Z", (), (), ())
-    other = msgspec.structs.replace(part, shard=(2, 2), server="https://two")
+    part = lint.Part("2.0", (1, 2), (ServerRead("https://one", ""),), "2026-01-01T00:00:00Z", (), (), ())
+    other = msgspec.structs.replace(part, shard=(2, 2), servers=(ServerRead("https://two", ""),))
     with pytest.raises(Exception, match="differ in their server"):
         lint.merge([("a", part), ("b", other)])
     with pytest.raises(Exception, match="shard 2 of 2 is missing"):

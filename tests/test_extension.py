@@ -16,7 +16,7 @@ import pytest
 
 from argolint.cli.demo import RECORDING
 from argolint.reports import document as r
-from argolint.serve.checker import Checked
+from argolint.serve.checked import Checked
 from argolint.serve.extension import MOST_BYTES, MOST_FINDINGS, Extension
 from argolint.serve.other_projects import Others
 from argolint.serve.web import Web

@@ -35,7 +35,7 @@ def reported(phase: str) -> report.Report:
     part = pipeline.collect(t, Plan(rules, workers=1))
     outcome = pipeline.conclude(part, rules, suppress.Suppressions(Loaded(Config()), None, frozenset(), t.now()))
     return report.build(
-        outcome, server=part.server, version="", started_at="", stats=report.Stats(), tool_version="1", remarks=()
+        outcome, servers=part.servers, started_at="", stats=report.Stats(), tool_version="1", remarks=()
     )
 
 

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import jsonpatch
 import pytest
 
 from argolint import MISSING, App, Finding, Fix, Fleet, Resource, Rule
-from argolint.checkouts.yaml_text import documents
+from argolint.checkouts.yaml_text import EditError, documents
 from argolint.comparison import compare
 from argolint.comparison.compare import LAST_APPLIED
 from argolint.edits import RESPECT
@@ -23,9 +24,11 @@ from argolint.engine import run as engine
 from argolint.engine.fingerprint import fingerprint
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load_fleet
+from argolint.engine.moments import Moment, application_after, compared, moment_of, one_sync, terms_of
 from argolint.engine.plan import Chosen, Plan
 from argolint.engine.verify import verify
-from argolint.model import AppRef
+from argolint.fixes.placement import composed
+from argolint.model import AppRef, ResourceKey
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.values import get
@@ -142,6 +145,83 @@ def test_a_verified_fix_loses_nothing_through_two_syncs(phase: str) -> None:
                         faults.append(f"{what}: scaled from {held} to {get(live, pointer)}")
     assert not faults, "\n".join(faults)
     assert seen or phase.startswith("seeds/")
+
+
+def hollow(node: Any) -> bool:
+    """An item of a list that is an empty map: an API server reads it as a wish."""
+    children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return (isinstance(node, list) and {} in node) or any(map(hollow, children))
+
+
+@dataclass
+class Written:
+    """One document that fixes are written into, one after the other."""
+
+    now: Any
+    history: list[tuple[Any, str]] = field(default_factory=list)
+
+    def take(self, fix: Fix) -> bool:
+        """False when it contradicts an earlier one."""
+        try:
+            steps = list(composed(fix.edit.content, self.now, self.history))
+        except EditError:
+            return False
+        self.now = jsonpatch.apply_patch(self.now, steps)
+        self.history += [(step, fix.title) for step in fix.edit.content]
+        return True
+
+
+def all_written(app: App, findings: list[Finding], fleet: Fleet) -> tuple[App, list[Finding]]:
+    """The application with the first verified fix of each finding in it, as `fix --write` puts them together, and synced."""
+    raw, done = Written(deepcopy(dict(app.raw))), []
+    manifests: dict[ResourceKey, Written] = {}
+    for finding in findings:
+        fixes = (f for f in finding.fixes if f.verified and f.edit.kind == "json-patch" and f.target != "live")
+        fix = next(fixes, None)
+        target = fix and (fix.resource or finding.at.resource)
+        resource = app.resource(target.key) if target else None
+        if fix is None or (fix.target == "manifest" and resource is None):
+            continue
+        if fix.target == "manifest" and resource is not None:
+            into = manifests.setdefault(resource.key, Written(deepcopy(dict(resource.desired or {}))))
+        else:
+            into = raw
+        if into.take(fix):
+            done.append(finding)
+    touched: dict[ResourceKey, Moment] = {}
+    for resource in app.resources if done else ():
+        if resource.live and resource.desired and (raw.history or resource.key in manifests):
+            desired = manifests[resource.key].now if resource.key in manifests else resource.desired
+            today = compared(resource, resource.live, resource.desired, app, fleet)
+            terms = terms_of(raw.now, desired, bool(today and today.server_side), fleet)
+            touched[resource.key] = moment_of(one_sync(resource.live, desired, terms), desired, terms)
+    return application_after(app, raw.now, touched), done
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_the_verified_fixes_of_an_application_work_together(phase: str) -> None:
+    fleet, rules, apps, findings = examined(phase)
+    faults: list[str] = []
+    several = 0
+    for ref, app in apps.items():
+        mine = [finding for finding in findings if finding.at.app == ref]
+        after, done = all_written(app, mine, fleet)
+        if not done:
+            continue
+        several += len(done) > 1
+        before = {fingerprint(finding) for finding in mine}
+        left = inspect(after, fleet, rules).findings
+        fixed = {(f.rule, f.at, f.cause) for f in done}
+        faults += [f"{ref}: {f.rule} {f.at.resource} returns" for f in left if (f.rule, f.at, f.cause) in fixed]
+        faults += [f"{ref}: now {f.rule}: {f.message}" for f in left if fingerprint(f) not in before]
+        faults += [
+            f"{ref}: an empty item in {r.id}"
+            for r in after.resources
+            if hollow(r.desired) > hollow((app.resource(r.key) or r).desired)
+        ]
+        faults += [f"{ref}: an empty item in the Application"] if hollow(after.raw) > hollow(app.raw) else []
+    assert not faults, "\n".join(faults)
+    assert several or phase.startswith("seeds/")
 
 
 def clones(phase: Path, folder: Path) -> list[Path]:

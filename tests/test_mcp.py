@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import shlex
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,6 +22,7 @@ from argolint.cli.demo import RECORDING
 from argolint.reports import document as r
 
 from .conftest import ROOT
+from .here import run_here
 from .test_openreports import found, report
 
 
@@ -40,13 +44,18 @@ def test_five_read_only_tools_answer_over_stdio() -> None:
         ("owners", {}),
         ("why", {"application": "tracking-ingest"}),
         ("get_finding", {"fingerprint": "none"}),
+        ("owners", {"pattern": "*/*/*"}),
+        ("why", {"application": "none"}),
+        ("owners", {"pattern": "--server=attacker.example"}),
+        ("list_findings", {"limit": 1000}),
     )
     tools, results = asyncio.run(_ask(*calls))
     assert [t.name for t in tools.tools] == ["list_findings", "get_finding", "why", "owners", "explain_rule"]
     assert all(t.annotations.read_only_hint for t in tools.tools)
     texts = [result.content[0].text for result in results]
     assert max(map(len, texts)) <= answers.MOST_BYTES
-    errors, ownership, page, owners, chain, none = map(json.loads, texts)
+    assert [result.is_error for result in results] == [False] * len(results)
+    errors, ownership, page, owners, chain, none, all_owned, unknown, option, most = map(json.loads, texts)
     assert (errors["shown"], errors["next_cursor"]) == (5, 5)
     assert {f["severity"] for f in errors["findings"]} == {"error"}
     assert ownership["findings"][0]["rule"] == "shared-resource"
@@ -54,6 +63,14 @@ def test_five_read_only_tools_answer_over_stdio() -> None:
     assert "tracking-common" in json.dumps(owners)
     assert "tracking-ingest" in json.dumps(chain)
     assert none == {"error": "there is no such finding; list_findings has the fingerprints"}
+    assert all_owned["left_out"]["objects"] > len(all_owned["objects"]) > 5, "what is left out is counted"
+    assert unknown == {
+        "error": "there is no application 'none' on https://argocd.example.com, or the account may not see it",
+        "hint": "`argocd app list` shows what it may see",
+    }
+    assert "--server=attacker.example" in option["error"], "no option"
+    assert (most["shown"], most["next_cursor"] is None) == (len(most["findings"]), False)
+    assert most["total"] > most["shown"]
 
 
 @pytest.mark.parametrize(
@@ -93,12 +110,27 @@ def test_an_instruction_in_a_message_stays_a_message() -> None:
     assert set(answer) == {"complete", "total", "shown", "next_cursor", "findings"}
 
 
-def test_the_files_for_other_tools_are_yaml_and_name_commands_that_exist() -> None:
+def test_the_files_for_other_tools_are_yaml_and_their_commands_work(tmp_path: Path) -> None:
     from argolint.cli.group import COMMANDS
 
     toolset = yaml.safe_load((ROOT / "contrib/holmesgpt/argolint.yaml").read_text())
-    commands = [tool["command"].split()[1] for tool in toolset["toolsets"]["argolint"]["tools"]]
-    assert set(commands) <= set(COMMANDS)
+    tools = {tool["name"]: tool["command"] for tool in toolset["toolsets"]["argolint"]["tools"]}
+    assert {command.split()[1] for command in tools.values()} <= set(COMMANDS)
+    for name, command in tools.items():
+        assert "{{" not in command.split(" -- ")[0], f"{name}: a model chooses no option"
+    given = {"application": "tracking-ingest", "resource": "", "pointer": "", "pattern": "", "rule": "shared-resource"}
+    for name, command in tools.items():
+        filled = re.sub(r"{{ (\w+) }}", lambda found: given[found[1]], command)
+        source: list[str | Path] = [] if "explain" in name else ["--snapshot", RECORDING]
+        program, verb, *words = shlex.split(filled)
+        ran = run_here(verb, *source, *words, cwd=tmp_path)
+        assert (name, program, ran.code, ran.err) == (name, "argolint", 0, "")
+        assert ran.out
     plugin = yaml.safe_load((ROOT / "contrib/k9s/plugins.yaml").read_text())["plugins"]["argolint"]
     assert plugin["scopes"] == ["applications"]
-    assert "argolint check" in plugin["args"][1]
+    assert {"shortCut", "description", "scopes", "command"} <= set(plugin), "what k9s asks for"
+    assert plugin["args"][2:] == ["$NAMESPACE", "$NAME"], "names are arguments of the shell, never a part of its text"
+    words = shlex.split(plugin["args"][1].split("2>&1")[0].replace("$0/$1", "argocd/tracking-ingest"))
+    ran = run_here(words[1], "--snapshot", RECORDING, *words[2:], cwd=tmp_path)
+    assert (ran.code, ran.err) == (0, "")
+    assert "tracking-ingest" in ran.out

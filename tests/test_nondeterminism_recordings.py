@@ -41,8 +41,7 @@ def run(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...], report.Re
     outcome = lint.conclude(part, chosen, Suppressions(Loaded(Config()), None, ids, t.now()))
     made = report.build(
         outcome,
-        server=part.server,
-        version=part.version,
+        servers=part.servers,
         started_at=part.started_at,
         stats=report.Stats(),
         tool_version="0",

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import jsonschema
 import msgspec
 import pytest
 import yaml
 
+from argolint.cli.demo import RECORDING
 from argolint.reports import document as r
 from argolint.reports.formats import Style, openreports, render
 
@@ -150,6 +152,56 @@ def test_a_thousand_findings_stay_a_small_report_that_says_what_it_leaves_out() 
     assert len(made["results"]) == openreports.MOST + 1
     assert made["results"][-1]["message"].startswith("950 more results")
     assert len(json.dumps(made)) < 200_000
+
+
+def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+_TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
+_STATE = {"enum": ["pass", "fail", "warn", "error", "skip"]}
+_REFERENCE = _object(
+    apiVersion=_TEXT, fieldPath=_TEXT, kind=_TEXT, name=_TEXT, namespace=_TEXT, resourceVersion=_TEXT, uid=_TEXT
+)
+V1ALPHA1 = _object(
+    ("apiVersion", "kind", "metadata"),
+    apiVersion={"const": "openreports.io/v1alpha1"},
+    kind={"const": "Report"},
+    metadata={"type": "object"},
+    source=_TEXT,
+    scope=_REFERENCE,
+    summary=_object((), **dict.fromkeys(_STATE["enum"], _NUMBER)),
+    results={
+        "type": "array",
+        "items": _object(
+            ("policy",),
+            policy=_TEXT,
+            rule=_TEXT,
+            category=_TEXT,
+            message=_TEXT,
+            source=_TEXT,
+            scored={"type": "boolean"},
+            result=_STATE,
+            severity={"enum": ["critical", "high", "low", "medium", "info"]},
+            properties={"type": "object", "additionalProperties": _TEXT},
+            resources={"type": "array", "items": _REFERENCE},
+            timestamp=_object(("seconds", "nanos"), seconds=_NUMBER, nanos=_NUMBER),
+        ),
+    },
+)
+"""What the CRD reports.openreports.io (reports-api, v1alpha1) lets a Report hold; an API server drops or refuses anything else."""
+
+
+def test_every_report_fits_the_schema_of_the_crd(tmp_path: Path) -> None:
+    ran = run_argolint("check", "--snapshot", RECORDING, "-q", "-o", f"json={tmp_path / 'demo.json'}")
+    assert ran.code == 1
+    since = found("api", since="2026-01-01T00:00:00Z", severity="info", cause="c", suppressed={"by": "a", "reason": ""})
+    many = report(*(found(fingerprint=f"f{n}") for n in range(openreports.MOST + 1)), since)
+    failed = msgspec.structs.replace(many, failures=(r.Failure("manifests", "no", app=app("far")),))
+    made = [*openreports.reports(failed), *openreports.reports(r.read(tmp_path / "demo.json"))]
+    assert len(made) > 20
+    for one in made:
+        jsonschema.validate(one, V1ALPHA1)
 
 
 def test_names_fit_kubernetes_and_tell_servers_apart() -> None:

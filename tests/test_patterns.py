@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from re import _constants as code  # type: ignore[attr-defined]  # the parser of `re` knows its own syntax best
 from re import _parser as parser  # type: ignore[attr-defined]
@@ -71,6 +72,9 @@ def _compiled(value: object) -> Iterator[re.Pattern[str]]:
     elif isinstance(value, dict | list | tuple | set | frozenset):
         for one in value.values() if isinstance(value, dict) else value:
             yield from _compiled(one)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _compiled(getattr(value, field.name))
 
 
 def _calls(tree: ast.AST) -> Iterator[tuple[str, str, str | None, int, int]]:

@@ -8,6 +8,7 @@ import pytest
 
 from argolint import testing
 from argolint.plugins import load_rules
+from tests.shell_commands import faults
 
 FIXTURES = Path(__file__).parent / "rules"
 RULES = load_rules()
@@ -25,7 +26,9 @@ def _name(path: Path) -> str:
 def test_bad_fixture_gets_exactly_the_findings_it_expects(path: Path) -> None:
     fixture = testing.load_fixture(path)
     assert fixture.expected, "a bad fixture names its findings"
-    assert testing.mismatches(testing.check(fixture, list(RULES.values())), path.parent.name, fixture.expected) == []
+    found = testing.check(fixture, list(RULES.values()))
+    assert testing.mismatches(found, path.parent.name, fixture.expected) == []
+    assert faults(fix for finding in found.findings for fix in finding.fixes) == []
 
 
 @pytest.mark.parametrize("path", _files("good-*.yaml"), ids=_name)

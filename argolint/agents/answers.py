@@ -75,11 +75,21 @@ def whole(finding: Finding) -> str:
 
 
 def document(data: Any) -> str:
-    """Any JSON data, cut where it is too much."""
+    """Any JSON data; where it is too much, the longest lists of its top keep their first entries, and `left_out` counts the others."""
     text = json.dumps(_shortened(data), ensure_ascii=True)
     if len(text) <= MOST_BYTES:
         return text
-    return json.dumps({"left_out": "the answer is too large: ask for less", "begins": text[: MOST_BYTES // 2]})
+    kept = _shortened(data) if isinstance(data, dict) else {}
+    left_out: dict[str, int] = {}
+    while lists := {key: value for key, value in kept.items() if isinstance(value, list) and value}:
+        longest = max(lists, key=lambda key: len(json.dumps(lists[key], ensure_ascii=True)))
+        half = len(lists[longest]) // 2
+        left_out[longest] = left_out.get(longest, 0) + len(lists[longest]) - half
+        kept[longest] = lists[longest][:half]
+        text = json.dumps({**kept, "left_out": left_out}, ensure_ascii=True)
+        if len(text) <= MOST_BYTES:
+            return text
+    return json.dumps({"left_out": "the answer is too large: ask for less", "begins": text[: MOST_BYTES // 4]})
 
 
 def _fitted(made: Callable[[list[Any]], Any], rows: Iterable[Any]) -> str:

@@ -6,13 +6,14 @@ A check is kept for some minutes: agents ask often.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from argolint import __version__
@@ -24,6 +25,7 @@ from argolint.plugins import load_rules
 from argolint.reports.document import Report, from_json
 
 KEPT_S = 300
+_MOST_ERROR = 1000
 _LIMITS = Limits(900, 512 << 20)
 INSTRUCTIONS = (
     "argolint explains what Argo CD applications suffer from and how to fix it. Start with list_findings. Everything is read-only. "
@@ -97,7 +99,8 @@ class Tools:
             limits=_LIMITS,
         )
         if ended.code not in (0, 1, 3):
-            raise ArgolintError(ended.err.decode("utf-8", "replace").strip().removeprefix("argolint: ")[:1000])
+            message, _, hint = ended.err.decode("utf-8", "replace").strip().partition("\n  → ")
+            raise ArgolintError(message.removeprefix("argolint: ")[:_MOST_ERROR], hint[:_MOST_ERROR])
         return ended.out
 
 
@@ -110,5 +113,18 @@ def serve(source: Sequence[str]) -> None:
     server: MCPServer[Any] = MCPServer("argolint", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True)
     for tool in (tools.list_findings, tools.get_finding, tools.why, tools.owners, tools.explain_rule):
-        server.tool(annotations=reads, structured_output=False)(tool)
+        server.tool(annotations=reads, structured_output=False)(_answering(tool))
     server.run("stdio")
+
+
+def _answering(tool: Callable[..., str]) -> Callable[..., str]:
+    """The tool, which answers with an error that was foreseen where it would raise it: an agent can mend its question."""
+
+    @functools.wraps(tool)
+    def answer(*args: Any, **kwargs: Any) -> str:
+        try:
+            return tool(*args, **kwargs)
+        except ArgolintError as error:
+            return answers.document({"error": error.message, **({"hint": error.hint} if error.hint else {})})
+
+    return answer

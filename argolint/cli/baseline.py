@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from argolint.cli import session as common
+from argolint.cli.servers import servers_options
 from argolint.engine import suppress
 from argolint.errors import UsageError
 from argolint.reports import document as report
@@ -20,6 +21,7 @@ from argolint.reports import formats as reporters
 @click.option("--report", "saved", type=click.Path(path_type=Path), help="Take the findings of a saved JSON report.")
 @click.option("--prune", is_flag=True, help="Only drop from FILE what is gone; accept nothing new.")
 @common.source_options
+@servers_options
 @common.selection_options
 @common.rule_options
 @common.run_options
@@ -39,10 +41,10 @@ def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
         )
     fresh = suppress.baseline_of(made)
     if old is not None:
-        if old.server != fresh.server:
-            raise UsageError(f"{file} is a baseline of {old.server}, and this is {fresh.server}", "name the right file")
-        gone = {a.fingerprint for a in suppress.stale(old, [a.fingerprint for a in fresh.findings])}
-        fresh = msgspec.structs.replace(old, findings=tuple(a for a in old.findings if a.fingerprint not in gone))
+        looked = {server.url: server.name or "" for server in made.servers}
+        suppress.require_servers(old, looked)
+        gone = set(suppress.stale(old, fresh.of(looked), looked))
+        fresh = msgspec.structs.replace(old, findings=tuple(a for a in old.findings if a not in gone))
         reporters.put(file, suppress.baseline_text(fresh))
         click.echo(f"{file}: {len(gone)} entries dropped, {len(fresh.findings)} kept", err=True)
     else:

@@ -8,11 +8,13 @@ import click
 
 from argolint.cli import session as common
 from argolint.cli import timings
+from argolint.cli.servers import servers_options
 
 
 @click.command(cls=common.Sectioned)
 @click.argument("apps", nargs=-1, metavar="[APP]...")
 @common.source_options
+@servers_options
 @common.selection_options
 @common.rule_options
 @common.run_options

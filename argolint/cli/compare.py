@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
 import msgspec
 
 from argolint.cli import session as common
+from argolint.engine.fingerprint import Identity
 from argolint.errors import UsageError
 from argolint.reports import document as report
-from argolint.reports.causes import causes, grouped
+from argolint.reports.causes import Cause, causes, causes_of, grouped, identity
 from argolint.reports.document import Finding, Report
-from argolint.reports.formats import Style, shown
+from argolint.reports.formats import Style, app_name, shown, with_server_names
 from argolint.reports.formats.concise import cause_block, named
 from argolint.reports.formats.ending import counts_text
 from argolint.reports.formats.layout import number, paint, wrapped
+from argolint.reports.trend import apps_of, looked_at
 from argolint.values import plain
 
 
@@ -34,21 +36,28 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
     """
     if len(files) < 2:
         raise UsageError("compare needs two reports", "argolint compare OLD.json NEW.json")
-    reports = [report.read(file) for file in files]
+    reports = [with_server_names(report.read(file)) for file in files]
     old, new = reports[0], reports[-1]
-    if old.servers and new.servers and old.servers[0].url != new.servers[0].url:
-        click.echo(f"note: {files[0]} is of {old.servers[0].url}, {files[-1]} of {new.servers[0].url}", err=True)
-    was, now = _active(old), _active(new)
+    servers = {server.url for server in new.servers}
+    several = any(report.is_of_several(made) for made in reports)
+    if {server.url for server in old.servers} != servers and old.servers and servers:
+        click.echo(f"note: {files[0]} is of {_servers(old)}, {files[-1]} of {_servers(new)}", err=True)
+    was, now = _active(old, several), _active(new, several)
     fresh = [f for mark, f in now.items() if mark not in was]
-    gone = [f for mark, f in was.items() if mark not in now]
+    missing = [f for mark, f in was.items() if mark not in now]
+    gone = [f for f in missing if not several or looked_at(f.rule, apps_of(f), new)]
+    unread = len(missing) - len(gone)
     same = len(now) - len(fresh)
+    total = f"{len(fresh)} new, {len(gone)} gone, {same} unchanged"
+    total += f", {unread} that the last report could not look for" if unread else ""
     style = Style.from_options({"color": color, "quiet": quiet, "verbose": verbose})
     if form == "json":
         data = {"new": fresh, "gone": gone, "unchanged": same, "causes": _only(new, fresh).causes}
+        data |= {"not_looked_for": unread} if several else {}
         trend = [{"started_at": r.started_at, "findings": r.summary.findings, "causes": _causes(r)} for r in reports]
         click.echo(json.dumps(report.plain_data({**data, "trend": trend}), indent=1, ensure_ascii=False))
     elif form == "markdown":
-        click.echo(f"**argolint**: {len(fresh)} new, {len(gone)} gone, {same} unchanged")
+        click.echo(f"**argolint**: {total}")
         for title, findings in (("New", fresh), ("Gone", gone)):
             if findings:
                 click.echo(f"\n**{title}**\n")
@@ -56,18 +65,29 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
                     click.echo(f"- {f.severity} `{f.rule}` {_code(_subject(f))}: {_escaped(f.message)}")
     else:
         lines = [] if quiet else [*_trend(reports, style), *_new(new, fresh, style), *_gone(gone, style)]
-        click.echo("\n".join((*lines, f"{len(fresh)} new, {len(gone)} gone, {same} unchanged")), color=style.color)
+        click.echo("\n".join((*lines, total)), color=style.color)
     return int(bool(fresh))
 
 
-def _active(made: Report) -> dict[str, Finding]:
-    return {f.fingerprint: f for f in made.findings if f.suppressed is None}
+def _active(made: Report, several: bool) -> dict[Identity, Finding]:
+    """By identity. Reports of one server each are compared whatever they call it: one address may have become another."""
+    active = (f for f in made.findings if f.suppressed is None)
+    return {identity(f) if several else ("", f.fingerprint): f for f in active}
+
+
+def _servers(made: Report) -> str:
+    return ", ".join(server.url for server in made.servers)
 
 
 def _only(made: Report, findings: Sequence[Finding]) -> Report:
     """The report with these findings alone, under the causes that it has for them."""
-    titles = {c.fingerprint: c.title for c in made.causes} | {f.fingerprint: f.message for f in made.findings}
+    titles = {(server, c.fingerprint): c.title for c in made.causes for server in _of(c, made)}
+    titles |= {identity(f): f.message for f in made.findings}
     return msgspec.structs.replace(made, findings=tuple(findings), causes=causes(findings, titles))
+
+
+def _of(cause: Cause, made: Report) -> Iterable[str]:
+    return (cause.server,) if cause.server is not msgspec.UNSET else {f.app.server for f in made.findings}
 
 
 def _causes(made: Report) -> int:
@@ -88,12 +108,11 @@ def _trend(reports: Sequence[Report], style: Style) -> Iterator[str]:
 def _new(made: Report, fresh: Sequence[Finding], style: Style) -> Iterator[str]:
     """Each cause of what is new with its fix. One that was there before has its new findings here alone."""
     part = shown(_only(made, fresh))
-    groups = grouped(part.findings)
-    known = {f.fingerprint for f in made.findings} - {f.fingerprint for f in fresh}
-    for cause in part.causes:
-        sign = "+ more of a known cause" if cause.fingerprint in known else "+ new"
+    known = {identity(f) for f in made.findings} - {identity(f) for f in fresh}
+    for cause, group in causes_of(part):
+        sign = "+ more of a known cause" if (group[0].app.server, cause.fingerprint) in known else "+ new"
         yield paint(sign, style, fg="red", bold=True)
-        yield from cause_block(cause, groups[cause.fingerprint], style, named(made))
+        yield from cause_block(cause, group, style, named(made))
         yield ""
 
 
@@ -107,7 +126,7 @@ def _gone(gone: Sequence[Finding], style: Style) -> Iterator[str]:
 
 def _subject(f: Finding) -> str:
     resource = f"{f.resource.kind} {f.resource.namespace}/{f.resource.name}" if f.resource else ""
-    return plain(" ".join(filter(None, (f"{f.app.namespace}/{f.app.name}", resource, f.pointer))))
+    return plain(" ".join(filter(None, (app_name(f.app), resource, f.pointer))))
 
 
 def _code(text: str) -> str:

@@ -17,6 +17,7 @@ from argolint.checkouts.checkout import Checkout, Committed
 from argolint.checkouts.git import has_repository
 from argolint.cli import session as common
 from argolint.engine import trusted
+from argolint.engine.plan import ServerRead
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
 from argolint.fixes.placement import Site
@@ -152,11 +153,11 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     t = common.open_transport(given)
     verdict = gate.judge(t, change, run.plan)
     later = counts.after_merge
-    once_merged = later and replace(run.suppressions, loaded=later.loaded, baseline=later.baseline)
+    suppressions = replace(run.suppressions, servers={verdict.fleet.server: ""})
+    once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)
     built = report.build(
-        verdict.outcome(run.suppressions, once_merged or run.suppressions),
-        server=verdict.fleet.server,
-        version=verdict.fleet.version,
+        verdict.outcome(suppressions, once_merged or suppressions),
+        servers=[ServerRead(verdict.fleet.server, verdict.fleet.version)],
         started_at=t.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
         tool_version=__version__,

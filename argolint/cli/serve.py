@@ -17,10 +17,10 @@ import click
 from argolint import __version__
 from argolint.checkouts.files import read_text
 from argolint.cli import session as common
+from argolint.cli.servers import servers_options
 from argolint.errors import UsageError
 from argolint.harmless import plain
 from argolint.host.folder import FileError
-from argolint.redaction import without_secrets
 from argolint.reports import document as report
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 )
 @common.state_option
 @common.source_options
+@servers_options
 @common.selection_options
 @common.rule_options
 @common.workers_option
@@ -87,7 +88,7 @@ def command(
     \b
     /metrics                             for Prometheus
     /report.html /report.json            the last report
-    /api/v1/applications[/NAMESPACE/NAME]  findings of one application
+    /api/v1/applications[/NAMESPACE/NAME]  findings of one application; SERVER/NAMESPACE/NAME with --servers
     /api/v1/application                  for Argo CD's UI: `argolint explain --setup extension`
     /healthz /readyz                     the process lives; a check has succeeded, and the token is accepted
 
@@ -121,6 +122,8 @@ def command(
         )
     with common.history(given) as known:
         empty = _nothing(given)
+        if watch and report.is_of_several(empty):
+            raise UsageError("--watch follows a single server", "leave it out: every --interval checks all of them")
         follower = _follower(run, given, known) if watch else None
         checker = Checker(lambda: _checked(run, given, known), empty, wait_s, run.style, _say, follower)
         with Web(host, port, checker, token, extension) as web:
@@ -176,13 +179,12 @@ def _follower(run: common.Run, given: Mapping[str, Any], known: History | None, 
 
 def _nothing(given: Mapping[str, Any]) -> report.Report:
     """What is known before the first check. UsageError and the like when there is nothing to check at all."""
-    server = without_secrets(common.open_transport(given).server)
     return report.Report(
         report.SCHEMA_VERSION,
         report.Tool("argolint", __version__),
         "",
         False,
-        (report.Server(server, "", 0),),
+        common.asked(given),
         report.summarise((), 0, apps=0, resources=0),
         (),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ import msgspec
 from argolint import __version__
 from argolint.app import App
 from argolint.checkouts.checkout import Checkout, open_checkouts
-from argolint.cli import complete, timings
+from argolint.cli import complete, servers, timings
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import suppress, trusted
@@ -33,10 +34,12 @@ from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.leftovers import temporary_folder
 from argolint.model import SEVERITIES, AppRef, Failure
+from argolint.redaction import without_secrets
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
+from argolint.reports.causes import identity
 from argolint.reports.document import Report
 from argolint.rule import Rule
 from argolint.server import api as argocd
@@ -47,7 +50,9 @@ from argolint.timing import charged, measured
 from argolint.values import integer, labels_of, parse_time, plain, same_repository
 
 if TYPE_CHECKING:
+    from argolint.engine.several import Source
     from argolint.reports.history import History
+    from argolint.server.connection import Connection
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -204,6 +209,23 @@ scale_options = options(
         metavar="N",
         envvar="ARGOLINT_PROCESSES",
         help="Look at applications in N processes of this machine, which share --workers [default: 1].",
+    ),
+    click.option(
+        "--dask",
+        metavar="ADDRESS",
+        envvar="ARGOLINT_DASK",
+        help="Look at applications on the workers of the Dask cluster with its scheduler there (tls://HOST:PORT).",
+    ),
+    click.option(
+        "--dask-insecure",
+        is_flag=True,
+        help="Allow a Dask cluster without TLS beyond this machine.",
+    ),
+    click.option(
+        "--worker-token",
+        metavar="WHERE",
+        envvar="ARGOLINT_WORKER_TOKEN",
+        help="Where each Dask worker finds its token: env:NAME or file:/PATH [default: env:ARGOCD_AUTH_TOKEN].",
     ),
     click.option(
         "--fleet",
@@ -396,10 +418,15 @@ def open_transport(given: Mapping[str, Any]) -> Transport:
 
         return SnapshotTransport([Path(p) for p in given["snapshots"]])
     from argolint.server.connection import connect
+
+    return _connected(connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)), given)
+
+
+def _connected(connection: Connection, given: Mapping[str, Any]) -> Transport:
     from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES, HttpTransport
 
     return HttpTransport(
-        connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)),
+        connection,
         workers=workers(given),
         rate=given.get("rate"),
         answer_s=given["timeout"] or ANSWER_S,
@@ -505,18 +532,26 @@ def collect(
 
     `read` and `look` stand in for the reading of the fleet and of applications, where earlier checks are known.
     """
-    return collected(run, given, t, read, look)[0]
+    return _read(run, given, t, read, look)[0]
+
+
+def _read(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> tuple[lint.Part, tuple[Fleet, ...]]:
+    """The part, and the fleets of all servers that the options mean."""
+    several = _sources(given) if t is None else None
+    if several is not None:
+        return _collected_of(*several, run, given)
+    part, fleet = collected(run, given, t, read, look)
+    return part, (fleet,)
 
 
 def collected(
     run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
 ) -> tuple[lint.Part, Fleet]:
-    """As `collect`, and the fleet. The one way to read for every command, with its guards and warnings."""
+    """As `collect` of a single server, and the fleet. The one way to read for every command, with its guards and warnings."""
     clock = Clock()
-    # Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time.
-    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
-        gc.freeze()
-    gc.set_threshold(200_000, 20, 20)
+    _leave_garbage()
     t = t or open_transport(given)
     look = look or _look(given, t)
     t = with_fleet(given, t)
@@ -527,7 +562,7 @@ def collected(
     with told:
         with measured(run.plan.timings) as ledger, charged("list"):
             fleet, failures = read(t)
-        _require_named(run.selection, fleet)
+        _require_named(run.selection, [fleet])
         part = lint.collect(t, run.plan, told.count, fleet, look)
     part = msgspec.structs.replace(
         part,
@@ -537,6 +572,13 @@ def collected(
         spent=ledger.costs,
     )
     return part, fleet
+
+
+def _leave_garbage() -> None:
+    """Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time."""
+    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
+        gc.freeze()
+    gc.set_threshold(200_000, 20, 20)
 
 
 def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
@@ -556,19 +598,23 @@ def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
     return found
 
 
-def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
+def _look(given: Mapping[str, Any], t: Transport, opened: Callable[[int], Transport] | None = None) -> Look | None:
     """Who looks at the applications, when it is not this process. UsageError for what cannot be divided."""
-    count = given.get("processes") or 1
-    if count == 1:
+    count, dask = given.get("processes") or 1, given.get("dask")
+    if count == 1 and not dask:
         return None
-    if sys.platform == "win32":
-        raise UsageError(
-            "--processes is not for Windows", "divide the work with --shard I/N, and join it with `argolint merge`"
-        )
+    option = "--dask" if dask else "--processes"
+    if dask and count > 1:
+        raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
     if given["render_twice"] and not t.offline:
         raise UsageError(
-            "--render-twice renders one application at a time", "leave --processes out: it would gain nothing"
+            "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
         )
+    if dask:
+        return _look_in_cluster(given, t)
+    if sys.platform != "linux":
+        hint = "divide the work with --shard I/N, and join it with `argolint merge`"
+        raise UsageError("--processes needs Linux", hint)
     if not t.offline and count > workers(given):
         raise UsageError(
             f"{count} processes need {count} requests in flight at least, and --workers allows {workers(given)}",
@@ -576,34 +622,137 @@ def _look(given: Mapping[str, Any], t: Transport) -> Look | None:
         )
     from argolint.workers.processes import in_processes
 
-    rate = given["rate"] / count if given.get("rate") else None
-    return in_processes(count, lambda threads: open_transport({**given, "workers": threads, "rate": rate}))
+    return in_processes(count, opened or (lambda threads: open_transport(_shared(given, threads))))
 
 
-def _require_named(selection: Selection, fleet: Fleet) -> None:
+def _shared(given: Mapping[str, Any], threads: int | None) -> Mapping[str, Any]:
+    """The options of one of several workers: its threads, and its part of --rate. Without `threads` it is the only one."""
+    if threads is None:
+        return given
+    rate = given["rate"] * threads / workers(given) if given.get("rate") else None
+    return {**given, "workers": threads, "rate": rate}
+
+
+def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
+    """Look on a Dask cluster. What is secret of the connection stays here: each worker has its own token."""
+    from argolint.workers.cluster import in_cluster
+    from argolint.workers.spec import TOKEN, Server, require_place
+
+    if given["helm_render"]:
+        raise UsageError(
+            "--helm-render needs the checkouts, which the Dask workers do not have", "leave one of both out"
+        )
+    server = None
+    if not t.offline:
+        from argolint.server.connection import connect
+        from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
+
+        flags = given["connection"]
+        found = connect(flags, os.environ, Path.home(), datetime.now(UTC))
+        for what, there in (
+            ("headers", found.headers),
+            ("client certificate", found.client_pem and not flags.client_crt),
+        ):
+            if there:
+                hint = (
+                    "with --dask, name a client certificate by files that are on every worker; headers cannot be sent"
+                )
+                raise UsageError(f"the {what} of this connection would have to travel to the Dask workers", hint)
+        server = Server(
+            found.url,
+            require_place(given["worker_token"] or TOKEN),
+            found.insecure,
+            found.ca_pem,
+            flags.client_crt,
+            flags.client_crt_key,
+            given["timeout"] or ANSWER_S,
+            given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+            given.get("rate"),
+        )
+    return in_cluster(
+        given["dask"],
+        insecure=given["dask_insecure"],
+        snapshots=[str(Path(path).absolute()) for path in given["snapshots"]],
+        server=server,
+        warn=lambda text: click.echo(f"warning: {plain(text)}", err=True),
+    )
+
+
+def _sources(given: Mapping[str, Any]) -> tuple[tuple[Source, ...], tuple[str, ...]] | None:
+    return servers.sources(given, lambda connection, threads: _connected(connection, _shared(given, threads)))
+
+
+def _collected_of(
+    sources: Sequence[Source], remarks: Sequence[str], run: Run, given: Mapping[str, Any]
+) -> tuple[lint.Part, tuple[Fleet, ...]]:
+    """The same over several Argo CDs."""
+    from argolint.engine import several
+
+    if given.get("fleet"):
+        raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
+    if given.get("dask"):
+        raise UsageError("--dask reads a single server", "run once for each server")
+    clock = Clock()
+    _leave_garbage()
+    looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}
+    told = progress(given)
+    told.say(f"listing the applications of {len(sources)} servers")
+    with told:
+        with measured(run.plan.timings) as ledger, charged("list"):
+            read, failures, more = several.load(sources)
+        _require_named(run.selection, [one.fleet for one in read])
+        for one in read if run.plan.renders else ():
+            if not one.transport.offline:
+                _warn_of_renders(one.transport)
+        part = several.examine(
+            read, failures, (*run.remarks, *remarks, *more), run.plan, told.of, lambda t: looks.get(id(t))
+        )
+    stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
+    part = msgspec.structs.replace(part, stats=stats, spent=ledger.costs)
+    return part, tuple(one.fleet for one in read)
+
+
+def asked(given: Mapping[str, Any]) -> tuple[report.Server, ...]:
+    """The Argo CDs that the options mean, before they are read."""
+    several = _sources(given)
+    if several is None:
+        return (report.Server(without_secrets(open_transport(given).server), "", 0),)
+    return tuple(
+        report.Server(without_secrets(s.transport.server) if s.transport else "", "", 0, s.name) for s in several[0]
+    )
+
+
+def _require_named(selection: Selection, fleets: Sequence[Fleet]) -> None:
     """UsageError for a plain name on the command line that is no application's, with the nearest one that is."""
     for name in sorted(n for n in selection.names if not set("*?[") & set(n)):
-        if any(Selection((name,)).names_ref(app.ref) for app in fleet.apps):
+        if any(Selection((name,)).names_ref(app.ref) for fleet in fleets for app in fleet.apps):
             continue
         import difflib
 
-        known = {text: None for app in fleet.apps for text in (app.ref.name, str(app.ref))}
+        known = {text: None for fleet in fleets for app in fleet.apps for text in (app.ref.name, str(app.ref))}
         close = difflib.get_close_matches(name, known, 1)
         raise UsageError(
-            f"there is no application {name!r} on {fleet.server}, or the account may not see it"
+            f"there is no application {name!r} on {', '.join(fleet.server for fleet in fleets)}, or the account may not see it"
             + (f"; did you mean {close[0]!r}?" if close else ""),
             "`argocd app list` shows what it may see",
         )
 
 
-def _anchored(made: Report, run: Run, fleet: Fleet) -> Report:
+def _anchored(made: Report, run: Run, fleets: Sequence[Fleet]) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
     from argolint.fixes.placement import Site
 
-    return anchored(made, Site(run.checkouts, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps}))
+    sites = {f.server: {(a.ref.namespace, a.ref.name): a.raw for a in f.apps} for f in fleets}
+    if len(fleets) == 1:
+        return anchored(made, Site(run.checkouts, sites[fleets[0].server]))
+    findings = {identity(f): f for f in made.findings}
+    for server, apps in sites.items():
+        own = msgspec.structs.replace(made, findings=tuple(f for f in made.findings if f.app.server == server))
+        findings |= {identity(f): f for f in anchored(own, Site(run.checkouts, apps)).findings}
+    return msgspec.structs.replace(made, findings=tuple(findings.values()))
 
 
 def _warn_of_renders(t: Transport) -> None:
@@ -626,11 +775,14 @@ class Progress:
     def __init__(self, *, wanted: bool) -> None:
         self._wanted = wanted
         self._shown = 0
+        self._lock = threading.Lock()
 
     def say(self, what: str) -> None:
         """What goes on now."""
-        if self._wanted:
-            text = f"{plain(what)}…"
+        if not self._wanted:
+            return
+        text = f"{plain(what)}…"
+        with self._lock:
             sys.stderr.write("\r" + text.ljust(self._shown))
             sys.stderr.flush()
             self._shown = len(text)
@@ -638,6 +790,10 @@ class Progress:
     def count(self, done: int, total: int) -> None:
         """How many applications were looked at."""
         self.say(f"looking at applications: {done}/{total}")
+
+    def of(self, server: str) -> Callable[[int, int], None]:
+        """The same of one of several servers."""
+        return lambda done, total: self.say(f"{server}: looking at applications: {done}/{total}")
 
     def __enter__(self) -> Progress:
         return self
@@ -656,12 +812,10 @@ def progress(given: Mapping[str, Any]) -> Progress:
 
 def conclude(part: lint.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
-    if run.suppressions.baseline is not None and run.suppressions.baseline.server != part.server:
-        raise UsageError(
-            f"{run.suppressions.baseline.file} is a baseline of {run.suppressions.baseline.server}, and this is {part.server}",
-            "write one for this server: `argolint baseline -o FILE`",
-        )
-    suppressions = replace(run.suppressions, now=parse_time(part.started_at))
+    urls = {server.url: server.name for server in part.servers}
+    if run.suppressions.baseline is not None and not any(f.server for f in part.failures):
+        suppress.require_servers(run.suppressions.baseline, urls)
+    suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls)
     costs = part.costs
     with measured(bool(costs)) as ledger, charged("join"):
         outcome = lint.conclude(part, run.plan.rules, suppressions)
@@ -677,8 +831,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
 def _built(part: lint.Part, outcome: Outcome) -> Report:
     return report.build(
         outcome,
-        server=part.server,
-        version=part.version,
+        servers=part.servers,
         started_at=part.started_at,
         stats=part.stats,
         tool_version=__version__,
@@ -708,15 +861,15 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 
 
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
-    part, fleet = collected(run, given)
+    part, fleets = _read(run, given)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
     if not part.results and run.selection != Selection(tuple(names)):
         raise UsageError(
-            f"no application of {part.server} fits this selection, or the account may not see it",
+            f"no application of {', '.join(server.url for server in part.servers)} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    made = _anchored(conclude(part, run), run, fleet)
+    made = _anchored(conclude(part, run), run, fleets)
     if known is not None:
         made = remember(made, part, run, known)
     with measured(run.plan.timings) as ledger, charged("report"):

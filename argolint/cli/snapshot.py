@@ -48,7 +48,7 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any)
             server, number, failures = fleet.server, len(fleet.apps), [*unread]
         else:
             part = common.collect(run, given, recorder)
-            server, number = part.server, len(part.results)
+            server, number = part.servers[0].url, len(part.results)
             failures = [*part.failures, *(failure for result in part.results for failure in result.failures)]
     for failure in failures:
         about = f"{failure.app.namespace}/{failure.app.name}: " if failure.app else ""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from argolint.engine.fingerprint import fingerprint
+from argolint.engine.fingerprint import Identity, identity
 from argolint.model import SEVERITIES, AppRef, Finding, Follows, Symptom
 
 
@@ -23,10 +23,10 @@ def apps_of(finding: Finding) -> frozenset[AppRef]:
 
 @dataclass(frozen=True)
 class Causes:
-    """What follows from what, by fingerprint, also for findings that are not shown later: `title` of each that is a cause."""
+    """What follows from what, also for findings that are not shown later: `title` of each that is a cause."""
 
-    parent: Mapping[str, str] = field(default_factory=dict)
-    title: Mapping[str, str] = field(default_factory=dict)
+    parent: Mapping[Identity, Identity] = field(default_factory=dict)
+    title: Mapping[Identity, str] = field(default_factory=dict)
 
 
 def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Causes]:
@@ -34,14 +34,14 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
     followers = [index for index, finding in enumerate(findings) if finding.follows]
     if not followers:
         return tuple(findings), Causes()
-    marks = [fingerprint(finding) for finding in findings]
+    marks = [identity(finding) for finding in findings]
     known = _Known(findings, marks)
     parents: dict[int, int] = {}
-    shared: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    shared: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     for index in followers:
         for origin in findings[index].follows:
             if origin.key:
-                shared[origin.key].append((index, origin.title))
+                shared[findings[index].at.app.server, origin.key].append((index, origin.title))
                 break
             parent = known.worst(origin, index)
             if parent is not None:
@@ -50,19 +50,19 @@ def with_causes(findings: Sequence[Finding]) -> tuple[tuple[Finding, ...], Cause
     _cut_rings(parents, findings)
     causes = {index: marks[parent] for index, parent in parents.items()}
     titles = {marks[parent]: findings[parent].message for parent in parents.values()}
-    for key, group in shared.items():
+    for (server, key), group in shared.items():
         if len({marks[index] for index, _ in group}) > 1:
-            mark = hashlib.sha256(f"cause\0{key}".encode()).hexdigest()[:32]
+            mark = server, hashlib.sha256(f"cause\0{key}".encode()).hexdigest()[:32]
             titles[mark] = group[0][1]
             causes |= {index: mark for index, _ in group}
-    told = (replace(f, caused_by=causes[i]) if i in causes else f for i, f in enumerate(findings))
+    told = (replace(f, caused_by=causes[i][1]) if i in causes else f for i, f in enumerate(findings))
     return tuple(told), Causes({marks[i]: cause for i, cause in causes.items()}, titles)
 
 
 class _Known:
     """What the findings explain and what they are about, for quick answers."""
 
-    def __init__(self, findings: Sequence[Finding], marks: Sequence[str]) -> None:
+    def __init__(self, findings: Sequence[Finding], marks: Sequence[Identity]) -> None:
         self._findings = findings
         self._marks = marks
         self._explained: dict[object, list[tuple[int, Symptom]]] = defaultdict(list)
@@ -70,11 +70,12 @@ class _Known:
         for index, finding in enumerate(findings):
             apps = apps_of(finding)
             for claim in finding.explains:
-                for place in [claim.resource] if claim.resource else apps:
+                for place in _places(claim, apps):
                     self._explained[claim.kind, place].append((index, claim))
             self._about[finding.at.app].append(index)
             if finding.at.resource is not None:
-                self._about[finding.rule, finding.at.resource.key].append(index)
+                for server in {app.server for app in apps}:
+                    self._about[finding.rule, server, finding.at.resource.key].append(index)
 
     def worst(self, origin: Follows, follower: int) -> int | None:
         """The finding that the follower follows from, by one of its `follows`."""
@@ -84,13 +85,19 @@ class _Known:
     def _answers(self, origin: Follows, follower: int) -> Iterator[int]:
         symptom = origin.symptom
         if symptom is not None:
-            for place in [symptom.resource] if symptom.resource else apps_of(self._findings[follower]):
+            for place in _places(symptom, apps_of(self._findings[follower])):
                 claims = self._explained.get((symptom.kind, place), ())
                 yield from (index for index, claim in claims if claim.covers(symptom))
         elif origin.resource is not None:
-            yield from self._about.get((origin.rule, origin.resource), ())
+            server = self._findings[follower].at.app.server
+            yield from self._about.get((origin.rule, server, origin.resource), ())
         elif origin.app is not None:
             yield from self._about.get(origin.app, ())
+
+
+def _places(symptom: Symptom, apps: Collection[AppRef]) -> Collection[object]:
+    """Where a symptom shows: at its object, whose cluster's address each Argo CD understands in its own way, else at the applications."""
+    return {(app.server, symptom.resource) for app in apps} if symptom.resource else apps
 
 
 def _badness(finding: Finding, index: int) -> tuple[int, int]:

@@ -6,6 +6,14 @@ import hashlib
 
 from argolint.model import Finding
 
+Identity = tuple[str, str]
+"""Server and fingerprint: what makes two findings the same one."""
+
+
+def identity(finding: Finding) -> Identity:
+    """Two Argo CDs may hold Applications of one name, whose faults have one fingerprint."""
+    return finding.at.app.server, fingerprint(finding)
+
 
 def fingerprint(finding: Finding) -> str:
     """Stable identity of a fault: rule and subject (a fleet finding's subject is its fact key), nothing that is reworded."""

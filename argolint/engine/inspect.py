@@ -6,7 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import msgspec
 
@@ -14,8 +14,10 @@ from argolint.app import App
 from argolint.consequences import with_consequences
 from argolint.engine.fingerprint import fingerprint
 from argolint.engine.guard import Guard, crash
+from argolint.engine.handover import tried
 from argolint.engine.notes import notes
 from argolint.engine.plan import AppResult, Chosen
+from argolint.engine.rivals import told_of_each_other
 from argolint.engine.settle import settle
 from argolint.engine.stamp import stamp
 from argolint.engine.verify import Render, Today, verify
@@ -49,12 +51,13 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
     today: Today = {}
     guard = Guard(app)
     others = _Others(findings, fleet, rules, failures)
-    proven: list[Finding] = []
+    facts = list(_tried(facts, app, fleet, by_id, others, failures))
+    verified: list[Finding] = []
     for finding in kept:
         with charged("verify", finding.rule):
-            found = _proven(finding, app, fleet, by_id[finding.rule], failures, render, today, others)
-        with charged("redact"):
-            proven.append(guard.finding(found))
+            verified.append(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today, others))
+    with charged("redact"):
+        proven = [guard.finding(finding) for finding in told_of_each_other(verified)]
     unused: tuple[Note, ...] = ()
     try:
         unused = tuple(notes(app))
@@ -71,6 +74,40 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
         sync=shown[0],
         health=shown[1],
     )
+
+
+def _collected(chosen: Chosen, app: App, fleet: Fleet) -> Iterable[Fact]:
+    collect = chosen.rule.collect
+    return collect(app, fleet, chosen.options) if collect else ()
+
+
+_TRIED = 10
+"""Objects of one application whose trials are played: all rules look at the application for each."""
+
+
+def _tried(
+    facts: Iterable[tuple[str, Fact]],
+    app: App,
+    fleet: Fleet,
+    by_id: Mapping[str, Chosen],
+    others: _Others,
+    failures: list[Failure],
+) -> Iterator[tuple[str, Fact]]:
+    """The facts, the first of those with trials with their verdicts."""
+    left = _TRIED
+    for id_, fact in facts:
+        chosen = by_id[id_]
+        if not fact.trials or not left:
+            yield id_, fact
+            continue
+        left -= 1
+        try:
+            with charged("verify", id_):
+                found = tried(fact, app, fleet, partial(_collected, chosen), others)
+        except BaseException as error:  # a rule's crash on the state after a part is a Failure that names it
+            failures.append(crash(chosen.rule, app, "verify", error))
+            found = fact
+        yield id_, found
 
 
 def _retold(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from argolint.engine.causes import apps_of, with_causes
@@ -12,7 +13,7 @@ from argolint.engine.guard import crash
 from argolint.engine.plan import AppResult, Chosen, Looked, Outcome
 from argolint.engine.settle import finding_order, settle
 from argolint.engine.stamp import stamp
-from argolint.engine.verify import unreplayed
+from argolint.engine.verify import verify_together
 from argolint.model import AppRef, Fact, Finding
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
 from argolint.timing import charged
@@ -25,21 +26,23 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
     refs = {r.ref for r in wanted}
     findings = [f for r in wanted for f in r.findings]
     failures = [f for r in ordered for f in r.failures]
-    groups: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+    chosen_by_id = {c.rule.id: c for c in rules}
+    groups: dict[tuple[str, str, str], list[Fact]] = defaultdict(list)
     for result in ordered:
         for rule_id, fact in result.facts:
-            groups[rule_id, fact.key].append(fact)
-    chosen_by_id = {c.rule.id: c for c in rules}
-    for (rule_id, key), facts in sorted(groups.items()):
+            groups[rule_id, fact.key, "" if chosen_by_id[rule_id].rule.across else fact.app.server].append(fact)
+    for (rule_id, key, _), facts in sorted(groups.items()):
         chosen = chosen_by_id[rule_id]
         known = NOTHING_KNOWN
         try:
             with charged("join", rule_id):
-                for said in (chosen.rule.join or _nothing)(key, facts, chosen.options):
+                joined = chosen.rule.join or _nothing
+                for said in joined(key, facts, chosen.options):
                     stamped = stamp(said, chosen, None, key)
                     if refs & apps_of(stamped):
                         known = known if known is not NOTHING_KNOWN else _of_facts(facts)
-                        findings.append(guarded(replace(stamped, fixes=tuple(map(unreplayed, stamped.fixes))), known))
+                        fixes = (verify_together(fix, facts, partial(_rejoined, chosen, key)) for fix in stamped.fixes)
+                        findings.append(guarded(replace(stamped, fixes=tuple(fixes)), known))
         except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(crash(chosen.rule, None, "join", error, _of_facts(facts)))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})
@@ -47,7 +50,10 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
     return Outcome(
         explained,
         tuple(
-            sorted(failures, key=lambda f: (f.app is not None, f.app or AppRef("", ""), f.stage, f.rule or "", f.error))
+            sorted(
+                failures,
+                key=lambda f: (f.app is not None, f.app or AppRef("", ""), f.server, f.stage, f.rule or "", f.error),
+            )
         ),
         tuple(r.ref for r in wanted),
         sum(r.resources for r in wanted),
@@ -55,6 +61,10 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
         tuple(Looked(r.ref, r.resources, r.sync, r.health, r.unread) for r in wanted),
         causes,
     )
+
+
+def _rejoined(chosen: Chosen, key: str, facts: Sequence[Fact]) -> Iterable[Finding]:
+    return (chosen.rule.join or _nothing)(key, facts, chosen.options)
 
 
 def _of_facts(facts: Iterable[Fact]) -> Known:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 
@@ -15,7 +16,7 @@ from argolint.engine import run as engine
 from argolint.engine import suppress
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
-from argolint.engine.plan import AppResult, Chosen, Outcome, Plan, Progress
+from argolint.engine.plan import AppResult, Chosen, Outcome, Plan, Progress, ServerRead
 from argolint.engine.shown import Shown
 from argolint.engine.suppress import Suppressions
 from argolint.errors import UsageError
@@ -27,7 +28,7 @@ from argolint.reports import document as report
 from argolint.server.transport import Transport
 from argolint.timing import Cost, summed
 
-SHARD_VERSION = "1.0"
+SHARD_VERSION = "2.0"
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -35,8 +36,7 @@ class Part(msgspec.Struct, frozen=True):
 
     shard_version: str
     shard: tuple[int, int]
-    server: str
-    version: str
+    servers: tuple[ServerRead, ...]
     started_at: str
     rules: tuple[str, ...]
     results: tuple[AppResult, ...]
@@ -67,8 +67,7 @@ def collect(
     return Part(
         SHARD_VERSION,
         plan.shard,
-        fleet.server,
-        fleet.version,
+        (ServerRead(fleet.server, fleet.version),),
         t.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
         tuple(c.rule.id for c in plan.rules),
         tuple(results),
@@ -82,9 +81,13 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
     """Shards as one part; UsageError when they are not the shards of one run. Names are for messages."""
     first_name, first = parts[0]
     for name, part in parts[1:]:
-        for field in ("server", "rules", "shown"):
-            if getattr(part, field) != getattr(first, field):
-                raise UsageError(f"{name} and {first_name} differ in their {field}", "merge the shards of one run only")
+        for what, same in (
+            ("servers", _asked(part) == _asked(first)),
+            ("rules", part.rules == first.rules),
+            ("shown", part.shown == first.shown),
+        ):
+            if not same:
+                raise UsageError(f"{name} and {first_name} differ in their {what}", "merge the shards of one run only")
         if part.shard[1] != first.shard[1]:
             raise UsageError(
                 f"{name} is one of {part.shard[1]} shards, {first_name} one of {first.shard[1]}",
@@ -99,6 +102,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
     return msgspec.structs.replace(
         first,
         shard=(1, 1),
+        servers=tuple({s.url: s for _, p in parts for s in p.servers}.values()),
         started_at=min(p.started_at for _, p in parts),
         results=tuple(sorted((r for _, p in parts for r in p.results), key=lambda r: r.ref)),
         remarks=tuple(dict.fromkeys(r for _, p in parts for r in p.remarks)),
@@ -113,6 +117,11 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
     )
 
 
+def _asked(part: Part) -> frozenset[str]:
+    """The servers that a part is of, those that could not be read included."""
+    return frozenset((*(s.name or s.url for s in part.servers), *(f.server for f in part.failures if f.server)))
+
+
 def conclude(part: Part, rules: Sequence[Chosen], suppressions: Suppressions) -> Outcome:
     """Join the results, suppress what the user does not want to hear of, and leave what is to be shown."""
     outcome = join(part.results, rules)
@@ -122,15 +131,18 @@ def conclude(part: Part, rules: Sequence[Chosen], suppressions: Suppressions) ->
 
 def to_json(part: Part) -> bytes:
     """A shard's file."""
-    return msgspec.json.encode(msgspec.structs.replace(part, results=portable(part.results, part.server))) + b"\n"
+    return msgspec.json.encode(msgspec.structs.replace(part, results=portable(part.results))) + b"\n"
 
 
-def portable(results: Iterable[AppResult], server: str) -> tuple[AppResult, ...]:
+def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
     """Results that may leave this machine. Facts may hold whole manifests: their secrets are hidden so that those of all shards
-    of this server can still be compared."""
-    redactor = Redactor(lambda value: slow_mask(value, server))
+    of one server can still be compared."""
+    results = tuple(results)
+    servers = {fact.app.server for r in results for _, fact in r.facts}
+    redactors = {server: Redactor(partial(slow_mask, salt=server)) for server in servers}
 
     def safe(fact: Fact) -> Fact:
+        redactor = redactors[fact.app.server]
         data = msgspec.to_builtins(fact.data)
         return replace(fact, data={own: redactor.value(value) for own, value in data.items()})
 
@@ -149,6 +161,6 @@ def from_json(text: bytes, where: str) -> Part:
         ) from None
     if part.shard_version.partition(".")[0] != SHARD_VERSION.partition(".")[0]:
         raise UsageError(
-            f"{where} has shard_version {part.shard_version}, this argolint reads 1.x", "use one version for all shards"
+            f"{where} has shard_version {part.shard_version}, this argolint reads 2.x", "use one version for all shards"
         )
     return part

@@ -69,6 +69,15 @@ class AppResult:
 
 
 @dataclass(frozen=True)
+class ServerRead:
+    """An Argo CD that was read: its own URL, and its name where a run reads several."""
+
+    url: str
+    version: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
 class Looked:
     """One application that was looked at, and how Argo CD shows it; `unread`: by what the list tells alone."""
 

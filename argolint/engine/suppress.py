@@ -7,7 +7,7 @@ reason, matches nothing or has expired is a finding of its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -18,14 +18,15 @@ import msgspec
 from argolint.checkouts.files import read_text
 from argolint.config.file import Ignore, Loaded
 from argolint.decoding import converted
-from argolint.engine.fingerprint import fingerprint
+from argolint.engine.fingerprint import Identity, fingerprint
 from argolint.engine.notes import PREFIX
 from argolint.engine.plan import Outcome
 from argolint.engine.settle import finding_order
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
 from argolint.model import AppRef, Finding, Location, Note, Severity, Source
-from argolint.reports.document import Report
+from argolint.reports.document import Report, is_of_several
+from argolint.reports.document import app as app_of
 from argolint.rule import Rule
 from argolint.values import below, join_pointer, plain
 
@@ -65,7 +66,8 @@ How to fix: write the reason as the annotation's value, and the rule's id as `ar
 class Suppressions:
     """Everything that suppresses: the configuration, the baseline, and what the run knows of itself.
 
-    `whole` says that every application was looked at, so that what matched nothing is truly unused.
+    `whole` says that every application was looked at, so that what matched nothing is truly unused. `servers` are the URLs of
+    the Argo CDs that were read with their names, which are empty in a run of one.
     """
 
     loaded: Loaded
@@ -74,26 +76,39 @@ class Suppressions:
     now: datetime | None = None
     whole: bool = True
     severities: Mapping[str, Severity] = field(default_factory=dict)
+    servers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """One accepted finding; only the fingerprint counts, the rest is for people."""
+    """One accepted finding; the fingerprint counts, and the server in a baseline of several. The rest is for people."""
 
     fingerprint: str
     rule: str
     app: str
     resource: str = ""
     pointer: str = ""
+    server: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """Findings accepted on a day, of one server."""
+    """Findings accepted on a day, of one server; where `server` is empty of several, and each finding says of which."""
 
     baseline_version: str
     server: str
     written_at: str
     findings: tuple[Accepted, ...]
     file: str = ""
+
+    def of(self, servers: Mapping[str, str]) -> Mapping[Identity, Accepted]:
+        """What is accepted on these servers by server and fingerprint, without the server in a run of one; all where none is given."""
+        if any(servers.values()):
+            found = ((a.server or self.server, a) for a in self.findings)
+            return {(url, a.fingerprint): a for url, a in found if url in servers}
+        return {("", a.fingerprint): a for a in self.findings if not (servers and a.server) or a.server in servers}
+
+    @property
+    def servers(self) -> frozenset[str]:
+        return frozenset(a.server for a in self.findings if a.server) or frozenset((self.server,))
 
 
 BASELINE_VERSION = "1.0"
@@ -104,7 +119,8 @@ MAX_BASELINE_BYTES = 100_000_000
 def apply(outcome: Outcome, suppressions: Suppressions) -> Outcome:
     """The same findings, suppressed where somebody said so, and findings about suppressions that are wrong."""
     used: set[object] = set()
-    findings = [_one(f, outcome.notes, suppressions, used) for f in outcome.findings]
+    accepted = suppressions.baseline.of(suppressions.servers) if suppressions.baseline else {}
+    findings = [_one(f, outcome.notes, suppressions, accepted, used) for f in outcome.findings]
     more = [
         replace(f, rule=rule.id, family=rule.family, severity=suppressions.severities.get(rule.id, rule.severity))
         for rule, f in _complaints(outcome, suppressions, used)
@@ -112,10 +128,16 @@ def apply(outcome: Outcome, suppressions: Suppressions) -> Outcome:
     return replace(outcome, findings=tuple(sorted((*findings, *more), key=finding_order)))
 
 
-def _one(finding: Finding, all_notes: Sequence[Note], suppressions: Suppressions, used: set[object]) -> Finding:
+def _one(
+    finding: Finding,
+    all_notes: Sequence[Note],
+    suppressions: Suppressions,
+    accepted: Mapping[Identity, Accepted],
+    used: set[object],
+) -> Finding:
     if suppressions.baseline is not None:
-        mark = fingerprint(finding)
-        if any(a.fingerprint == mark for a in suppressions.baseline.findings):
+        mark = app_of(finding.at.app).server if any(suppressions.servers.values()) else "", fingerprint(finding)
+        if mark in accepted:
             used.add(mark)
             by = {
                 "by": "baseline",
@@ -124,7 +146,7 @@ def _one(finding: Finding, all_notes: Sequence[Note], suppressions: Suppressions
             }
             finding = replace(finding, suppressed=by)
     for index, entry in enumerate(suppressions.loaded.config.ignore):
-        if not _expired(entry, suppressions) and _fits(entry, finding):
+        if not _expired(entry, suppressions) and _fits(entry, finding, suppressions.servers):
             used.add(index)
             where = f"{suppressions.loaded.file}:{suppressions.loaded.ignore_lines[index]}"
             finding = replace(finding, suppressed={"by": "configuration", "where": where, "reason": entry.reason})
@@ -146,12 +168,14 @@ def _noted(note: Note, finding: Finding) -> bool:
     return any(app == note.app and (note.resource is None or note.resource.key == key) for app, key in places)
 
 
-def _fits(entry: Ignore, finding: Finding) -> bool:
+def _fits(entry: Ignore, finding: Finding, servers: Mapping[str, str]) -> bool:
     at = finding.at
+    places = filter(None, (at.app.server, servers.get(at.app.server)))
     kind, namespace, name = (at.resource.kind, at.resource.namespace, at.resource.name) if at.resource else ("", "", "")
     return (
         fnmatchcase(finding.rule, entry.rule)
         and entry.cause in (None, finding.cause)
+        and (entry.server is None or any(fnmatchcase(place, entry.server) for place in places))
         and (entry.app is None or any(fnmatchcase(text, entry.app) for text in (at.app.name, str(at.app))))
         and (
             entry.resource is None
@@ -197,7 +221,7 @@ def _complaints(outcome: Outcome, suppressions: Suppressions, used: set[object])
         elif index not in used and suppressions.whole and not outcome.failures:
             yield UNUSED, Finding(f"{what} matches no finding", at, "configuration", source=source)
     if suppressions.baseline is not None and suppressions.whole and not outcome.failures:
-        gone = stale(suppressions.baseline, used)
+        gone = stale(suppressions.baseline, used, suppressions.servers)
         if gone:
             yield (
                 UNUSED,
@@ -210,14 +234,24 @@ def _complaints(outcome: Outcome, suppressions: Suppressions, used: set[object])
             )
 
 
-def stale(baseline: Baseline, present: Iterable[object]) -> tuple[Accepted, ...]:
-    """Entries whose fingerprint is not among `present`."""
+def stale(baseline: Baseline, present: Iterable[object], servers: Mapping[str, str]) -> tuple[Accepted, ...]:
+    """Entries of these servers (`Baseline.of`) that are not `present`."""
     there = set(present)
-    return tuple(a for a in baseline.findings if a.fingerprint not in there)
+    return tuple(a for mark, a in baseline.of(servers).items() if mark not in there)
+
+
+def require_servers(baseline: Baseline, servers: Collection[str]) -> None:
+    """UsageError for a baseline of which no finding can be on one of these servers."""
+    if not baseline.servers & set(servers):
+        raise UsageError(
+            f"{baseline.file} is a baseline of {', '.join(sorted(baseline.servers))}, and this is {', '.join(servers)}",
+            "write one for this server: `argolint baseline -o FILE`",
+        )
 
 
 def baseline_of(report: Report) -> Baseline:
     """Today's findings as accepted ones; suppressed findings and complaints about suppressions are left out."""
+    several = is_of_several(report)
     rows = [
         Accepted(
             f.fingerprint,
@@ -225,11 +259,13 @@ def baseline_of(report: Report) -> Baseline:
             f"{f.app.namespace}/{f.app.name}",
             f"{f.resource.kind}/{f.resource.namespace}/{f.resource.name}" if f.resource else "",
             f.pointer,
+            f.app.server if several else msgspec.UNSET,
         )
         for f in report.findings
         if f.suppressed is None and f.family != "suppression"
     ]
-    return Baseline(BASELINE_VERSION, report.servers[0].url if report.servers else "", report.started_at, tuple(rows))
+    server = report.servers[0].url if report.servers and not several else ""
+    return Baseline(BASELINE_VERSION, server, report.started_at, tuple(rows))
 
 
 def baseline_text(baseline: Baseline) -> str:

@@ -5,21 +5,21 @@ An edit is replayed on the states of its application (`replay`), Helm values are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from argolint.app import App
-from argolint.engine import effects, losses
+from argolint.engine import effects, handover, losses
 from argolint.engine.moments import Today
 from argolint.engine.render_proof import Render, render_again
 from argolint.engine.replay import NOT_REPLAYED, Check, Looks, replay
 from argolint.engine.verdict import CannotReplay, Contradicted, Loses, TakesTwoSyncs
-from argolint.fleet import Fleet
-from argolint.model import Effect, Finding, Fix, Object, ResourceKey
+from argolint.fleet import IN_CLUSTER, Fleet
+from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
 from argolint.values import sh
 
-__all__ = ["Check", "Render", "Today", "unreplayed", "verify"]
+__all__ = ["Check", "Render", "Today", "unreplayed", "verify", "verify_together"]
 
 
 def verify(
@@ -38,7 +38,7 @@ def verify(
     fixes of it passes the same `today`. `check` is the finding's own rule, `others` what any rule finds that is not there
     today. Helm values are proven with `render`: what two renders drew differently must then come out equal.
     """
-    fix = _with(replace(fix, proof=None), effects.of_edit(fix, finding, app))
+    fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
     known: Today = {} if today is None else today
     looks = Looks(check, others)
     found: set[Effect] = set()
@@ -71,9 +71,29 @@ def verify(
 _AFTER_ITS_STEP = "it was replayed and works after its first step, which is a command; without it the next sync takes the live value away"
 
 
+def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
+    """The fix's own, and where the Application has to be edited when another application makes it."""
+    if fix.target != "application" or fix.edit.kind not in ("json-patch", "yaml"):
+        return fix.caveat
+    key = ResourceKey(IN_CLUSTER, "argoproj.io", "Application", app.ref.namespace, app.ref.name)
+    makers = [ref for ref in fleet.owners(key) if ref != app.ref]
+    told = f"application {makers[0]} makes this Application and puts it back: edit it in its source" if makers else ""
+    return "; ".join(filter(None, (fix.caveat, told)))
+
+
 def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
     again = f"argocd app sync {sh(f'{app.ref.namespace}/{app.ref.name}')}"
     return f"the first sync takes more away than the edit does ({twice.pointer}), and the second one brings it back: sync again at once (`{again}`)"
+
+
+def verify_together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]], Iterable[Finding]]) -> Fix:
+    """A fleet finding's fix with its verdict: by the parts that its applications have tried, else by none."""
+    if not fix.trials:
+        return unreplayed(fix)
+    found = {*effects.told_by(fix), *handover.effects_of(fix, facts)}
+    if why := handover.together(fix, facts, rejoin):
+        return _with(replace(fix, verified=None, unverified=why), found)
+    return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
 
 
 def unreplayed(fix: Fix) -> Fix:

@@ -23,7 +23,7 @@ class List:
 
 
 def _list(name: str, line: str, *, sure: bool = False) -> List:
-    return List(re.compile(rf"(?i)(?:.*[/._-])?(?:{name})"), re.compile(line), sure)
+    return List(re.compile(rf"(?i)\A(?:.*[/._-])?(?:{name})"), re.compile(rf"\A{line}"), sure)
 
 
 _PAIR = r"(?P<head>[^\s:=\"']{1,253}:)(?P<secret>[^\s:](?:\S{0,1000}))"
@@ -44,7 +44,7 @@ LISTS: tuple[List, ...] = (
     _list(r"(?:ntp|chrony)\.keys", r"(?P<head>\d{1,9}\s{1,9}\S{1,20}\s{1,9})(?P<secret>\S{1,1000})"),
     _list(r"(?:known_?)?tokens?\.csv|basic[-_]?auth\.csv", r"(?P<head>)(?P<secret>[^\s,]{1,1000})(?P<rest>,.{0,1000})", sure=True),
 )  # fmt: skip
-_COMMENT = re.compile(r"\s*(?:[#;].*)?")
+_COMMENT = re.compile(r"\A\s*(?:[#;].*)?")
 
 
 def lists_of(name: str) -> str:
@@ -70,8 +70,8 @@ def _entry(found: re.Match[str], hide: Hide) -> str:
     return f"{found['head']}{hide(found['secret'])}{found.groupdict().get('rest') or ''}"
 
 
-_HEAD = re.compile(r"\s*[\"'`*]*(?P<name>[A-Za-z_][\w ./()-]{0,60}?)[\"'`*]*\s*")
-_RULE = re.compile(r"[\s|:+-]*")
+_HEAD = re.compile(r"\A\s*[\"'`*]*(?P<name>[A-Za-z_][\w ./()-]{0,60}?)[\"'`*]*\s*")
+_RULE = re.compile(r"\A[\s|:+-]*")
 _SEPARATORS = ("\t", ";", "|", ",")
 _MOST = 100
 """Columns."""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 if TYPE_CHECKING:
-    from argolint.reports.document import App, Finding
+    from argolint.engine.fingerprint import Identity
+    from argolint.reports.document import App, Finding, Report
 
 WORST_FIRST: tuple[Literal["error", "warning", "info"], ...] = ("error", "warning", "info")
 _AFFECTED = frozenset({"owner", "claimant", "dependent", "symptom", "other"})
@@ -19,7 +20,8 @@ class Cause(msgspec.Struct, frozen=True):
     """What findings follow from: a finding of that fingerprint, or what has none of its own, such as a missing operator.
 
     A finding that follows from nothing is its own cause. `severity` is the worst of its `findings`, which touch that many
-    `objects` and `apps`; `frees` counts the applications whose worst findings have this cause alone.
+    `objects` and `apps`; `frees` counts the applications whose worst findings have this cause alone. `server` is its Argo CD's
+    URL, where the report is of several.
     """
 
     fingerprint: str
@@ -29,27 +31,40 @@ class Cause(msgspec.Struct, frozen=True):
     objects: int
     apps: int
     frees: int = 0
+    server: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def linked(findings: Sequence[Finding], parent: Mapping[str, str], title: Mapping[str, str]) -> tuple[Finding, ...]:
+def identity(f: Finding) -> Identity:
+    """What makes two findings the same one: two Argo CDs may hold Applications of one name."""
+    return f.app.server, f.fingerprint
+
+
+def linked(
+    findings: Sequence[Finding], parent: Mapping[Identity, Identity], title: Mapping[Identity, str]
+) -> tuple[Finding, ...]:
     """The findings with `caused_by`. A cause that is not shown is replaced by what it follows from itself, as far as that is."""
-    shown = {f.fingerprint for f in findings}
+    shown = {identity(f) for f in findings}
 
-    def cause(mark: str) -> str | None:
+    def cause(mark: Identity) -> str | None:
         found = parent.get(mark)
         while found is not None and found not in shown and found in parent:
             found = parent[found]
-        return found if found in shown or found in title else None
+        return found[1] if found is not None and (found in shown or found in title) else None
 
     return tuple(
-        msgspec.structs.replace(f, caused_by=cause(f.fingerprint)) if f.fingerprint in parent else f for f in findings
+        msgspec.structs.replace(f, caused_by=cause(identity(f))) if identity(f) in parent else f for f in findings
     )
 
 
-def roots(findings: Iterable[Finding]) -> dict[str, str]:
-    """By fingerprint: the cause at the end of each finding's chain, itself where it has none."""
-    parent = {f.fingerprint: f.caused_by for f in findings}
-    found: dict[str, str] = {}
+def roots(findings: Iterable[Finding]) -> dict[Identity, Identity]:
+    """The cause at the end of each finding's chain, itself where it has none."""
+    every = tuple(findings)
+    parent = {identity(f): _cause(f) for f in every}
+    elsewhere = {f.fingerprint: identity(f) for f in every if f.related}
+    for mark, cause in parent.items():  # what two Argo CDs have in common stands on one of them
+        if cause is not None and cause not in parent:
+            parent[mark] = elsewhere.get(cause[1], cause)
+    found: dict[Identity, Identity] = {}
     for mark in parent:
         path = [mark]
         while path[-1] not in found and (above := parent.get(path[-1])) and above not in path:
@@ -59,33 +74,50 @@ def roots(findings: Iterable[Finding]) -> dict[str, str]:
     return found
 
 
-def grouped(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+def _cause(f: Finding) -> Identity | None:
+    return (f.app.server, f.caused_by) if f.caused_by else None
+
+
+def grouped(findings: Iterable[Finding]) -> dict[Identity, list[Finding]]:
     """The findings that are not suppressed by the cause behind them, worst first in each group, the cause itself in front."""
     every = tuple(findings)
     root = roots(every)
-    groups: dict[str, list[Finding]] = defaultdict(list)
+    groups: dict[Identity, list[Finding]] = defaultdict(list)
     for finding in every:
         if finding.suppressed is None:
-            groups[root[finding.fingerprint]].append(finding)
+            groups[root[identity(finding)]].append(finding)
     for mark, group in groups.items():
-        group.sort(key=lambda f: (f.fingerprint != mark, WORST_FIRST.index(f.severity)))
+        group.sort(key=lambda f: (identity(f) != mark, WORST_FIRST.index(f.severity)))
     return dict(groups)
 
 
-def causes(findings: Sequence[Finding], titles: Mapping[str, str]) -> tuple[Cause, ...]:
+def causes_of(report: Report) -> list[tuple[Cause, list[Finding]]]:
+    """Each cause of a report with the findings behind it, in the report's order."""
+    groups = grouped(report.findings)
+    by_fingerprint = {mark: group for (_, mark), group in groups.items()}
+    found = (
+        (c, by_fingerprint.get(c.fingerprint) if c.server is msgspec.UNSET else groups.get((c.server, c.fingerprint)))
+        for c in report.causes
+    )
+    return [(cause, group) for cause, group in found if group]
+
+
+def causes(findings: Sequence[Finding], titles: Mapping[Identity, str]) -> tuple[Cause, ...]:
     """The causes of these findings, first what is worst and frees most. `titles` are those of causes that no finding shows."""
-    messages = {f.fingerprint: f.message for f in findings}
+    messages = {identity(f): f.message for f in findings}
     groups = grouped(findings)
     frees = _freed(groups)
+    several = len({f.app.server for f in findings if f.app.server}) > 1
     made = [
         Cause(
-            mark,
+            mark[1],
             messages.get(mark) or titles.get(mark, ""),
             min((f.severity for f in group), key=WORST_FIRST.index),
             len(group),
             len({f.resource for f in group if f.resource is not None}),
             len({app for f in group for app in affected(f)}),
             frees.get(mark, 0),
+            mark[0] if several else msgspec.UNSET,
         )
         for mark, group in groups.items()
     ]
@@ -98,9 +130,9 @@ def affected(finding: Finding) -> Iterator[App]:
     yield from (r.app for r in finding.related if r.role in _AFFECTED)
 
 
-def _freed(groups: Mapping[str, Sequence[Finding]]) -> dict[str, int]:
+def _freed(groups: Mapping[Identity, Sequence[Finding]]) -> dict[Identity, int]:
     """By cause: how many applications have no finding as bad as its own left once it is repaired. What only informs counts not."""
-    worst: dict[App, tuple[int, set[str]]] = {}
+    worst: dict[App, tuple[int, set[Identity]]] = {}
     for mark, group in groups.items():
         for finding in group:
             level = WORST_FIRST.index(finding.severity)
@@ -110,7 +142,7 @@ def _freed(groups: Mapping[str, Sequence[Finding]]) -> dict[str, int]:
                     worst[app] = (level, {mark})
                 elif level == known[0]:
                     known[1].add(mark)
-    found: dict[str, int] = defaultdict(int)
+    found: dict[Identity, int] = defaultdict(int)
     for level, marks in worst.values():
         if len(marks) == 1 and level < WORST_FIRST.index("info"):
             found[next(iter(marks))] += 1

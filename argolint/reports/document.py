@@ -17,8 +17,8 @@ import msgspec
 
 from argolint import DOCS, model
 from argolint.decoding import converted, json_value
-from argolint.engine.fingerprint import fingerprint
-from argolint.engine.plan import Outcome
+from argolint.engine.fingerprint import Identity, fingerprint
+from argolint.engine.plan import Outcome, ServerRead
 from argolint.errors import UsageError
 from argolint.redaction import PRINTED, without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
@@ -106,11 +106,14 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
+    """`server` is the name of the Argo CD, where the report is of several and no application says it."""
+
     stage: str
     error: str
     hint: str = ""
     app: App | None = None
     rule: str | None = None
+    server: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -119,9 +122,12 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class Server(msgspec.Struct, frozen=True):
+    """`name` is how the user calls it, where the report is of several."""
+
     url: str
     version: str
     apps: int
+    name: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -261,24 +267,28 @@ class Report(msgspec.Struct, frozen=True):
 def build(
     outcome: Outcome,
     *,
-    server: str,
-    version: str,
+    servers: Sequence[ServerRead],
     started_at: str,
     stats: Stats,
     tool_version: str,
     remarks: tuple[str, ...] = (),
 ) -> Report:
-    """The report of a run. Findings of one fingerprint are one finding: the first in order."""
-    known = outcome.causes
-    findings = tuple({f.fingerprint: f for f in reversed([finding(f) for f in outcome.findings])}.values())[::-1]
-    findings = causes.linked(findings, known.parent, known.title)
-    titles = {mark: without_secrets(title) for mark, title in known.title.items()}
+    """The report of a run. Findings of one server and fingerprint are one finding: the first in order."""
+    parent = {_shown(mark): _shown(cause) for mark, cause in outcome.causes.parent.items()}
+    titles = {_shown(mark): without_secrets(title) for mark, title in outcome.causes.title.items()}
+    made = [finding(f) for f in outcome.findings]
+    findings = tuple({causes.identity(f): f for f in reversed(made)}.values())[::-1]
+    findings = causes.linked(findings, parent, titles)
+    apps = Counter(ref.server for ref in outcome.apps)
     return Report(
         SCHEMA_VERSION,
         Tool("argolint", tool_version),
         started_at,
         not outcome.failures,
-        (Server(without_secrets(server), without_secrets(version), len(outcome.apps)),),
+        tuple(
+            Server(without_secrets(s.url), without_secrets(s.version), apps[s.url], s.name or msgspec.UNSET)
+            for s in servers
+        ),
         summarise(
             findings,
             len(outcome.failures),
@@ -293,6 +303,11 @@ def build(
         causes=causes.causes(findings, titles),
         applications=tuple(_applications(outcome, findings)),
     )
+
+
+def _shown(mark: Identity) -> Identity:
+    """As the report's findings name the server."""
+    return without_secrets(mark[0]), mark[1]
 
 
 def _applications(outcome: Outcome, findings: Iterable[Finding]) -> Iterator[Application]:
@@ -339,9 +354,19 @@ def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resource
         _counted_by(active, lambda f: f.rule),
         _counted_by(active, lambda f: f.family),
         _counted_by(active, lambda f: f.app.project),
-        _counted_by(active, lambda f: root[f.fingerprint]),
+        _counted_by(active, lambda f: root[causes.identity(f)][1]),
         unread or msgspec.UNSET,
     )
+
+
+def is_of_several(report: Report) -> bool:
+    """True for a run over several Argo CDs, of which some may not have been read."""
+    return any(server.name for server in report.servers)
+
+
+def of_server(report: Report, url: str) -> Iterator[Finding]:
+    """The findings of one of its Argo CDs that are not suppressed."""
+    return (f for f in report.findings if f.app.server == url and f.suppressed is None)
 
 
 def counted(findings: Iterable[Finding]) -> Counts:
@@ -483,4 +508,4 @@ def finding(f: model.Finding) -> Finding:
 
 def _failure(f: model.Failure) -> Failure:
     f = guarded_failure(f)
-    return Failure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule)
+    return Failure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule, f.server or msgspec.UNSET)

@@ -9,17 +9,20 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from argolint.checkouts.files import own_path
 from argolint.errors import UsageError
-from argolint.reports.document import App, Counts, Finding, Point, Report
-from argolint.reports.trend import apps_of, identity, looked_at
+from argolint.reports.causes import identity
+from argolint.reports.document import App, Counts, Finding, Point, Report, counted
+from argolint.reports.trend import apps_of, looked_at
 from argolint.values import parse_time
 
 _OURS = 0x6172676C  # "argl": PRAGMA application_id
@@ -57,37 +60,50 @@ class History:
             return _remarked(report, f"{self.file} cannot be written, so the ages of findings are not known: {error}")
 
     def _remember(self, report: Report, apps: Collection[App] | None, *, whole: bool) -> Report:
-        server = report.servers[0].url if report.servers else ""
+        own = [server.url for server in report.servers] or [""]
         at = report.started_at
-        (last,) = self._db.execute("SELECT max(at) FROM runs WHERE server = ?", (server,)).fetchone()
+        last = max(filter(None, map(self._last, own)), default=None)
         keeps = last is None or last <= at
         now = {identity(f): f for f in report.findings}
-        servers = {server, *(owner for owner, _ in now)}
+        servers = {*own, *(owner for owner, _ in now)}
         known = {(row[0], row[1]): row for name in servers for row in self._known(name)}
-        new = gone = 0
+        new, gone = Counter[str](), Counter[str]()
         for mark, f in now.items():
             row = known.get(mark)
             came_back = row is not None and row[7] is not None
-            new += row is None or came_back
+            new[_run_of(mark[0], own)] += row is None or came_back
             if keeps:
                 self._keep(f, at, row, came_back=came_back)
         for mark, row in known.items():
             if keeps and mark not in now and row[7] is None and _is_gone(row, report, apps):
-                gone += 1
+                gone[_run_of(mark[0], own)] += 1
                 self._db.execute("UPDATE findings SET gone_at = ? WHERE server = ? AND fingerprint = ?", (at, *mark))
         if keeps:
-            counts = report.summary.findings
-            run = (server, at, report.complete, counts.error, counts.warning, counts.info)
+            for server in own:
+                counts = counted(
+                    f for f in report.findings if f.suppressed is None and _run_of(f.app.server, own) == server
+                )
+                run = (server, at, _is_whole(server, report), counts.error, counts.warning, counts.info)
+                self._count(run, (new[server], gone[server]), whole=whole)
             if whole or last is None:
-                self._db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*run, new, gone))
                 self._forget(at)
-            else:
-                counted = "complete = ?, error = ?, warning = ?, info = ?, new = new + ?, gone = gone + ?"
-                values = (*run[2:], new, gone, server, last)
-                self._db.execute(f"UPDATE runs SET {counted} WHERE server = ? AND at = ?", values)  # noqa: S608
         told = {(row[0], row[1]): row for name in servers for row in self._known(name)}
         findings = tuple(_aged(f, told.get(identity(f))) for f in report.findings)
-        return msgspec.structs.replace(_remarked(report, self.remark), findings=findings, trend=self._trend(server, at))
+        return msgspec.structs.replace(_remarked(report, self.remark), findings=findings, trend=self._trend(own, at))
+
+    def _count(self, run: tuple[Any, ...], changes: tuple[int, int], *, whole: bool) -> None:
+        """A row of its own for a whole check; what a part of one found goes to the last."""
+        last = self._last(run[0])
+        if whole or last is None:
+            self._db.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*run, *changes))
+        else:
+            counted = "complete = ?, error = ?, warning = ?, info = ?, new = new + ?, gone = gone + ?"
+            values = (*run[2:], *changes, run[0], last)
+            self._db.execute(f"UPDATE runs SET {counted} WHERE server = ? AND at = ?", values)  # noqa: S608
+
+    def _last(self, server: str) -> str | None:
+        (last,) = self._db.execute("SELECT max(at) FROM runs WHERE server = ?", (server,)).fetchone()
+        return last  # type: ignore[no-any-return]
 
     def _known(self, server: str) -> Iterator[tuple[str, ...]]:
         columns = "server, fingerprint, rule, apps, first_seen, since, last_seen, gone_at, flaps"
@@ -114,15 +130,23 @@ class History:
             self._db.execute("DELETE FROM runs WHERE at < ?", (old,))
             self._db.execute("DELETE FROM findings WHERE gone_at < ?", (old,))
 
-    def _trend(self, server: str, at: str) -> tuple[Point, ...]:
-        """The last run of each day, up to this one, with all that came and went on that day."""
-        rows = self._db.execute(
-            "SELECT max(at), complete, error, warning, info, sum(new), sum(gone) FROM runs WHERE server = ? AND at <= ? "
-            "GROUP BY substr(at, 1, 10) ORDER BY 1 DESC LIMIT ?",
-            (server, at, _POINTS),
-        ).fetchall()
-        points = [Point(when, bool(whole), Counts(*counts), new, gone) for when, whole, *counts, new, gone in rows]
-        return tuple(reversed(points))
+    def _trend(self, servers: Sequence[str], at: str) -> tuple[Point, ...]:
+        """The last run of each day, up to this one, with all that came and went on that day; of several servers their sums."""
+        days: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+        for server in servers:
+            rows = self._db.execute(
+                "SELECT max(at), complete, error, warning, info, sum(new), sum(gone) FROM runs WHERE server = ? AND at <= ? "
+                "GROUP BY substr(at, 1, 10) ORDER BY 1 DESC LIMIT ?",
+                (server, at, _POINTS),
+            )
+            for row in rows:
+                days[row[0][:10]].append(row)
+        points = []
+        for day in sorted(days)[-_POINTS:]:
+            ats, whole, *numbers = zip(*days[day], strict=True)
+            errors, warnings, infos, new, gone = map(sum, numbers)
+            points.append(Point(max(ats), all(whole), Counts(errors, warnings, infos), new, gone))
+        return tuple(points)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -194,6 +218,22 @@ def _put_aside(place: Path) -> Path:
             place.with_name(place.name + suffix).rename(aside.with_name(aside.name + suffix))
     place.rename(aside)
     return aside
+
+
+def _run_of(server: str, own: Sequence[str]) -> str:
+    """The server in whose run a finding counts: one about the configuration has none, and counts in the first."""
+    return server if server in own else own[0]
+
+
+def _is_whole(server: str, report: Report) -> bool:
+    """Whether everything of this server could be looked at."""
+    names = {s.url: s.name for s in report.servers if s.name}
+    if not names:
+        return report.complete
+    return not any(
+        f.app.server == server if f.app is not None else f.server in (names[server], msgspec.UNSET)
+        for f in report.failures
+    )
 
 
 def _is_gone(row: tuple[str, ...], report: Report, apps: Collection[App] | None) -> bool:

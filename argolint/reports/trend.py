@@ -6,11 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from argolint.engine.fingerprint import Identity
 from argolint.errors import UsageError
-from argolint.reports.document import App, Finding, Point, Report
-
-Identity = tuple[str, str]
-"""Server and fingerprint: what makes two findings the same one."""
+from argolint.reports.causes import identity
+from argolint.reports.document import App, Finding, Point, Report, is_of_several
 
 
 def joined(reports: Sequence[tuple[str, Report]]) -> Report:
@@ -28,10 +27,10 @@ def joined(reports: Sequence[tuple[str, Report]]) -> Report:
     seen: dict[Identity, Finding] = {}
     before: set[Identity] = set()
     for name, report in ordered:
-        if _servers(report) != _servers(last):
+        if not _alike(report, last):
             raise UsageError(
                 f"{name} is of {_servers(report)}, {last_name} of {_servers(last)}",
-                "a trend is of one Argo CD: pass its reports only",
+                "a trend is of one Argo CD, or of several that were read together: pass their reports only",
             )
         seen |= {identity(f): f for f in report.findings}
         since = still_there(since, report, seen)
@@ -52,11 +51,6 @@ def joined(reports: Sequence[tuple[str, Report]]) -> Report:
     return msgspec.structs.replace(last, findings=findings, trend=tuple(points))
 
 
-def identity(f: Finding) -> Identity:
-    """What makes two findings of different reports the same one."""
-    return (f.app.server, f.fingerprint)
-
-
 def still_there(since: Mapping[Identity, str], report: Report, seen: Mapping[Identity, Finding]) -> dict[Identity, str]:
     """Since when each finding of the report is there; those that it could not look at keep their time."""
     now = {identity(f): f.since or since.get(identity(f), report.started_at) for f in report.findings}
@@ -72,13 +66,26 @@ def apps_of(f: Finding) -> frozenset[App]:
 def looked_at(rule: str, apps: Collection[App], report: Report) -> bool:
     """False when the report would not have a finding of this rule and these applications even if the fault were there.
 
-    It failed at one of them, or did not run the rule.
+    It failed at one of them or at its Argo CD, did not read that one, or did not run the rule.
     """
     if report.rules and rule not in {r.id for r in report.rules}:
         return False
+    urls = {server.name: server.url for server in report.servers if server.name}
+    servers = {app.server for app in apps if app.server}
+    if urls and not servers <= set(urls.values()):
+        return False
     return not any(
-        (failure.app is None or failure.app in apps) and failure.rule in (None, rule) for failure in report.failures
+        (failure.app in apps if failure.app is not None else not failure.server or urls.get(failure.server) in servers)
+        and failure.rule in (None, rule)
+        for failure in report.failures
     )
+
+
+def _alike(one: Report, other: Report) -> bool:
+    """Reports of one Argo CD, or of several, of which some may not have been read at times."""
+    if is_of_several(one) and is_of_several(other):
+        return bool({server.url for server in one.servers} & {server.url for server in other.servers})
+    return _servers(one) == _servers(other)
 
 
 def _servers(report: Report) -> str:

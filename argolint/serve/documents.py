@@ -44,7 +44,7 @@ class Documents:
 
     def __init__(self, report: Report, apps: Collection[App], style: Style, metrics_before: str = "") -> None:
         self.report = report
-        self.apps = sorted(apps, key=lambda a: (a.namespace, a.name))
+        self.apps = sorted(apps, key=lambda a: (a.namespace, a.name, a.server))
         self._lock = threading.Lock()
         self._made: dict[str, Document] = {}
         self.metrics = formats.render(
@@ -76,16 +76,24 @@ class Documents:
         return document(JSON, self._encoded({"applications": items}))
 
     def _application(self, path: str) -> Document | None:
-        """One application: its findings, and those of others in which it has a part."""
-        parts = path.removeprefix(APPLICATIONS + "/").split("/")
-        if not path.startswith(APPLICATIONS + "/") or len(parts) != 2:
+        """One application: its findings, and those of others in which it has a part. The name of its Argo CD goes before it, where
+        several have one of this name.
+        """
+        parts = [unquote(part) for part in path.removeprefix(APPLICATIONS + "/").split("/")]
+        if not path.startswith(APPLICATIONS + "/") or len(parts) not in (2, 3):
             return None
-        namespace, name = map(unquote, parts)
-        app = next((a for a in self.apps if (a.namespace, a.name) == (namespace, name)), None)
-        if app is None:
+        *server, namespace, name = parts
+        urls = {s.url for s in self.report.servers if [s.name] == server}
+        named = [a for a in self.apps if (a.namespace, a.name) == (namespace, name)]
+        named = [a for a in named if a.server in urls] if server else named
+        if len(named) != 1:
             return None
+        (app,) = named
         found = [f for f in self.report.findings if app == f.app or any(app == r.app for r in f.related)]
-        failures = [f for f in self.report.failures if f.app in (None, app)]
+        names = {s.name for s in self.report.servers if s.url == app.server}
+        failures = [
+            f for f in self.report.failures if f.app == app or (f.app is None and (not f.server or f.server in names))
+        ]
         data = {"app": app, "counts": _counts(found), "findings": found, "failures": failures}
         return Document(JSON, self._encoded(data))
 

@@ -81,18 +81,23 @@ def connection_options(command: Callable[..., R]) -> Callable[..., R]:
     return collected
 
 
-def connect(flags: Flags, environ: Mapping[str, str], home: Path, now: datetime) -> Connection:
-    """The connection that flags, variables, the user's settings and the login file under `home` mean. Raises UsageError, AuthError."""
+def connect(
+    flags: Flags, environ: Mapping[str, str], home: Path, now: datetime, own: tuple[str, str] | None = None
+) -> Connection:
+    """The connection that flags, variables, the user's settings and the login file under `home` mean. Raises UsageError, AuthError.
+
+    `own` is the token to use, and where it comes from, whatever else names one.
+    """
     if flags.unusable:
         raise UsageError(f"argolint cannot use {flags.unusable}", _INSTEAD)
     flags = _with_defaults(flags, _argocd_opts(environ.get("ARGOCD_OPTS", "")))
     server = flags.server or environ.get("ARGOCD_SERVER", "")
     if not (server or flags.argocd_context):
-        own = read_settings(environ, home)
-        server, flags = own.server, replace(flags, argocd_context=own.argocd_context)
+        settings = read_settings(environ, home)
+        server, flags = settings.server, replace(flags, argocd_context=settings.argocd_context)
     login = _login(flags, server, environ, home)
     address = _address(server or login.server)
-    token, source = _token(flags, environ, login)
+    token, source = own or _token(flags, environ, login)
     if token:
         check_token(token, source, login, now)
     plaintext = flags.plaintext or login.plaintext or address.scheme == "http"
@@ -103,7 +108,7 @@ def connect(flags: Flags, environ: Mapping[str, str], home: Path, now: datetime)
         headers=tuple(_header(text) for text in flags.header),
         insecure=flags.insecure or login.insecure,
         ca_pem=_read(flags.server_crt, "--server-crt") or login.ca_pem,
-        client_pem=_client_pair(flags) or login.client_pem,
+        client_pem=client_pair(flags.client_crt, flags.client_crt_key) or login.client_pem,
     )
 
 
@@ -257,12 +262,11 @@ def _header(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _client_pair(flags: Flags) -> str:
-    if bool(flags.client_crt) != bool(flags.client_crt_key):
+def client_pair(certificate: str, key: str) -> str:
+    """The client certificate and its key out of two PEM files, empty where none are named. Raises UsageError."""
+    if bool(certificate) != bool(key):
         raise UsageError("one of --client-crt and --client-crt-key is missing", "pass both")
-    return "\n".join(
-        filter(None, (_read(flags.client_crt, "--client-crt"), _read(flags.client_crt_key, "--client-crt-key")))
-    )
+    return "\n".join(filter(None, (_read(certificate, "--client-crt"), _read(key, "--client-crt-key"))))
 
 
 def _read(path: str, flag: str) -> str:

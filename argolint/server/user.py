@@ -23,10 +23,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
 
     server           HOST[:PORT] of the Argo CD
     argocd-context   a login of Argo CD's own login file
+    servers          a servers file (`--servers`), for the commands that read several Argo CDs; a path starts at this file's folder
     """
 
     server: str = ""
     argocd_context: str = ""
+    servers: str = ""
 
 
 def settings_file(environ: Mapping[str, str], home: Path) -> Path:
@@ -55,5 +57,5 @@ def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
         wrong = next((key for key, value in data.items() if key not in names or not isinstance(value, str)), "")
         raise UsageError(
             f"{file}:{document.line((wrong,) if wrong else ())}: {str(error).partition(' - at ')[0]}",
-            f"it may hold {' and '.join(names)}, each a text; everything else belongs into .argolint.yaml",
+            f"it may hold {', '.join(names[:-1])} and {names[-1]}, each a text; everything else belongs into .argolint.yaml",
         ) from None

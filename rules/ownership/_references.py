@@ -107,6 +107,8 @@ def references(obj: Object) -> Iterator[Reference]:
         yield from _named(
             "networking.k8s.io", "IngressClass", "", dig(obj, "spec", "ingressClassName"), "/spec/ingressClassName"
         )
+        fallback = "/spec/defaultBackend/service/name"
+        yield from _named("", "Service", namespace, dig(obj, "spec", "defaultBackend", "service", "name"), fallback)
         for i, rule in enumerate(items(obj, "spec", "rules")):
             for j, path in enumerate(items(rule, "http", "paths")):
                 place = f"/spec/rules/{i}/http/paths/{j}/backend/service/name"

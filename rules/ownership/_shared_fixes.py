@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from argolint import Edit, Fix, Json
+from argolint import AppRef, Edit, Fix, Json
 from argolint.comparison import SYNC_OPTIONS, TRACKING_ID
-from argolint.model import FixTarget
+from argolint.model import FixTarget, Part
 from argolint.values import annotations_of, enumerated, items
 
 from . import _handover as handover
@@ -118,6 +118,7 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
             where,
             Edit("yaml", text) if text else Edit("text", "\n".join(_offs(shared, leavers)) + "\n"),
             safe=True,
+            trials=_trials(shared, keeper, leavers),
         )
     plan = _plan(shared, keeper, leavers)
     return Fix(
@@ -126,7 +127,20 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
         where,
         Edit("yaml", _commented(plan) + f"# the values of step 2:\n{text}") if text else Edit("command", plan),
         caveat="; ".join(_losses(shared, keeper, values)),
+        trials=_trials(shared, keeper, leavers),
     )
+
+
+def _trials(shared: Shared, keeper: Party, leavers: Sequence[Party]) -> tuple[tuple[AppRef, Part], ...]:
+    """Who keeps the object and who lets it go.
+
+    None where somebody renders it from a chart or overlay, which is not rendered here, or may still want it unseen.
+    """
+    rendered = any(p.tool != "Directory" for p in leavers)
+    unseen = any(not p.claims and not p.leaving for p in shared.parties)
+    if shared.untracked or rendered or unseen:
+        return ()
+    return ((keeper.app, "keep"), *((p.app, "release") for p in leavers))
 
 
 def _first_switch(party: Party) -> Mapping[str, Json] | None:

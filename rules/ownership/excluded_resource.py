@@ -24,7 +24,8 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Res
 from argolint.kubernetes import CLUSTER_SCOPED, api_of
 from argolint.values import dig
 
-_MESSAGE = re.compile(r"Resource (?P<group>[^/\s]*)/(?P<kind>\S+) (?P<name>\S+) is excluded in the settings")
+_MESSAGE = re.compile(r"Resource (?P<group>[^/\s]*)/(?P<kind>\S+) (?P<name>\S*) is excluded in the settings")
+"""The name is empty where the manifest has a generateName."""
 _CLUSTER_SCOPED = frozenset(
     (
         "CertificateSigningRequest",
@@ -58,7 +59,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         kind = f"{resource.group}/{resource.kind}" if resource.group else resource.kind
         default = " (by default since 3.0)" if resource.kind in _DEFAULT and fleet.at_least(3, 0) else ""
         yield Finding(
-            message=f"{resource} is among the manifests, but {kind} is excluded in the settings{default}, so it is never applied and the Application shows Synced without it.",
+            message=f"{_called(resource)} is among the manifests, but {kind} is excluded in the settings{default}, so it is never applied and the Application shows Synced without it.",
             at=Location(app.ref, resource),
             evidence=(f"condition ExcludedResourceWarning: {condition.message}",),
             fixes=tuple(_fixes(app, resource)),
@@ -83,6 +84,10 @@ _DEFAULT = _CLUSTER_SCOPED | {
 }
 
 
+def _called(resource: ResourceId) -> str:
+    return str(resource) if resource.name else f"A {resource.kind} whose name is generated"
+
+
 def _resource(app: App, group: str, kind: str, name: str) -> ResourceId:
     """The object with its namespace: its own, else the destination's, unless the kind has none."""
     rendered: tuple[Object, ...] = app.evidence.get(Want("manifests")) or ()
@@ -97,7 +102,7 @@ def _resource(app: App, group: str, kind: str, name: str) -> ResourceId:
     for obj in rendered:
         metadata = obj.get("metadata") or {}
         its_group, its_version = api_of(obj)
-        if (its_group, obj.get("kind"), metadata.get("name")) == (group, kind, name):
+        if (its_group, obj.get("kind"), metadata.get("name") or "") == (group, kind, name):
             namespace, version = "" if scoped else metadata.get("namespace") or namespace, its_version
             break
     return ResourceId(group, kind, namespace, name, version, app.cluster)
@@ -119,7 +124,10 @@ def _fixes(app: App, resource: ResourceId) -> Iterator[Fix]:
         "Take the object out of the manifests",
         "manifest",
         where,
-        Edit("command", f"grep -rn -- {quote(resource.name)} {quote(str(source.get('path') or '.'))}\n"),
+        Edit(
+            "command",
+            f"grep -rn -- {quote(resource.name or f'kind: {resource.kind}')} {quote(str(source.get('path') or '.'))}\n",
+        ),
         caveat="nothing changes on the cluster: Argo CD does not apply it today either",
         safe=True,
     )

@@ -29,6 +29,7 @@ from argolint.shared_warnings import SharedWarning, shared_warnings
 from argolint.values import annotations_of, labels_of
 
 from ._handover import sync, untrack
+from ._installations import own_installation
 from ._tracking import is_tracking, owner_of, refused_for, tracking_of, warned_resources
 
 
@@ -96,7 +97,7 @@ def _reason(
         return text, True, tuple(dict.fromkeys((adopt, _untrack(fleet, resource)))) if resource else (adopt,)
     if named is not None and resource is not None and named.cluster != resource.id.cluster:
         text = f"the Application of that name deploys to cluster {named.cluster}; another Argo CD has one on this cluster, or it moved away and left the object"
-        return text, False, (adopt, _installation(fleet))
+        return text, False, (adopt, own_installation())
     if named is not None:
         text = "the Application of that name does not hold the object any more, or its metadata was copied"
         return text, False, tuple(dict.fromkeys((adopt, _untrack(fleet, resource)))) if resource else (adopt,)
@@ -105,7 +106,7 @@ def _reason(
         text = f"the label {fleet.label_key} was written by {manager or 'another tool or a deleted Application'}"
         return text, False, (adopt, _by_annotation())
     text = "it was deleted or renamed without its objects, belongs to another Argo CD on this cluster, or this account may not see it"
-    return text, False, (adopt, _installation(fleet))
+    return text, False, (adopt, own_installation())
 
 
 def _adopt(app: App, fleet: Fleet, resource: Resource | None) -> Fix:
@@ -129,19 +130,6 @@ def _by_annotation() -> Fix:
         "ConfigMap argocd-cm",
         Edit("yaml", content),
         caveat="changes all Applications: sync each one once afterwards",
-    )
-
-
-def _installation(fleet: Fleet) -> Fix:
-    content = (
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  installationID: NAME_OF_THIS_ARGO_CD\n"
-    )
-    return Fix(
-        "Give each Argo CD that deploys to this cluster its own installationID",
-        "argocd-settings",
-        "ConfigMap argocd-cm",
-        Edit("yaml", content),
-        caveat="needs annotation tracking; objects without the id are untracked until their next sync",
     )
 
 

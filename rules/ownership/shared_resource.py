@@ -45,6 +45,7 @@ from argolint import (
     ResourceKey,
     Rule,
     Symptom,
+    Trial,
 )
 from argolint.kubernetes import is_secret_data
 from argolint.redaction import HIDDEN, show
@@ -95,9 +96,16 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         beside = sorted({*others, *parties[: _LISTED + 1]} - {app.ref})
         if found is not None and beside:
             claim = party(app, found, fleet, others=beside, warnings=warned.get(key, ()), charts=charts)
-            yield Fact(
-                "/".join(key), app.ref, {"resource": list(key), **claim.data(), "along": _along(key, owners, fleet)}
-            )
+            data = {"resource": list(key), **claim.data(), "along": _along(key, owners, fleet)}
+            yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))
+
+
+def _trials(claim: Party, resource: ResourceId) -> tuple[Trial, ...]:
+    """What the application could do for one owner. What a chart renders with other values is not known here: it is not let go."""
+    if not claim.claims or claim.content is None or claim.hook:
+        return ()
+    keep, release = Trial("keep", resource), Trial("release", resource)
+    return (keep, release) if claim.tool == "Directory" else (keep,)
 
 
 def _along(key: ResourceKey, owners: Mapping[ResourceKey, Sequence[AppRef]], fleet: Fleet) -> list[str]:

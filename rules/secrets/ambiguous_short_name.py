@@ -60,7 +60,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
                 "Type the full name",
                 "live",
                 "commands and runbooks",
-                Edit("command", "\n".join(f"kubectl get {full}" for full in data["full"])),
+                Edit("command", "\n".join(f"kubectl get {full} -A" for full in data["full"])),
                 safe=True,
             ),
         ),

@@ -23,6 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--apply", action="store_true", help="make applications labelled argolint.dev/live, and apply fixes"
     )
+    parser.addoption(
+        "--restart-server", action="store_true", help="with --apply: restart argocd-server in the middle of a check"
+    )
 
 
 @dataclass(frozen=True)
@@ -89,8 +92,17 @@ class Cluster:
         return ran.stdout
 
     def apply(self, objects: Sequence[steps.Object]) -> None:
-        """Apply objects, each with the suite's label."""
+        """Apply objects, each with the suite's label, and none in the place of somebody else's."""
         assert all(o["metadata"]["labels"][steps.LABEL] == "true" for o in objects)
+        for obj in objects:
+            place = ("-n", obj["metadata"]["namespace"]) if "namespace" in obj["metadata"] else ()
+            kind = obj["kind"].lower() + (".argoproj.io" if obj["apiVersion"].startswith("argoproj.io/") else "")
+            found = self(*place, "get", kind, obj["metadata"]["name"], "--ignore-not-found", "-o", "json")
+            if found.strip() and not steps.is_ours(json.loads(found)):
+                pytest.exit(
+                    f"{kind} {obj['metadata']['name']} is there without the label {steps.LABEL}=true: it is not the suite's, and stays as it is",
+                    returncode=2,
+                )
         self("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
 
     def state(self, name: str) -> tuple[str, str]:
@@ -141,7 +153,11 @@ def cluster(
         pytest.skip("changes nothing without --apply")
     if shutil.which("kubectl") is None:
         pytest.skip("no kubectl on PATH")
-    sys.stderr.write(f"\nThe live suite makes and deletes what carries {steps.LABEL}=true, and nothing else.\n")
+    restarts = request.config.getoption("--restart-server", default=False)
+    sys.stderr.write(
+        f"\nThe live suite makes, changes and deletes what carries {steps.LABEL}=true, and nothing else"
+        + (", but it restarts argocd-server (--restart-server).\n" if restarts else ".\n")
+    )
     folder = tmp_path_factory.mktemp("live") / "repository"
     shutil.copytree(steps.REPOSITORY, folder)
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(folder)], check=True)
@@ -149,10 +165,10 @@ def cluster(
     image = found("-n", namespace, "get", "deployments", "-l", "app.kubernetes.io/component=repo-server", "-o",
                   "jsonpath={.items[0].spec.template.spec.containers[0].image}")  # fmt: skip
     try:
-        found.apply(list(steps.git_server(image)))
+        found.apply([*steps.git_server(image), steps.project(namespace)])
         found("-n", steps.NAMESPACE, "rollout", "status", "deployment/git", "--timeout=180s")
         found.push("Begin")
         yield found
     finally:
-        for command in steps.clean_up(namespace):
+        for command in steps.clean_up(namespace):  # by label: what an earlier run left as well
             found(*command, check=False)

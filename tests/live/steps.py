@@ -1,7 +1,9 @@
-"""What the live suite makes, as data: objects with its label, and the commands that change only those."""
+"""What the live suite makes, as data: objects with its label, the commands that change only those, and fixes carried out as they are printed."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,11 @@ def labelled(obj: Object) -> Object:
     """The object with the suite's label, without which nothing is changed or deleted."""
     metadata = obj.get("metadata", {})
     return {**obj, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), LABEL: "true"}}}
+
+
+def is_ours(obj: Object) -> bool:
+    """True for an object that the suite has made."""
+    return bool(obj.get("metadata", {}).get("labels", {}).get(LABEL) == "true")
 
 
 def git_server(image: str) -> Iterator[Object]:
@@ -66,6 +73,28 @@ def repo_url() -> str:
     return f"git://git.{NAMESPACE}.svc:{GIT_PORT}/live.git"
 
 
+def project(namespace: str = "argocd") -> Object:
+    """The project of the suite's Applications; its role `reader` may see them and nothing else."""
+    return labelled(
+        {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "AppProject",
+            "metadata": {"name": NAMESPACE, "namespace": namespace},
+            "spec": {
+                "sourceRepos": [repo_url()],
+                "destinations": [{"server": "https://kubernetes.default.svc", "namespace": NAMESPACE}],
+                "clusterResourceWhitelist": [{"group": "rbac.authorization.k8s.io", "kind": "ClusterRole"}],
+                "roles": [
+                    {
+                        "name": "reader",
+                        "policies": [f"p, proj:{NAMESPACE}:reader, applications, get, {NAMESPACE}/*, allow"],
+                    }
+                ],
+            },
+        }
+    )
+
+
 def application(name: str, path: str, namespace: str = "argocd", revision: str = "main") -> Object:
     """An Application of the suite, synced by itself."""
     return labelled(
@@ -78,7 +107,7 @@ def application(name: str, path: str, namespace: str = "argocd", revision: str =
                 "finalizers": ["resources-finalizer.argocd.argoproj.io"],
             },
             "spec": {
-                "project": "default",
+                "project": NAMESPACE,
                 "source": {"repoURL": repo_url(), "path": path, "targetRevision": revision},
                 "destination": {"server": "https://kubernetes.default.svc", "namespace": NAMESPACE},
                 "syncPolicy": {"automated": {"prune": True, "selfHeal": True}, "retry": {"limit": 2}},
@@ -91,8 +120,8 @@ def applications(namespace: str = "argocd") -> Mapping[str, tuple[Object, ...]]:
     """The Applications of each family."""
     return {
         "ownership": (
-            application("one", "ownership/shared", namespace),
-            application("two", "ownership/shared", namespace),
+            application("one", "ownership/one", namespace),
+            application("two", "ownership/two", namespace),
         ),
         "nondeterminism": (application("drawn", "nondeterminism", namespace),),
         "secrets": (application("breakfast", "secrets", namespace),),
@@ -103,5 +132,40 @@ def clean_up(namespace: str = "argocd") -> Sequence[Sequence[str]]:
     """The kubectl commands that remove what the suite made: by its label, and its own namespace."""
     return (
         ("-n", namespace, "delete", "applications.argoproj.io", "-l", f"{LABEL}=true", "--wait", "--timeout=180s"),
+        ("-n", namespace, "delete", "appprojects.argoproj.io", "-l", f"{LABEL}=true", "--wait", "--timeout=60s"),
         ("delete", "namespace", "-l", f"{LABEL}=true", "--wait", "--timeout=180s"),
     )
+
+
+def carry_out(fix: Mapping[str, Any], subject: Mapping[str, Any], folder: Path) -> str:
+    """Do in a checkout what a finding's fix says, and nothing else; the file that was changed. ValueError for a fix that names no edit of it.
+
+    Two forms: a JSON patch of the object in Git, and the words `delete its manifest from PATH of REPOSITORY`.
+    """
+    import jsonpatch
+    import yaml
+
+    content = fix["edit"]["content"]
+    below = re.search(r"delete its manifest from (\S+) of ", content) if isinstance(content, str) else None
+    if fix["edit"]["kind"] != "json-patch" and below is None:
+        raise ValueError(f"no edit of a checkout: {json.dumps(fix)}")
+    for file in sorted((folder / below[1] if below else folder).rglob("*.yaml")):
+        if "templates" in file.parts:
+            continue
+        found = list(yaml.safe_load_all(file.read_text(encoding="utf-8")))
+        held = [o for o in found if isinstance(o, dict) and _is(o, subject)]
+        if held:
+            changed = (
+                [o for o in found if o not in held]
+                if below
+                else [jsonpatch.apply_patch(o, content) if o in held else o for o in found]
+            )
+            file.write_text(yaml.safe_dump_all(changed), encoding="utf-8")
+            if not changed:
+                file.unlink()
+            return file.relative_to(folder).as_posix()
+    raise ValueError(f"no {subject['kind']} {subject['name']} in the checkout")
+
+
+def _is(obj: Mapping[str, Any], subject: Mapping[str, Any]) -> bool:
+    return (obj.get("kind"), obj.get("metadata", {}).get("name")) == (subject["kind"], subject["name"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import os
 import shutil
@@ -21,7 +22,7 @@ from argolint.config.file import Metrics
 from argolint.errors import ArgolintError, UsageError
 from argolint.harmless import harmless
 from argolint.host.folder import FileError
-from argolint.reports.document import App, Edit, Finding, Report, Resource
+from argolint.reports.document import App, Edit, Failure, Finding, Report, Resource
 from argolint.values import plain
 
 T = TypeVar("T")
@@ -187,7 +188,7 @@ def put(file: Path | None, text: str, *, commands: bool = False) -> None:
 def render(report: Report, name: str, style: Style) -> str:
     """One report in one format."""
     module = importlib.import_module(f"argolint.reports.formats.{name.replace('-', '_')}")
-    given = report if name == "json" else shown(report)
+    given = report if name == "json" else with_server_names(shown(report))
     return harmless(str(module.render(given, style)), commands=name in _COMMANDS, colors=style.color)
 
 
@@ -213,9 +214,47 @@ def shown(node: T, clean: Callable[[str], str] = plain) -> T:
     return cast(T, found)
 
 
-def app_name(app: App) -> str:
-    """`namespace/name`, as every command takes it."""
-    return plain(f"{app.namespace}/{app.name}")
+class NamedApp(App, frozen=True):
+    """An application in a report of several Argo CDs, with the name that the user gave to its own."""
+
+    server_name: str = ""
+
+
+def with_server_names(report: Report) -> Report:
+    """The same report; where it is of several Argo CDs, every application says on which one it is."""
+    names = {server.url: server.name for server in report.servers if server.name}
+    return _with_names(report, names) if names else report
+
+
+def _with_names(node: T, names: Mapping[str, str]) -> T:
+    found: Any = node
+    if isinstance(node, App):
+        values = {field: getattr(node, field) for field in App.__struct_fields__}
+        found = NamedApp(**values, server_name=names.get(node.server, ""))
+    elif isinstance(node, msgspec.Struct):
+        values = {field: _with_names(getattr(node, field), names) for field in node.__struct_fields__}
+        found = msgspec.structs.replace(node, **values)
+    elif isinstance(node, tuple):
+        found = tuple(_with_names(part, names) for part in node)
+    return cast(T, found)
+
+
+def app_name(app: App, *, namespace: bool = True) -> str:
+    """`namespace/name`, as every command takes it; `server/namespace/name` in a report of several Argo CDs."""
+    server = f"{app.server_name}/" if isinstance(app, NamedApp) and app.server_name else ""
+    return plain(server + (f"{app.namespace}/{app.name}" if namespace else app.name))
+
+
+def subject_of(failure: Failure) -> str:
+    """What could not be looked at: an application, else the Argo CD where the report is of several."""
+    return app_name(failure.app) if failure.app else plain(failure.server or "")
+
+
+def mark_of(finding: Finding) -> str:
+    """One text that follows a finding through reports: its fingerprint, hashed with its server where there are several."""
+    if not isinstance(finding.app, NamedApp):
+        return finding.fingerprint
+    return hashlib.sha256(f"{finding.app.server}\0{finding.fingerprint}".encode()).hexdigest()[:32]
 
 
 def resource_name(resource: Resource) -> str:

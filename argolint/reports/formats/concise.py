@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from argolint.reports.causes import Cause, affected, grouped
+from argolint.reports.causes import Cause, affected, causes_of
 from argolint.reports.document import App, Finding, Report
 from argolint.reports.formats import Style, app_name
 from argolint.reports.formats.fixes import fix_lines
@@ -28,37 +28,34 @@ def render(report: Report, style: Style) -> str:
 
 def blocks(report: Report, style: Style, room: int = 0) -> Iterator[str]:
     """A block a cause. Where there is `room` for so many lines only, the first of each family and then the others."""
-    groups = grouped(report.findings)
+    groups = causes_of(report)
     name = named(report)
-    found = {c.fingerprint: list(_block(c, groups[c.fingerprint], style, name, screen=room > 0)) for c in report.causes}
-    kept = _fitting(report.causes, groups, found, room) if room else set(found)
-    for cause in report.causes:
-        if cause.fingerprint in kept:
-            yield from found[cause.fingerprint]
+    found = [list(_block(cause, group, style, name, screen=room > 0)) for cause, group in groups]
+    kept = _fitting(groups, [len(block) + 1 for block in found], room) if room else range(len(found))
+    for place, block in enumerate(found):
+        if place in kept:
+            yield from block
             yield ""
 
 
 def named(report: Report) -> Callable[[App], str]:
     """How an application is called: without its namespace where all of them have the same."""
     namespaces = {a.app.namespace for a in report.applications}
-    return (lambda app: app_name(app).partition("/")[2]) if len(namespaces) == 1 else app_name
+    return app_name if len(namespaces) != 1 else lambda app: app_name(app, namespace=False)
 
 
-def _fitting(
-    causes: Sequence[Cause], groups: Mapping[str, Sequence[Finding]], found: Mapping[str, Sequence[str]], room: int
-) -> set[str]:
+def _fitting(groups: Sequence[tuple[Cause, Sequence[Finding]]], lines: Sequence[int], room: int) -> set[int]:
     """What a screen shows: of each family its first cause, the headlines and then families of most errors first, then what else fits."""
-    families = Counter(f.family for group in groups.values() for f in group if f.severity == "error")
-    firsts: dict[str, Cause] = {}
-    for cause in causes:
-        firsts.setdefault(groups[cause.fingerprint][0].family, cause)
+    families = Counter(f.family for _, group in groups for f in group if f.severity == "error")
+    firsts: dict[str, int] = {}
+    for place, (_, group) in enumerate(groups):
+        firsts.setdefault(group[0].family, place)
     ordered = sorted(firsts, key=lambda family: (family not in _HEADLINES, -families[family]))
-    kept: set[str] = set()
-    for cause in (*(firsts[family] for family in ordered), *causes):
-        lines = len(found[cause.fingerprint]) + 1
-        if cause.fingerprint not in kept and (lines <= room or not kept):
-            kept.add(cause.fingerprint)
-            room -= lines
+    kept: set[int] = set()
+    for place in (*(firsts[family] for family in ordered), *range(len(groups))):
+        if place not in kept and (lines[place] <= room or not kept):
+            kept.add(place)
+            room -= lines[place]
     return kept
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from argolint.reports.causes import affected, roots
-from argolint.reports.document import Counts, Finding, Report
+from argolint.reports.causes import affected, causes_of, identity, roots
+from argolint.reports.document import Counts, Finding, Report, counted, is_of_several, of_server
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import cut, number, paint, rule_name, visible, wrapped
 
@@ -25,9 +25,23 @@ def ending(report: Report, style: Style) -> Iterator[str]:
             lead = f"{paint('start here', style, bold=True)}  " if place == 0 else " " * 12
             frees = f"frees {number(cause.frees, 'application')}: " if cause.frees else ""
             yield from cut(wrapped(f"{frees}{cause.title}", style, lead, " " * 12), 1, style)
-        first = next((f for f in shown if f.fingerprint == report.causes[0].fingerprint), shown[0])
+        first = next((g[0] for c, g in causes_of(report)[:1] if g[0].fingerprint == c.fingerprint), shown[0])
         yield from _next(first, style)
+    yield from _servers(report, style)
     yield from wrapped(one_line(report, style), style)
+
+
+def _servers(report: Report, style: Style) -> Iterator[str]:
+    """A line an Argo CD, where the report is of several; one that could not be read has no applications."""
+    if not is_of_several(report):
+        return
+    rows = {str(s.name): counts_text(counted(of_server(report, s.url))) or "nothing found" for s in report.servers}
+    apps = {str(s.name): number(s.apps, "application") for s in report.servers}
+    rows |= {str(f.server): "not read" for f in report.failures if f.server and f.server not in rows}
+    width = max(map(visible, rows))
+    for name, told in sorted(rows.items()):
+        pad = " " * (width - visible(name))
+        yield f"{paint(name, style, bold=True)}{pad}  " + (f"{apps[name]}: {told}" if name in apps else told)
 
 
 def one_line(report: Report, style: Style) -> str:
@@ -77,7 +91,7 @@ def _fine(report: Report, findings: Sequence[Finding]) -> str:
     fine = max(0, report.summary.apps - len(ill))
     errors = [f for f in findings if f.severity == "error"]
     root = roots(report.findings)
-    causes = len({root[f.fingerprint] for f in errors})
+    causes = len({root[identity(f)] for f in errors})
     behind = f"; {number(causes, 'cause')} behind {number(len(errors), 'error')}" if errors else ""
     return f"{fine:,} of {number(report.summary.apps, 'application')} are fine{behind}"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint.reports.document import Finding, Report
-from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name
+from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name, subject_of
 
 _COMMAND = {"error": "error", "warning": "warning", "info": "notice"}
 SHOWN = 10
@@ -37,7 +37,7 @@ def _lines(report: Report) -> Iterator[str]:
     for remark in report.remarks:
         yield _command("notice", remark, "argolint")
     for failure in report.failures:
-        about = f"{app_name(failure.app)}: " if failure.app else ""
+        about = f"{subject}: " if (subject := subject_of(failure)) else ""
         yield _command("warning", f"{about}{failure.error}", f"argolint could not look at everything ({failure.stage})")
 
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 
 from argolint.reports.document import Failure, Finding, Report
-from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, place, resource_name
+from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, mark_of, place, resource_name, subject_of
 
 _SEVERITY = {"error": "critical", "warning": "major", "info": "info"}
 
@@ -32,15 +32,14 @@ def _issue(finding: Finding) -> dict[str, object]:
     return {
         "description": f"{subject}: {finding.message}{f' ({OUTSIDE})' if is_outside(finding) else ''}",
         "check_name": finding.rule,
-        "fingerprint": finding.fingerprint,
+        "fingerprint": mark_of(finding),
         "severity": _SEVERITY[finding.severity],
         "location": {"path": file, "lines": {"begin": line}},
     }
 
 
 def _unfinished(failure: Failure) -> dict[str, object]:
-    subject = f"{app_name(failure.app)}: " if failure.app else ""
-    told = f"{subject}{failure.stage}: {failure.error}"
+    told = ": ".join(filter(None, (subject_of(failure), failure.stage, failure.error)))
     return {
         "description": told,
         "check_name": "incomplete",

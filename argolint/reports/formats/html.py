@@ -17,11 +17,13 @@ from typing import Any
 
 import msgspec
 
+from argolint.engine.fingerprint import Identity
 from argolint.model import SEVERITIES
+from argolint.reports.causes import causes_of, identity
 from argolint.reports.document import Failure, Finding, Fix, Point, Report
-from argolint.reports.formats import Style, app_name, resource_name
+from argolint.reports.formats import NamedApp, Style, app_name, resource_name
 from argolint.reports.formats.edits import as_text
-from argolint.reports.formats.prometheus import short_name
+from argolint.reports.formats.prometheus import server_of
 from argolint.reports.ownership.findings import held
 from argolint.reports.ownership.graph import drawn, parts
 from argolint.reports.ownership.svg import svg
@@ -76,7 +78,7 @@ def render(report: Report, style: Style) -> str:
         trend=report.trend,
         trend_lines=list(_lines(report.trend)),
         pictures=[Markup(svg([drawn(part, 40)], alone=False)) for part in parts(held(report.findings))[:_PICTURES]],  # noqa: S704
-        index=_packed([_row(f, new=f.fingerprint in new) for f in kept]),
+        index=_packed([_row(f, new=identity(f) in new) for f in kept]),
         chunks=[
             _packed([_detail(f) for f in chunk])
             for chunk in (kept[i : i + _CHUNK] for i in range(0, len(kept), _CHUNK))
@@ -122,7 +124,7 @@ def _row(f: Finding, *, new: bool) -> list[Any]:
         f.severity,
         f.confidence,
         f.cause or "",
-        short_name(f.app.server),
+        server_of(f.app),
         f.app.project,
         f.app.namespace,
         f.app.name,
@@ -135,12 +137,18 @@ def _row(f: Finding, *, new: bool) -> list[Any]:
         new,
         f.since or "",
         _cause(f),
+        _id(f),
     ]
 
 
-def _new(report: Report) -> frozenset[str]:
-    """Fingerprints of findings that only the newest of several reports, or of several runs, has."""
-    first = {f.fingerprint for f in report.findings if f.since == report.started_at}
+def _id(f: Finding) -> str:
+    """What a link in the page names: the fingerprint, and which server where there are several."""
+    return f"{f.fingerprint}@{f.app.server_name}" if isinstance(f.app, NamedApp) else f.fingerprint
+
+
+def _new(report: Report) -> frozenset[Identity]:
+    """The findings that only the newest of several reports, or of several runs, has."""
+    first = {identity(f) for f in report.findings if f.since == report.started_at}
     earlier = len(report.trend) > 1 or len(first) < len(report.findings)
     return frozenset(first) if earlier else frozenset()
 
@@ -185,7 +193,7 @@ def _fix(fix: Fix) -> dict[str, Any]:
 def _static(f: Finding) -> dict[str, Any]:
     """A finding for who cannot run the script."""
     return {
-        "fingerprint": f.fingerprint,
+        "id": _id(f),
         "severity": f.severity,
         "rule": f.rule + (f"/{f.cause}" if f.cause else ""),
         "app": app_name(f.app),
@@ -199,7 +207,7 @@ def _static(f: Finding) -> dict[str, Any]:
 
 
 def _failure(f: Failure) -> dict[str, str]:
-    what = " ".join(filter(None, (app_name(f.app) if f.app else "", f.rule, f.stage)))
+    what = " ".join(filter(None, (app_name(f.app) if f.app else str(f.server or ""), f.rule, f.stage)))
     return {"what": what, "error": f.error, "hint": f.hint}
 
 
@@ -222,10 +230,11 @@ def _by_project(active: Sequence[Finding]) -> list[tuple[str, Counter[str]]]:
 
 def _roots(report: Report) -> Iterator[dict[str, Any]]:
     """The causes that most hangs on, where the report knows what caused what; linked where they are findings themselves."""
-    shown = {f.fingerprint for f in report.findings}
-    causes = [c for c in getattr(report, "causes", ()) if c.findings > 1 or c.fingerprint not in shown]
-    for cause in sorted(causes, key=lambda c: (_ORDER[c.severity], -c.findings))[:_ROOTS]:
-        link = cause.fingerprint if cause.fingerprint in shown else ""
+    known = {identity(f): f for f in report.findings}
+    found = [(c, known.get((c.server or group[0].app.server, c.fingerprint))) for c, group in causes_of(report)]
+    causes = [(cause, own) for cause, own in found if cause.findings > 1 or own is None]
+    for cause, own in sorted(causes, key=lambda c: (_ORDER[c[0].severity], -c[0].findings))[:_ROOTS]:
+        link = _id(own) if own is not None else ""
         about = {name: getattr(cause, name) for name in ("title", "severity", "findings", "apps")}
         yield {**about, "link": link}
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from xml.etree import ElementTree as ET
 
 from argolint.reports.document import Failure, Finding, Report
-from argolint.reports.formats import Style, app_name, line_of, resource_name
+from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
 from argolint.reports.formats.edits import as_text
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -76,7 +76,7 @@ def _details(finding: Finding) -> str:
 
 
 def _error(suite: ET.Element, failure: Failure) -> None:
-    name = f"{app_name(failure.app)} {failure.stage}" if failure.app else failure.stage
+    name = " ".join(filter(None, (subject_of(failure), failure.stage)))
     case = ET.SubElement(suite, "testcase", classname="argolint", name=_text(name))
     ET.SubElement(case, "error", type="incomplete", message=_text(failure.error)).text = _text(failure.hint)
 

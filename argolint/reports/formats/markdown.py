@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from argolint.reports.document import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report, page
-from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name
+from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name, subject_of
 from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
 from argolint.reports.formats.links import of_line
 from argolint.reports.ownership.diagrams import MERMAID_NODES, mermaid
@@ -174,7 +174,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _failure(failure: Failure) -> str:
-    about = f"{code(app_name(failure.app))} " if failure.app else ""
+    about = f"{code(subject)} " if (subject := subject_of(failure)) else ""
     hint = f" → {text(failure.hint[:_VALUE])}" if failure.hint else ""
     return _cut(f"- {about}{text(failure.stage)}: {text(failure.error[:_VALUE])}") + hint
 
@@ -310,7 +310,8 @@ def _field(field: GateField) -> Iterable[str]:
 def _foot(report: Report) -> str:
     suppressed = f" · {report.summary.suppressed} suppressed" if report.summary.suppressed else ""
     servers = ", ".join(
-        f"{code(_cut(server.url, _VALUE))} ({text(_cut(server.version, _VALUE))})" for server in report.servers
+        f"{code(_cut(server.name or server.url, _VALUE))} ({text(_cut(server.version, _VALUE))})"
+        for server in report.servers
     )
     return f"<sub>argolint {text(report.tool.version)} · {servers}{suppressed}</sub>\n"
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from argolint.model import SEVERITIES
-from argolint.reports.document import App, Finding, Report, rule_page
-from argolint.reports.formats import Style
+from argolint.reports.document import App, Finding, Report, is_of_several, rule_page
+from argolint.reports.formats import NamedApp, Style
 from argolint.values import parse_time, shorten
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def render(report: Report, style: Style) -> str:
 
 def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
     """The metrics, in the order in which they are printed."""
-    servers = [short_name(server.url) for server in report.servers] or [""]
+    servers = [server.name or short_name(server.url) for server in report.servers] or [""]
     active = [f for f in report.findings if f.suppressed is None]
     rows, truncated = _per_app(report.findings, style)
     yield _gauge(
@@ -62,7 +62,7 @@ def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
         rows,
     )
     sums: dict[Labels, float] = {(s, r.id, r.family, r.severity): 0 for s in servers for r in report.rules}
-    sums.update(Counter((_server(f.app), f.rule, f.family, f.severity) for f in active))
+    sums.update(Counter((server_of(f.app), f.rule, f.family, f.severity) for f in active))
     yield _gauge(
         "argolint_findings",
         "Findings of the whole fleet. 0 for a rule that looked and found nothing.",
@@ -73,14 +73,14 @@ def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
         "argolint_findings_by_cause",
         "Findings of the whole fleet by their cause.",
         ("argocd", "rule", "cause"),
-        Counter((_server(f.app), f.rule, f.cause or "") for f in active),
+        Counter((server_of(f.app), f.rule, f.cause or "") for f in active),
     )
     yield _gauge(
         "argolint_suppressed_findings",
         "Findings that somebody accepted: by an annotation, the configuration or the baseline.",
         ("argocd", "rule", "by"),
         Counter(
-            (_server(f.app), f.rule, _BY.get(by := f.suppressed.get("by", ""), by))
+            (server_of(f.app), f.rule, _BY.get(by := f.suppressed.get("by", ""), by))
             for f in report.findings
             if f.suppressed is not None
         ),
@@ -89,7 +89,7 @@ def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
     since: dict[Labels, float] = {}
     for f in active:
         if (at := _seconds(f.since)) is not None:
-            labels = (_server(f.app), f.rule, f.severity)
+            labels = (server_of(f.app), f.rule, f.severity)
             since[labels] = min(at, since.get(labels, at))
     yield _gauge(
         "argolint_oldest_finding_timestamp_seconds",
@@ -111,8 +111,13 @@ def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
         ("version", "python"),
         {(report.tool.version, platform.python_version()): 1},
     )
-    versions: dict[Labels, float] = {(short_name(server.url), server.version): 1 for server in report.servers}
+    versions: dict[Labels, float] = {(s.name or short_name(s.url), s.version): 1 for s in report.servers}
     yield _gauge("argolint_argocd_info", "The Argo CD that was looked at.", ("argocd", "version"), versions)
+
+
+def server_of(app: App) -> str:
+    """The label of an application's server: the name that the user gave to it, else its address."""
+    return (app.server_name if isinstance(app, NamedApp) else "") or short_name(app.server)
 
 
 def short_name(url: str) -> str:
@@ -130,7 +135,11 @@ def _of_the_check(report: Report, style: Style, servers: list[str]) -> Iterator[
         ("argocd", "project"),
         _applications(report),
     )
-    incomplete = {_server(f.app) if f.app else first for f in report.failures}
+    failed: Counter[Labels] = Counter(
+        (server_of(f.app) if f.app else f.server or first, f.stage) for f in report.failures
+    )
+    servers = list(dict.fromkeys((*servers, *(labels[0] for labels in failed)))) if is_of_several(report) else servers
+    incomplete = {labels[0] for labels in failed}
     complete = {s: report.complete or (len(servers) > 1 and s not in incomplete) for s in servers}
     yield _gauge(
         "argolint_check_complete",
@@ -142,7 +151,7 @@ def _of_the_check(report: Report, style: Style, servers: list[str]) -> Iterator[
         "argolint_check_failures",
         "What the last check could not look at, by the stage at which it failed.",
         ("argocd", "stage"),
-        Counter((_server(f.app) if f.app else first, f.stage) for f in report.failures),
+        failed,
     )
     started = _seconds(report.started_at)
     ended: dict[Labels, float] = (
@@ -154,13 +163,13 @@ def _of_the_check(report: Report, style: Style, servers: list[str]) -> Iterator[
     last = {labels: at for labels, at in _carried(style.replaces).items() if labels[0] in servers}
     last |= {labels: at for labels, at in ended.items() if complete[labels[0]]}
     yield _gauge(LAST_COMPLETE, "When a check that could look at everything last ended.", ("argocd",), last)
-    stats = report.stats
+    stats, whole = report.stats, "" if is_of_several(report) else first
     yield _gauge(
-        "argolint_check_duration_seconds", "How long the last check took.", ("argocd",), {(first,): stats.seconds}
+        "argolint_check_duration_seconds", "How long the last check took.", ("argocd",), {(whole,): stats.seconds}
     )
-    yield _gauge("argolint_check_requests", "Requests of the last check.", ("argocd",), {(first,): stats.requests})
+    yield _gauge("argolint_check_requests", "Requests of the last check.", ("argocd",), {(whole,): stats.requests})
     yield _gauge(
-        "argolint_check_received_bytes", "Bytes that the last check received.", ("argocd",), {(first,): stats.bytes}
+        "argolint_check_received_bytes", "Bytes that the last check received.", ("argocd",), {(whole,): stats.bytes}
     )
 
 
@@ -176,7 +185,7 @@ def _per_app(findings: Iterable[Finding], style: Style) -> tuple[Mapping[Labels,
     severe = SEVERITIES[SEVERITIES.index(wanted.min_severity) :]
     found = Counter(
         (
-            _server(f.app),
+            server_of(f.app),
             f.app.project,
             f.app.namespace,
             f.app.name,
@@ -195,8 +204,8 @@ def _applications(report: Report) -> Mapping[Labels, int]:
     """By project where the report lists its applications, else in all."""
     listed = [getattr(a, "app", a) for a in getattr(report, "applications", ())]
     if listed:
-        return Counter((_server(a), a.project) for a in listed)
-    return {(short_name(server.url), ""): server.apps for server in report.servers}
+        return Counter((server_of(a), a.project) for a in listed)
+    return {(server.name or short_name(server.url), ""): server.apps for server in report.servers}
 
 
 def _carried(text: str) -> Mapping[Labels, float]:
@@ -208,10 +217,6 @@ def _carried(text: str) -> Mapping[Labels, float]:
         except ValueError:  # a damaged file: as if there were none
             continue
     return found
-
-
-def _server(app: App) -> str:
-    return short_name(app.server)
 
 
 def _label(text: str) -> str:

@@ -16,7 +16,7 @@ from argolint import DOCS
 from argolint.model import Severity
 from argolint.plugins import load_rules
 from argolint.reports.document import App, Failure, Finding, Report, Resource, rule_page
-from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, place, resource_name
+from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, mark_of, place, resource_name, subject_of
 from argolint.reports.formats.edits import as_text
 from argolint.rule import Rule
 
@@ -85,7 +85,7 @@ def _result(finding: Finding, index: int, *, in_gate: bool) -> Sarif:
         "level": _LEVEL[finding.severity],
         "message": {"text": _message(finding)},
         "locations": [_location(finding)],
-        "partialFingerprints": {"argolint/v1": finding.fingerprint},
+        "partialFingerprints": {"argolint/v1": mark_of(finding)},
         "properties": {
             "confidence": finding.confidence,
             "cause": finding.cause,
@@ -155,8 +155,7 @@ def _names(app: App, resource: Resource | None, pointer: str) -> list[tuple[str,
 
 
 def _notification(failure: Failure) -> Sarif:
-    about = f"{app_name(failure.app)}: " if failure.app else ""
     return {
         "level": "error",
-        "message": {"text": f"{about}{failure.stage}: {failure.error}"},
+        "message": {"text": ": ".join(filter(None, (subject_of(failure), failure.stage, failure.error)))},
     }

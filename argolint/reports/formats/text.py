@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from argolint.reports.causes import WORST_FIRST, causes, grouped
+from argolint.reports.causes import WORST_FIRST, causes, causes_of
 from argolint.reports.document import Failure, Finding, Gate, Report, counted, page
-from argolint.reports.formats import Style, app_name, line_of, resource_name
+from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
 from argolint.reports.formats.concise import blocks, cause_block, named
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
 from argolint.reports.formats.fixes import fix_lines
@@ -70,10 +70,8 @@ def _nameless(failure: Failure) -> str:
 
 def _sections(report: Report, findings: Sequence[Finding], style: Style) -> Iterator[Iterable[str]]:
     if style.group_by == "cause":
-        groups = grouped(report.findings)
-        for cause in report.causes:
-            if cause.fingerprint in groups:
-                yield cause_block(cause, groups[cause.fingerprint], style, named(report))
+        for cause, group in causes_of(report):
+            yield cause_block(cause, group, style, named(report))
     elif style.group_by in _GROUPS and style.group_by != "app":
         for name, group in _by(findings, _GROUPS[style.group_by]):
             yield _listed(name, group, style)
@@ -158,12 +156,10 @@ def _finding(f: Finding, style: Style, app: str = "") -> Iterator[str]:
 def _failure(alike: Sequence[Failure], style: Style) -> Iterator[str]:
     """What could not be looked at; the same thing in many applications is reported once, with their names."""
     first = alike[0]
-    names = [app_name(f.app) for f in alike if f.app]
+    names = [name for f in alike if (name := subject_of(f))]
     if len(alike) > 1:
         more = ", …" if len(names) > 5 else ""
-        told = (
-            f"{_nameless(first)} from {first.stage}: {number(len(alike), 'application')} ({', '.join(names[:5])}{more})"
-        )
+        told = f"{_nameless(first)} from {first.stage}: {number(len(alike), 'application' if first.app else 'server')} ({', '.join(names[:5])}{more})"
     else:
         told = f"{names[0]}: {first.stage}: {first.error}" if names else f"{first.stage}: {first.error}"
     yield from wrapped(f"{paint('not looked at', style, fg='magenta')}  {told}", style, hang="  ")

@@ -3,7 +3,7 @@
   const $ = (id) => document.getElementById(id);
   const ROW = 44, WINDOWED = 400, CHUNK = 500, FACETS = ['severity', 'family', 'rule', 'project', 'cause'];
   const FIELDS = ['fingerprint', 'rule', 'family', 'severity', 'confidence', 'cause', 'argocd', 'project', 'namespace', 'app', 'kind',
-    'ns', 'name', 'cluster', 'message', 'suppressed', 'new', 'since', 'causedBy'];
+    'ns', 'name', 'cluster', 'message', 'suppressed', 'new', 'since', 'causedBy', 'id'];
   const KEYS = { rule: 'rule', family: 'family', sev: 'severity', severity: 'severity', conf: 'confidence', confidence: 'confidence', cause: 'cause',
     argocd: 'argocd', project: 'project', app: 'app', cluster: 'cluster', kind: 'kind', ns: 'ns', name: 'name', is: 'is' };
   const SHORT = { severity: 'sev' }, RANK = { error: 0, warning: 1, info: 2 }, SHAPE = { error: '\u25b2', warning: '\u25c6', info: '\u25cf' };
@@ -97,11 +97,11 @@
     const made = shown.slice(from, to).map((row, i) => {
       const item = make('div', '', { class: 'row', role: 'listitem', 'aria-setsize': shown.length, 'aria-posinset': from + i + 1 });
       if (!whole) item.style.top = (from + i) * ROW + 'px';
-      const link = make('a', '', { href: address(row.fingerprint), 'data-at': from + i });
-      if (row.fingerprint === current) link.setAttribute('aria-current', 'true');
+      const link = make('a', '', { href: address(row.id), 'data-at': from + i });
+      if (row.id === current) link.setAttribute('aria-current', 'true');
       const first = make('div');
       first.append(level(row.severity), ' ', make('b', row.rule + (row.cause ? '/' + row.cause : '')), ' ',
-        make('span', row.namespace + '/' + row.app + ' ' + subject(row) + (row.suppressed ? ' (suppressed)' : '') + (row.new ? ' (new)' : ''), { class: 'app' }));
+        make('span', row.label + ' ' + subject(row) + (row.suppressed ? ' (suppressed)' : '') + (row.new ? ' (new)' : ''), { class: 'app' }));
       link.append(first, make('div', row.message));
       item.append(link);
       return item;
@@ -149,20 +149,20 @@
   };
   const link = (text, to) => /^https?:\/\//i.test(to) ? make('a', text, { href: to, rel: 'noreferrer noopener' }) : make('span', text);
   const items = (texts) => { const list = make('ul'); list.append(...texts.map((t) => t instanceof Node ? t : make('li', t))); return list; };
-  const toFinding = (row) => { const item = make('li'); item.append(make('a', row.rule + ' ' + row.namespace + '/' + row.app + ' ' + subject(row), { href: address(row.fingerprint) })); return item; };
+  const toFinding = (row) => { const item = make('li'); item.append(make('a', row.rule + ' ' + row.label + ' ' + subject(row), { href: address(row.id) })); return item; };
   const open = async (fingerprint, focus) => {
-    const pane = $('detail'), row = rows.find((r) => r.fingerprint === fingerprint);
-    current = fingerprint;
+    const pane = $('detail'), row = rows.find((r) => r.id === fingerprint) || rows.find((r) => r.fingerprint === fingerprint);
+    current = row ? row.id : fingerprint;
     $('panes').classList.toggle('open', Boolean(fingerprint));
     if (!fingerprint) { pane.replaceChildren(); draw(); return; }
     const close = make('button', 'Close', { type: 'button', id: 'close' });
     close.onclick = () => { location.hash = address(''); };
     if (!row) { pane.replaceChildren(close, make('p', 'This report has no finding ' + fingerprint + '. It may be fixed.')); return; }
     const more = await details(row.index);
-    if (current !== fingerprint) return;
+    if (current !== row.id) return;
     const head = make('h2', row.rule + (row.cause ? '/' + row.cause : ''), { id: 'title', tabindex: '-1' });
     const facts = make('p');
-    facts.append(level(row.severity), ' ' + row.confidence + ' \u00b7 ', make('b', row.namespace + '/' + row.app), ' \u00b7 project ' + row.project + ' \u00b7 ' + row.argocd);
+    facts.append(level(row.severity), ' ' + row.confidence + ' \u00b7 ', make('b', row.label), ' \u00b7 project ' + row.project + ' \u00b7 ' + row.argocd);
     pane.replaceChildren(close, head, facts);
     if (row.kind) pane.append(make('p', subject(row) + (more.pointer ? ' ' + more.pointer : '')));
     if (row.since) pane.append(make('p', 'there since ' + row.since + (more.flaps ? ', came back ' + more.flaps + ' times' : ''), { class: 'dim' }));
@@ -179,7 +179,9 @@
       if (fix.unverified) pane.append(make('p', 'Not verified: ' + fix.unverified, { class: 'dim' }));
     }
     if (more.related.length) pane.append(make('h3', 'Related'), items(more.related));
-    const root = rows.find((r) => row.causedBy && r.fingerprint === row.causedBy), follow = rows.filter((r) => r.causedBy === fingerprint);
+    const behind = row.causedBy ? rows.filter((r) => r.fingerprint === row.causedBy) : [];
+    const root = behind.find((r) => r.argocd === row.argocd) || behind[0];
+    const follow = rows.filter((r) => r.causedBy === row.fingerprint && r.argocd === row.argocd);
     if (root) pane.append(make('h3', 'Caused by'), items([toFinding(root)]));
     if (follow.length) pane.append(make('h3', 'Causes ' + follow.length + ' more'), items(follow.slice(0, 50).map(toFinding)));
     const links = make('p');
@@ -220,7 +222,8 @@
     rows = (await inflate('index')).map((values, index) => {
       const row = Object.fromEntries(FIELDS.map((field, i) => [field, values[i]]));
       row.index = index;
-      row.words = [row.rule, row.cause, row.project, row.namespace + '/' + row.app, row.kind, row.ns + '/' + row.name, row.message].join(' ').toLowerCase();
+      row.label = (row.id === row.fingerprint ? '' : row.argocd + '/') + row.namespace + '/' + row.app;
+      row.words = [row.rule, row.cause, row.project, row.label, row.kind, row.ns + '/' + row.name, row.message].join(' ').toLowerCase();
       return row;
     });
     document.documentElement.classList.add('js');

@@ -1,0 +1,184 @@
+"""What Applications of several Argo CDs have in common: objects of one cluster, and how such a cluster is recognised.
+
+An address says which cluster is meant only where everybody understands it alike. `https://kubernetes.default.svc` is
+another cluster on every Argo CD, and so may be any address of a private network. Such a cluster is the Argo CD's own,
+unless the user gave it a name (`clusters:` of an entry in the servers file).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from argolint.app import App
+from argolint.fleet import Claimant, Crossing, Fleet
+from argolint.model import AppRef
+from argolint.values import dig, parse_version, text_at
+
+_PRIVATE = frozenset(
+    "svc local localhost localdomain internal intranet private corp home lan arpa test invalid default".split()
+)
+"""Last labels of names that no public DNS knows."""
+
+Object4 = tuple[str, str, str, str]
+"""Group, kind, namespace and name."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of several Argo CDs that are read together. `aliases`: the user's names for clusters, by their address or name there."""
+
+    name: str
+    fleet: Fleet
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def address(self, known: str) -> str:
+        """The cluster that an alias means: its address, also where it is given by its name on this Argo CD."""
+        wanted = known.rstrip("/")
+        by_name = (url for url, c in self.fleet.clusters.items() if text_at(c, "name") == wanted)
+        return wanted if wanted in self.fleet.clusters else next(by_name, wanted)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Aliases of clusters that neither the Argo CD nor one of its applications names."""
+        seen = {*self.fleet.clusters, *(app.cluster for app in self.fleet.apps)}
+        return tuple(sorted(key for key in self.aliases if not {self.address(key), f"name:{key}"} & seen))
+
+    def version(self, cluster: str) -> tuple[int, ...]:
+        """Major and minor version of Kubernetes there, empty where it is not known."""
+        return (parse_version(self.fleet.kubernetes_version(cluster)) or ())[:2]
+
+
+def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], tuple[str, ...]]:
+    """The clusters that two or more Argo CDs deploy to: (Argo CD's name, its address there) to a name for all of them.
+
+    Also remarks on what looks like one cluster and is not, or the other way round.
+    """
+    places: dict[str, list[tuple[Member, str]]] = defaultdict(list)
+    remarks: list[str] = []
+    for member in members:
+        named = {member.address(key): alias for key, alias in member.aliases.items()}
+        named |= {f"name:{key}": alias for key, alias in member.aliases.items()}
+        for cluster in sorted({app.cluster for app in member.fleet.apps}):
+            known = named.get(cluster, "")
+            common = public(known or cluster) or known
+            if common:
+                places[common].append((member, cluster))
+    found: dict[tuple[str, str], str] = {}
+    for common, shared in sorted(places.items()):
+        versions = {m.name: m.version(cluster) for m, cluster in shared if m.version(cluster)}
+        if len(shared) < 2 or len({m.name for m, _ in shared}) < 2:
+            continue
+        if len(set(versions.values())) > 1:
+            told = ", ".join(f"{'.'.join(map(str, v))} to {name}" for name, v in sorted(versions.items()))
+            aliased = all(cluster in _aliased(m) for m, cluster in shared)
+            remarks.append(
+                f"Cluster {common} shows Kubernetes {told}: "
+                + (
+                    "are its aliases right?"
+                    if aliased
+                    else "it is taken for several clusters, unless `clusters:` says otherwise."
+                )
+            )
+            if not aliased:
+                continue
+        found |= {(m.name, cluster): common for m, cluster in shared}
+    return found, tuple(remarks)
+
+
+def _aliased(member: Member) -> frozenset[str]:
+    return frozenset(a for key in member.aliases for a in (member.address(key), f"name:{key}"))
+
+
+def public(url: str) -> str:
+    """The address in one spelling, where its host is a name of the public DNS; else empty."""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return ""
+    labels = host.split(".")
+    if parts.scheme not in ("http", "https") or len(labels) < 3 or labels[-1] in _PRIVATE or not all(labels):
+        return ""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        shown = "" if port in (None, 443) else f":{port}"
+        return f"{parts.scheme}://{host}{shown}{parts.path.rstrip('/')}"
+    return ""
+
+
+def crossed(members: Sequence[Member]) -> tuple[tuple[Fleet, ...], tuple[str, ...]]:
+    """The fleets, each knowing what its applications share with those of others, and remarks."""
+    common, remarks = clusters(members)
+    found: dict[str, dict[AppRef, list[Crossing]]] = {m.name: defaultdict(list) for m in members}
+    for crossing in _crossings(members, common):
+        for claimant in (*crossing.claimants, *crossing.pruners):
+            found[claimant.argocd][claimant.app].append(crossing)
+    fleets = tuple(replace(m.fleet, crossings={ref: tuple(c) for ref, c in found[m.name].items()}) for m in members)
+    return fleets, remarks
+
+
+def _crossings(members: Sequence[Member], common: Mapping[tuple[str, str], str]) -> Iterator[Crossing]:
+    """The objects that several Argo CDs list, one crossing for all objects of the same Applications."""
+    apps: dict[str, list[tuple[Member, App]]] = defaultdict(list)
+    for member in members:
+        for app in member.fleet.apps:
+            if (member.name, app.cluster) in common and app.desired_known and not app.deleting:
+                apps[common[member.name, app.cluster]].append((member, app))
+    for cluster, listed in sorted(apps.items()):
+        groups: dict[tuple[tuple[int, bool], ...], list[Object4]] = defaultdict(list)
+        for key, places in _held(listed).items():
+            groups[tuple(sorted(places.items()))].append(key)
+        for pattern, objects in sorted(groups.items()):
+            who = [(_claimant(*listed[index]), wanted) for index, wanted in pattern]
+            claimants = sorted((c for c, wanted in who if wanted), key=lambda c: c.app)
+            pruners = sorted((c for c, wanted in who if not wanted), key=lambda c: c.app)
+            yield Crossing(cluster, tuple(claimants), tuple(pruners), tuple(sorted(objects)))
+
+
+def _held(listed: Sequence[tuple[Member, App]]) -> Mapping[Object4, Mapping[int, bool]]:
+    """The objects that applications of two Argo CDs list and one of them wants: by the application's place, whether it wants it.
+
+    What an application is to prune counts beside what another Argo CD wants; hooks and skipped objects never do.
+    """
+    first: dict[int, str] = {}  # numbers are a tenth of the identities: those are made for the few that recur
+    again: set[int] = set()
+    for member, app in listed:
+        for row in app.rows:
+            if row.claimed or row.requires_pruning:
+                mark = hash((row.group, row.kind, row.namespace, row.name))
+                if first.setdefault(mark, member.name) != member.name:
+                    again.add(mark)
+    found: dict[Object4, dict[int, bool]] = defaultdict(dict)
+    for index, (_, app) in enumerate(listed) if again else ():
+        for row in app.rows:
+            key = (row.group, row.kind, row.namespace, row.name)
+            if (row.claimed or (row.requires_pruning and not row.hook)) and hash(key) in again:
+                found[key][index] = row.claimed
+    return {key: places for key, places in found.items() if _is_crossed(places, listed)}
+
+
+def _is_crossed(places: Mapping[int, bool], listed: Sequence[tuple[Member, App]]) -> bool:
+    """Wanted by one Argo CD, and wanted or to be pruned by another; one Application that two addresses show is itself."""
+    wanting = {listed[i][0].name for i, wanted in places.items() if wanted}
+    every = {listed[i][0].name for i in places}
+    uids = [dig(listed[i][1].raw, "metadata", "uid") for i in places]
+    return bool(wanting) and len(every) > 1 and not (all(uids) and len(set(uids)) == 1)
+
+
+def _claimant(member: Member, app: App) -> Claimant:
+    fleet = member.fleet
+    return Claimant(
+        app.ref,
+        member.name,
+        app.cluster,
+        app.instance,
+        fleet.tracking_method,
+        fleet.label_key,
+        text_at(fleet.settings, "installationID"),
+        app.prune,
+    )

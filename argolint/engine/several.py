@@ -1,0 +1,201 @@
+"""Several Argo CDs in one run: each is read and examined as it would be alone, and then they are one part.
+
+What holds of one Argo CD holds here too: its findings and their fingerprints are those of a run of its own. Only rules
+whose facts meet `across` see more. An Argo CD that cannot be read is a failure with its name; the others' findings stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import msgspec
+
+from argolint.engine.crossings import Member, crossed
+from argolint.engine.load import load_fleet
+from argolint.engine.pipeline import Part, collect
+from argolint.engine.plan import AppResult, Plan, Progress
+from argolint.engine.run import Look
+from argolint.errors import ArgolintError
+from argolint.fleet import Fleet
+from argolint.model import Failure
+from argolint.reports.document import Stats
+from argolint.server.transport import Transport
+from argolint.values import dig
+
+S = TypeVar("S")
+T = TypeVar("T")
+AT_ONCE = 4
+"""How many Argo CDs are read at a time: each has workers of its own, and the work on their answers is this process's."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Argo CD of a run. `aliases`: the user's names for clusters. No transport where it is known already that it cannot be read.
+
+    `opened` makes another transport to it with so many threads, for a process of its own.
+    """
+
+    name: str
+    transport: Transport | None
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    failure: Failure | None = None
+    opened: Callable[[int], Transport] | None = None
+
+
+@dataclass(frozen=True)
+class Read:
+    """An Argo CD whose applications are listed, and what of it could not be read."""
+
+    source: Source
+    transport: Transport
+    fleet: Fleet
+    failures: tuple[Failure, ...]
+
+
+def load(sources: Sequence[Source]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """Those that can be read, each knowing what it shares with the others; failures of the rest, and remarks.
+
+    Raises the first failure as an ArgolintError when none can be read.
+    """
+    found = _each(sources, _loaded)
+    read = tuple(r for r in found if isinstance(r, Read))
+    failures = tuple(r for r in found if isinstance(r, Failure))
+    if not read:
+        told = "; ".join(f"{f.server}: {f.error}" for f in failures)
+        raise ArgolintError(f"none of the Argo CDs can be read: {told}", failures[0].hint if failures else "")
+    read, remarks = _told_apart(read)
+    members = [Member(r.source.name, r.fleet, r.source.aliases) for r in read]
+    fleets, more = crossed(members)
+    unknown = (
+        Failure(
+            "clusters",
+            f"there is an alias for cluster {key}, and neither a cluster nor an application of it is called so",
+            "correct `clusters:` of its entry, with a cluster's name or address as `argocd cluster list` shows it",
+            server=member.name,
+        )
+        for member in members
+        for key in member.unknown
+    )
+    read = tuple(replace(r, fleet=fleet) for r, fleet in zip(read, fleets, strict=True))
+    return read, (*failures, *unknown), (*remarks, *more)
+
+
+def examine(
+    read: Sequence[Read],
+    failures: Iterable[Failure],
+    remarks: Iterable[str],
+    plan: Plan,
+    progress: Callable[[str], Progress],
+    look: Callable[[Transport], Look | None] = lambda t: None,
+) -> Part:
+    """The applications of all of them as one part. `progress` makes one for each Argo CD, by its name.
+
+    `look` says who looks at the applications of each, when it is not this process: then one Argo CD is read after the other.
+    """
+
+    def examined(one: Read) -> Part:
+        workers = 1 if one.transport.offline else plan.workers
+        part = collect(
+            one.transport, replace(plan, workers=workers), progress(one.source.name), one.fleet, look(one.transport)
+        )
+        named = (replace(s, name=one.source.name) for s in part.servers)
+        return msgspec.structs.replace(
+            part,
+            servers=tuple(named),
+            failures=_named(one.source, (*one.failures, *part.failures)),
+            remarks=tuple(f"{one.source.name}: {remark}" for remark in part.remarks),
+        )
+
+    parts = _each(read, examined, alone=all(one.transport.offline or look(one.transport) for one in read))
+    results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
+    transports = [one.transport for one in read]
+    return msgspec.structs.replace(
+        parts[0],
+        servers=tuple(server for part in parts for server in part.servers),
+        started_at=min(part.started_at for part in parts),
+        results=tuple(results),
+        failures=(*failures, *(failure for part in parts for failure in part.failures)),
+        remarks=(*remarks, *(remark for part in parts for remark in part.remarks)),
+        stats=Stats(sum(t.stats.requests for t in transports), sum(t.stats.bytes for t in transports)),
+    )
+
+
+def _each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) -> list[T]:
+    """What the call gives for each, some at a time; where nobody is waited for, one after the other."""
+    if alone or len(items) < 2:
+        return [call(item) for item in items]
+    pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="argolint-server")
+    ended = False
+    try:
+        found = list(pool.map(call, items))
+        ended = True
+        return found
+    finally:
+        pool.shutdown(wait=ended, cancel_futures=True)  # who is interrupted does not wait for a server
+
+
+def _loaded(source: Source) -> Read | Failure:
+    if source.transport is None:
+        return source.failure or Failure("server", "it cannot be read", server=source.name)
+    try:
+        fleet, failures = load_fleet(source.transport)
+    except ArgolintError as error:
+        return Failure("server", error.message, error.hint, server=source.name)
+    return Read(source, source.transport, fleet, failures)
+
+
+def _told_apart(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
+    """Each with a URL of its own: Argo CDs that were set up alike may all say the same of themselves.
+
+    Such ones are told apart by the address that they were reached at, else by name.
+    """
+    said: dict[str, list[Read]] = {}
+    for one in read:
+        said.setdefault(one.fleet.server, []).append(one)
+    remarks = []
+    found: dict[str, Read] = {}
+    for url, group in said.items():
+        addresses = {one.transport.server.rstrip("/") for one in group}
+        for one in group:
+            if len(group) == 1:
+                found[one.source.name] = one
+                continue
+            own = one.transport.server.rstrip("/") if len(addresses) == len(group) else f"{url}#{one.source.name}"
+            found[one.source.name] = replace(one, fleet=_moved(one.fleet, own), failures=_renamed(one.failures, own))
+        if len(group) > 1:
+            names = ", ".join(one.source.name for one in group)
+            remarks.append(f"{names} all say that their address is {url}: correct `url` in the argocd-cm of each.")
+    return tuple(found[one.source.name] for one in read), (*remarks, *_same(read))
+
+
+def _same(read: Sequence[Read]) -> Iterator[str]:
+    """A remark on servers that show the very same Applications, by their uid."""
+    first: dict[object, str] = {}
+    pairs = {
+        (first.setdefault(uid, one.source.name), one.source.name)
+        for one in read
+        for app in one.fleet.apps
+        if (uid := dig(app.raw, "metadata", "uid"))
+    }
+    for one_name, other in sorted(pair for pair in pairs if pair[0] != pair[1]):
+        yield f"{one_name} and {other} show the same Applications, so they are one Argo CD under two names: name it once."
+
+
+def _moved(fleet: Fleet, url: str) -> Fleet:
+    """The fleet as that of another URL."""
+    apps = tuple(replace(app, ref=msgspec.structs.replace(app.ref, server=url)) for app in fleet.apps)
+    return replace(fleet, server=url, apps=apps)
+
+
+def _renamed(failures: Iterable[Failure], url: str) -> tuple[Failure, ...]:
+    return tuple(
+        replace(f, app=msgspec.structs.replace(f.app, server=url)) if f.app is not None else f for f in failures
+    )
+
+
+def _named(source: Source, failures: Iterable[Failure]) -> tuple[Failure, ...]:
+    """With the server's name, which an application's failure has by its application."""
+    return tuple(f if f.app is not None else replace(f, server=source.name) for f in failures)

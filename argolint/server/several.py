@@ -1,0 +1,239 @@
+"""Several Argo CDs by name: the entries of a servers file or of the user's settings, or the logins of `argocd login`.
+
+Where a token goes is the user's word alone: each entry says where its own token is found, and that token goes to this
+entry's server and to no other. The variables and flags of a single server (ARGOCD_SERVER, ARGOCD_AUTH_TOKEN, ARGOCD_OPTS)
+do not count here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from argolint import strict_yaml
+from argolint.checkouts.files import read_text
+from argolint.decoding import converted
+from argolint.errors import AuthError, UsageError
+from argolint.host.folder import FileError
+from argolint.server.connection import Connection, Flags, connect
+from argolint.server.login import read_logins
+
+_OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
+_MAX_TOKEN_BYTES = 65_536
+_MOST = 500
+_SHAPE = "an entry looks like `- {name: eu, server: cd-eu.example.com, auth-token-env: TOKEN_EU}`"
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """One Argo CD. Exactly one of `server`, `context` and `snapshot` says where it is; paths start at the file's folder.
+
+    auth-token-env, auth-token-file   where its token is; a `server` without either uses the login that was made for it
+    clusters                          names for its clusters, by their address or name there: clusters of one name are one
+    """
+
+    name: str
+    server: str = ""
+    context: str = ""
+    snapshot: str = ""
+    auth_token_env: str = ""
+    auth_token_file: str = ""
+    plaintext: bool = False
+    insecure: bool = False
+    server_crt: str = ""
+    client_crt: str = ""
+    client_crt_key: str = ""
+    grpc_web_root_path: str = ""
+    clusters: dict[str, str] = {}
+
+
+class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    servers: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Named:
+    """One Argo CD and how to reach it: a connection, or a snapshot. `problem` says why a login cannot be used."""
+
+    name: str
+    connection: Connection | None = None
+    snapshot: Path | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    problem: AuthError | None = None
+
+
+def read_servers(file: Path, config: str, environ: Mapping[str, str], home: Path, now: datetime) -> tuple[Named, ...]:
+    """The Argo CDs of a servers file, `config` being Argo CD's own login file. UsageError says what is wrong, and in which line."""
+    try:
+        text = read_text(file, strict_yaml.MAX_BYTES)
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        raise UsageError(f"cannot read the servers file {file}: {reason}", _SHAPE) from None
+    document = strict_yaml.parse(text, str(file))
+    try:
+        entries = converted(document.data or {}, _Document).servers
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at ")
+        raise UsageError(
+            f"{file}:{document.line(_path(place))}: {what}", f"it holds `servers:`, a list; {_SHAPE}"
+        ) from None
+    lines = [document.line(("servers", index)) for index in range(len(entries))]
+    return resolve(entries, str(file), lines, file.absolute().parent, config, environ, home, now)
+
+
+def resolve(
+    entries: Sequence[Entry],
+    where: str,
+    lines: Sequence[int],
+    folder: Path,
+    config: str,
+    environ: Mapping[str, str],
+    home: Path,
+    now: datetime,
+) -> tuple[Named, ...]:
+    """How to reach each of the entries that stand in these lines of `where`. Asks nothing of any server."""
+    if not entries or len(entries) > _MOST:
+        raise UsageError(f"{where} names {len(entries)} servers", f"between 1 and {_MOST}; {_SHAPE}")
+    found: list[Named] = []
+    names: dict[str, int] = {}
+    places: dict[str, str] = {}
+    for entry, line in zip(entries, lines, strict=True):
+        place = f"{where}:{line}"
+        _check(entry, place)
+        if entry.name in names:
+            raise UsageError(
+                f"{place}: there is another server named {entry.name!r}, in line {names[entry.name]}",
+                "give each server a name of its own: reports call it so",
+            )
+        names[entry.name] = line
+        try:
+            named = _named(entry, folder, config, environ, home, now)
+        except UsageError as error:
+            raise UsageError(f"{place}: {entry.name}: {error.message}", error.hint) from None
+        address = str(named.snapshot) if named.snapshot else _plain(named.connection.url) if named.connection else ""
+        if address and address in places:
+            raise UsageError(
+                f"{place}: {entry.name} is the same server as {places[address]}: {address}", "name each server once"
+            )
+        places[address] = entry.name
+        found.append(named)
+    return tuple(found)
+
+
+def of_logins(
+    config: str, environ: Mapping[str, str], home: Path, now: datetime
+) -> tuple[tuple[Named, ...], tuple[str, ...]]:
+    """Every login of Argo CD's own configuration, and remarks on those that are left out. The current one of two for a server counts."""
+    logins = read_logins(config, environ, home)
+    current = str(logins.document.get("current-context") or "")
+    found: dict[str, Named] = {}
+    remarks: list[str] = []
+    for login in sorted(logins.all(), key=lambda one: (one.context != current, one.context)):
+        if login.core or login.server in ("kubernetes", "port-forward"):
+            remarks.append(f"The login {login.context} has no server to ask, so it is left out.")
+            continue
+        named = _named(Entry(login.context, context=login.context), home, str(logins.path), environ, home, now)
+        address = _plain(named.connection.url) if named.connection else f"login {login.context}"
+        if address in found:
+            remarks.append(
+                f"The logins {found[address].name} and {login.context} are of one server, so it is read once."
+            )
+        else:
+            found[address] = named
+    if not found:
+        raise UsageError(
+            f"{logins.path} holds no login",
+            "log in with `argocd login HOST`, or name the servers in a file: --servers FILE",
+        )
+    return tuple(sorted(found.values(), key=lambda named: named.name)), tuple(remarks)
+
+
+def _named(entry: Entry, folder: Path, config: str, environ: Mapping[str, str], home: Path, now: datetime) -> Named:
+    if entry.snapshot:
+        return Named(entry.name, snapshot=folder / Path(entry.snapshot).expanduser(), aliases=entry.clusters)
+    flags = Flags(
+        server=entry.server,
+        argocd_context=entry.context,
+        config=config,
+        plaintext=entry.plaintext,
+        insecure=entry.insecure,
+        server_crt=_beside(entry.server_crt, folder),
+        client_crt=_beside(entry.client_crt, folder),
+        client_crt_key=_beside(entry.client_crt_key, folder),
+        grpc_web_root_path=entry.grpc_web_root_path,
+    )
+    own = {name: value for name, value in environ.items() if name not in _OF_ONE}
+    try:
+        return Named(entry.name, connect(flags, own, home, now, _token(entry, folder, environ)), aliases=entry.clusters)
+    except AuthError as error:  # an expired login is this server's matter: the others are read
+        return Named(entry.name, aliases=entry.clusters, problem=error)
+
+
+def _token(entry: Entry, folder: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """The token and where it comes from. UsageError when it is not there."""
+    if entry.auth_token_env:
+        token = environ.get(entry.auth_token_env, "").strip()
+        if not token:
+            raise UsageError(
+                f"the variable {entry.auth_token_env} of auth-token-env is not set", "set it to the server's token"
+            )
+        return token, f"the variable {entry.auth_token_env}"
+    if entry.auth_token_file:
+        file = folder / Path(entry.auth_token_file).expanduser()
+        try:
+            token = read_text(file, _MAX_TOKEN_BYTES).strip()
+        except (OSError, FileError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error.message
+            raise UsageError(
+                f"cannot read auth-token-file {file}: {reason}", "name the file that holds the server's token"
+            ) from None
+        if not token:
+            raise UsageError(f"auth-token-file {file} is empty", "write the server's token into it")
+        return token, f"the file {file}"
+    return None
+
+
+def _check(entry: Entry, place: str) -> None:
+    """UsageError for an entry that cannot be understood."""
+    if not entry.name.strip() or not entry.name.isprintable() or "/" in entry.name or "@" in entry.name:
+        raise UsageError(
+            f"{place}: {entry.name!r} is no name",
+            "a short name without `/` and `@`, such as eu: reports call the server so",
+        )
+    given = [word for word in ("server", "context", "snapshot") if getattr(entry, word)]
+    if len(given) != 1:
+        what = " and ".join(given) if given else "none of server, context and snapshot"
+        raise UsageError(f"{place}: {entry.name} names {what}", f"name one of them; {_SHAPE}")
+    if entry.auth_token_env and entry.auth_token_file:
+        raise UsageError(f"{place}: {entry.name} has auth-token-env and auth-token-file", "name one of them")
+    if given != ["server"] and (entry.auth_token_env or entry.auth_token_file):
+        raise UsageError(f"{place}: {entry.name} has a token for a {given[0]}", "a token belongs to a `server:`")
+    empty = next((key for key, alias in entry.clusters.items() if not key.strip() or not alias.strip()), None)
+    if empty is not None:
+        raise UsageError(
+            f"{place}: {entry.name} has an alias without a name for cluster {empty!r}",
+            "`clusters: {in-cluster: prod-eu}`",
+        )
+
+
+def _beside(path: str, folder: Path) -> str:
+    return str(folder / Path(path).expanduser()) if path else ""
+
+
+def _plain(url: str) -> str:
+    """An address in one spelling."""
+    scheme, _, rest = url.lower().rstrip("/").partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.removesuffix(':443' if scheme == 'https' else ':80')}{slash}{path}"
+
+
+def _path(place: str) -> tuple[str | int, ...]:
+    """A place such as `$.servers[2].name` as keys and indexes."""
+    return tuple(
+        int(part) if part.isdigit() else part
+        for part in place.strip("`$.").replace("[", ".").replace("]", "").split(".")
+        if part
+    )

@@ -1,0 +1,341 @@
+"""Workers of a Dask cluster.
+
+Each chunk is given to one named worker, so that it is known whose chunk a worker had that ended: Dask's own answer is to try the
+chunk on three more workers, and to say `KilledWorker` when it has ended all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import ipaddress
+import itertools
+import logging
+import os
+import queue
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from argolint.app import App
+from argolint.engine.plan import AppResult, Plan
+from argolint.engine.run import Look
+from argolint.errors import ArgolintError, ConnectError, UsageError
+from argolint.fleet import Fleet
+from argolint.server.transport import Transport
+from argolint.values import plain
+from argolint.workers.chunks import digest, equip, lint_chunk, packed
+from argolint.workers.context import Answer, decode
+from argolint.workers.spec import Server, Spec, rule_specs, versions
+from argolint.workers.spread import Chunk, Lost, spread
+
+Client = Any
+"""distributed.Client, which is typed in parts alone."""
+
+CONNECT_S = 20.0
+ASK_S = 30.0
+"""How long the scheduler, or all workers, may take for one answer."""
+GONE_S = 30.0
+"""A scheduler that does not answer for so long is gone."""
+SILENCE_S = 60.0
+"""A worker that its scheduler does not hear for so long is lost, and so is the chunk of one that Dask has paused for so long."""
+LOOK_S = 2.0
+"""Between two looks at who is there."""
+IN_FLIGHT = 2
+"""Chunks of a worker: one that it looks at, and the next."""
+_ENDED = "a Dask worker ended, as it does where memory runs out"
+_ENCRYPTED = ("tls", "wss")
+_PLAIN = ("tcp", "ws")
+
+
+@dataclass
+class _Worker:
+    """One worker as the scheduler tells of it. `heard` is when that last changed, `well` when it last took work, by our clock."""
+
+    seen: float
+    heard: float
+    well: float
+    paused: bool = False
+    able: bool = True
+    chunks: dict[str, tuple[Chunk, Any]] = field(default_factory=dict)
+
+    def hear(self, about: Mapping[str, Any], now: float) -> None:
+        """Takes what the scheduler tells of it."""
+        if self.seen != about["last_seen"]:
+            self.seen, self.heard = about["last_seen"], now
+        self.paused = about["status"] != "running"
+        self.well = self.well if self.paused else now
+        self.able = not self.paused and now - self.heard <= SILENCE_S
+
+    @property
+    def tried(self) -> bool:
+        return any(chunk.tries for chunk, _ in self.chunks.values())
+
+
+class Cluster:
+    """The workers that are there, `most` of them at a time. Chunks of lost ones come back as `Lost`."""
+
+    def __init__(self, client: Client, spec: bytes, fleet: bytes, most: int, warn: Callable[[str], None]) -> None:
+        self._client, self._spec, self._fleet, self._most, self._warn = client, spec, fleet, most, warn
+        self._workers: dict[str, _Worker] = {}
+        """Those that have the fleet."""
+        self._unfit: dict[str, tuple[str, str]] = {}
+        self._done: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._numbers = itertools.count()
+        self._answered = self._staffed = time.monotonic()
+        self._looked = 0.0
+        self._lost: list[tuple[Chunk, Lost]] = []
+        self._look(anew=True)
+
+    def takes(self, chunk: Chunk) -> bool:
+        if chunk.tries:  # a worker that has just ended would be held against it
+            self._look(anew=True)
+        room = {
+            a: w
+            for a, w in self._workers.items()
+            if w.able and len(w.chunks) < (1 if chunk.tries else IN_FLIGHT) and not w.tried
+        }
+        if not room:
+            return False
+        address = min(room, key=lambda a: len(room[a].chunks))
+        name = f"argolint-{os.getpid()}-{id(self)}-{next(self._numbers)}"
+        future = self._client.submit(lint_chunk, self._spec, chunk.names, key=name, workers=[address], pure=False)
+        self._workers[address].chunks[name] = (chunk, future)
+        future.add_done_callback(lambda _: self._done.put((address, name)))
+        return True
+
+    def returned(self) -> Iterator[tuple[Chunk, Answer | Lost]]:
+        with contextlib.suppress(queue.Empty):
+            address, name = self._done.get(timeout=LOOK_S)
+            while True:
+                yield from self._take(address, name)
+                address, name = self._done.get_nowait()
+        self._look()
+        lost, self._lost = self._lost, []
+        yield from lost
+
+    def _take(self, address: str, name: str) -> Iterator[tuple[Chunk, Answer | Lost]]:
+        """What became of one task; nothing of one that was given up before."""
+        worker = self._workers.get(address)
+        held = worker.chunks.pop(name, None) if worker else None
+        if held is None:
+            return
+        chunk, future = held
+        answer = self._fetched(address, future) if future.status == "finished" else None
+        if answer is not None:
+            yield chunk, answer
+            return
+        why = _ENDED
+        if future.status == "error":
+            why = f"a Dask worker could not look: {type(future.exception(timeout=ASK_S)).__name__}"
+        if address in self._workers:  # if it is there, it may be another one at the same address, without the fleet
+            self._give_up(self._workers.pop(address), why)
+        yield chunk, Lost(why)
+
+    def _fetched(self, address: str, future: Any) -> Answer | None:
+        """The answer, which lies in the worker's memory; None when it is lost with its worker."""
+        until = time.monotonic() + ASK_S
+        while address in self._workers and time.monotonic() < until:
+            try:
+                return decode(self._client.sync(future._result, callback_timeout=LOOK_S))
+            except TimeoutError:
+                self._look()
+            except Exception:  # distributed has many for what is lost; who is there is looked at above
+                return None
+        return None
+
+    def _equip(self, addresses: list[str], told: Mapping[str, Any]) -> None:
+        """Sends the fleet to these workers; one that cannot look at anything is left out, aloud."""
+        late = f"it did not answer within {ASK_S:.0f} s"
+        try:
+            said = self._client.sync(
+                self._client._run,
+                equip,
+                self._spec,
+                self._fleet,
+                workers=addresses,
+                on_error="return",
+                callback_timeout=ASK_S,
+            )
+        except (OSError, TimeoutError):
+            said = dict.fromkeys(addresses)
+        now = time.monotonic()
+        for address in addresses:
+            answer = said.get(address)
+            if isinstance(answer, bytes) and (refusal := decode(answer).refusal) is None:
+                self._workers[address] = _Worker(told[address]["last_seen"], now, now)
+                continue
+            if not isinstance(answer, bytes):
+                refusal = (late if answer is None else f"it answers {type(answer).__name__}", "end it, or mend it")
+            self._unfit[address] = refusal or ("", "")
+            self._warn(f"the Dask worker {address} is left out: {self._unfit[address][0]}")
+
+    def _look(self, *, anew: bool = False) -> None:
+        """Who is there now. Raises ArgolintError when the scheduler, or all workers, are gone for too long."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_S and not anew:
+            return
+        self._looked = now
+        try:
+            told = known_workers(self._client)
+            self._answered = now = time.monotonic()
+        except (OSError, TimeoutError):
+            if time.monotonic() - self._answered > GONE_S:
+                raise ArgolintError(
+                    f"the Dask scheduler did not answer for {GONE_S:.0f} s", "run again when it is up"
+                ) from None
+            return
+        for address in [a for a in self._workers if a not in told]:
+            self._give_up(self._workers.pop(address), _ENDED)
+        for address, worker in self._workers.items():
+            worker.hear(told[address], now)
+            if now - worker.heard > SILENCE_S:
+                self._give_up(worker, f"a Dask worker was silent for {SILENCE_S:.0f} s")
+            elif now - worker.well > SILENCE_S:
+                self._give_up(worker, f"a Dask worker was paused for {SILENCE_S:.0f} s, as it is where memory runs out")
+        new = [
+            a for a, w in told.items() if a not in self._workers and a not in self._unfit and w["status"] == "running"
+        ]
+        if new := new[: self._most - sum(w.able for w in self._workers.values())]:
+            self._equip(new, told)
+        if any(w.able for w in self._workers.values()):
+            self._staffed = time.monotonic()
+        elif told and all(address in self._unfit for address in told):
+            raise ArgolintError(*next(iter(self._unfit.values())))
+        elif now - self._staffed > SILENCE_S:
+            raise ArgolintError(f"no Dask worker was there for {SILENCE_S:.0f} s", "start workers, and run again")
+
+    def _give_up(self, worker: _Worker, why: str) -> None:
+        for chunk, future in worker.chunks.values():
+            future.cancel()
+            self._lost.append((chunk, Lost(why)))
+        worker.chunks.clear()
+
+
+def known_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
+    """The workers that the scheduler knows, by address. Raises OSError or TimeoutError when it does not say."""
+    if client.status != "running":
+        raise OSError("not connected")
+    told: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ASK_S)
+    return dict(told["workers"])
+
+
+def in_cluster(
+    address: str, *, insecure: bool, snapshots: Sequence[str], server: Server | None, warn: Callable[[str], None]
+) -> Look:
+    """Look on the workers of the Dask cluster whose scheduler is at this address."""
+    require_encrypted("the Dask scheduler", address, insecure=insecure)
+
+    def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
+        with connected(address) as client:
+            there = known_workers(client)
+            if not there:
+                raise ConnectError(f"the Dask cluster at {address} has no workers", "start some, and run again")
+            for worker in there:
+                require_encrypted("a Dask worker", worker, insecure=insecure)
+            require_versions(client, list(there))
+            most = len(there) if t.offline else min(len(there), plan.workers)
+            blob = packed(fleet)
+            spec = Spec(
+                versions(),
+                digest(blob),
+                rule_specs(plan),
+                server and msgspec.structs.replace(server, rate=server.rate and server.rate / most),
+                tuple(snapshots),
+                threads=1 if t.offline else plan.workers // most,
+                deep=plan.deep,
+                renders=plan.renders,
+                manifests=plan.manifests,
+                timings=plan.timings,
+            )
+            crew = Cluster(client, msgspec.json.encode(spec), blob, most, warn)
+            yield from spread(crew, most, apps, t.stats)
+
+    return look
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """A client of the cluster. Raises UsageError without the extra, ConnectError without a scheduler."""
+    try:
+        distributed: Any = importlib.import_module("distributed")
+    except ImportError:
+        raise UsageError("--dask needs the package distributed", "pip install 'argolint[dask]'") from None
+    if not os.environ.get("ARGOLINT_TRACEBACK"):  # what they log of lost workers is told in the report
+        for name in ("asyncio", *(n for n in logging.root.manager.loggerDict if n.startswith("distributed"))):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of versions that differ: they are compared below
+            client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise ConnectError(
+            f"no Dask scheduler answers at {address}: {plain(str(error))[:200]}", "check the address and the network"
+        ) from None
+    except (TypeError, ValueError, RuntimeError) as error:
+        hint = "TLS files are named in Dask's own configuration: distributed.comm.tls.ca-file and client.cert and key"
+        raise UsageError(f"cannot connect to Dask at {address}: {plain(str(error))[:200]}", hint) from None
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(Exception):  # whatever it says of a scheduler that is gone
+            client.close(timeout=2)
+
+
+def require_encrypted(who: str, address: str, *, insecure: bool) -> None:
+    """UsageError for an address beyond this machine that anybody on the way can read, and send code to."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    try:
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port = "", None
+    if parts.scheme not in (*_ENCRYPTED, *_PLAIN) or not host or not port:
+        raise UsageError(f"{address!r} is no address of a Dask scheduler", "write tls://HOST:PORT")
+    if parts.scheme in _ENCRYPTED or insecure or _is_loopback(host):
+        return
+    raise UsageError(
+        f"{who} at {address} speaks without TLS: who is on the way can read the results, and run code on the workers",
+        "set up TLS in Dask's configuration and use tls://, or pass --dask-insecure",
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def require_versions(client: Client, workers: Sequence[str]) -> None:
+    """UsageError with a table when a worker runs other versions than this process."""
+    own = versions()
+    try:
+        told = client.sync(client._run, versions, workers=list(workers), on_error="return", callback_timeout=ASK_S)
+    except (OSError, TimeoutError):
+        raise ConnectError(
+            f"the workers of the Dask cluster did not all answer within {ASK_S:.0f} s",
+            "end those that hang, and run again",
+        ) from None
+    wrong = {address: found for address, found in sorted(told.items()) if found != own}
+    if not wrong:
+        return
+    rows = [["", *own], ["here", *own.values()]]
+    for address, found in wrong.items():
+        known = found if isinstance(found, dict) else {}
+        rows.append([address, *(str(known.get(name, "?")) for name in own)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    table = "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+    raise UsageError(
+        f"{len(wrong)} of {len(workers)} Dask workers run other versions than this process:\n{table}",
+        "give all of them the same image; `?` is where argolint is not installed",
+    )

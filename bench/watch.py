@@ -1,0 +1,165 @@
+"""What following a quiet fleet costs: `python bench/watch.py [APPS]`.
+
+    list     one list of all applications of which nothing changed, as every 10 minutes: processor time and requests
+    quiet    nothing happens and the stream is open: processor time in a minute
+    change   from a change in Argo CD to the metrics of it
+
+The fleet is served by a replay server in another process, over HTTP; every application is Synced and Healthy. From list and quiet
+follow the figures of ten minutes. The goals stand beside the figures; nothing fails when one is missed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import fleet
+
+SETTLED_S, QUIET_S = 5.0, 60.0
+
+
+def main() -> None:
+    apps = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    with tempfile.TemporaryDirectory() as work:
+        write(Path(work) / "fleet", apps)
+        command = [sys.executable, __file__, "serve", str(Path(work) / "fleet")]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as argocd:
+            try:
+                measure(argocd, apps)
+            finally:
+                argocd.kill()
+
+
+def measure(argocd: subprocess.Popen[str], apps: int) -> None:
+    from argolint.reports.formats import Style
+    from argolint.serve.checker import Checker
+    from argolint.serve.follower import Follower
+    from argolint.serve.looks import FleetLooks
+    from argolint.serve.times import Times
+    from argolint.serve.watcher import Everything
+
+    commands, told = argocd.stdin, argocd.stdout
+    assert commands is not None
+    assert told is not None
+    url, token = told.readline().split()
+    times = Times(relist_s=0.0)
+    connect, collect, empty = service(url, token)
+    looks = FleetLooks(collect, times, 8)
+    follower = Follower(looks, connect, times, print)
+    checker = Checker(lambda: collect(None, None, whole=True), empty, 600, Style(), print, follower)
+
+    def asked() -> int:
+        print("requests", file=commands, flush=True)
+        return int(told.readline())
+
+    start = time.perf_counter()
+    checker.start()
+    until(lambda: checker.ready and follower.state().connected)
+    first = time.perf_counter() - start
+    print(f"{apps} applications x {fleet.RESOURCES} resources, first report after {first:.1f} s")
+    time.sleep(SETTLED_S)
+    used, requests = time.process_time(), asked()
+    time.sleep(QUIET_S)
+    idle = (time.process_time() - used) / QUIET_S
+    print(f"quiet   {100 * idle:.3f} % of a processor, {asked() - requests} requests in {QUIET_S:.0f} s")
+    used, requests = time.process_time(), asked()
+    checker.once(lambda: looks.look(Everything()))
+    listed, requests = time.process_time() - used, asked() - requests
+    print(f"list    {listed:.2f} s of processor time, {requests} requests, {looks.reused} results reused")
+    share = idle + listed / times.list_s
+    print(
+        f"        in ten minutes: {100 * share:.2f} % (goal 1 %), {requests * 60 / times.list_s:.1f} requests/min (goal 1)"
+    )
+    start, used = time.perf_counter(), time.process_time()
+    print("change app-0", file=commands, flush=True)
+    shown = re.compile(r'argolint_app_findings\{.*app="app-0".*rule="comparison-error"')
+    until(lambda: shown.search(checker.documents.metrics) is not None)
+    took = time.perf_counter() - start
+    print(
+        f"change  {took:.1f} s until the metrics show it (goal 30 s), {time.process_time() - used:.1f} s of processor time"
+    )
+    print(f"memory  {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB at most")
+    checker.stop()
+
+
+def service(url: str, token: str) -> Any:
+    """Transport and check, as `argolint serve --watch` makes them."""
+    from argolint.cli import session as common
+    from argolint.reports import document as report
+    from argolint.serve.checked import Checked
+    from argolint.server.connection import Connection
+    from argolint.server.http import HttpTransport
+
+    given: dict[str, Any] = {**common.NO_SELECTION, **common.NO_FAILING, "outputs": (), "quiet": True, "verbose": False}
+    given |= {
+        "color": "never",
+        "config_file": None,
+        "trusted_config": None,
+        "baseline": None,
+        "select": (),
+        "ignore": (),
+    }
+    run = common.prepare({**given, "workers": 8, "min_severity": None})
+
+    def connect() -> HttpTransport:
+        return HttpTransport(Connection(url, token))
+
+    def collect(read: Any, look: Any, *, whole: bool) -> Checked:
+        part = common.collect(run, {"quiet": True}, connect(), read, look)
+        return Checked(common.conclude(part, run), frozenset(report.app(r.ref) for r in part.results))
+
+    summary = report.summarise((), 0, apps=0, resources=0)
+    return connect, collect, report.Report("1.0", report.Tool("argolint", "0"), "", False, (), summary, ())
+
+
+def until(what: Callable[[], bool]) -> None:
+    tick = threading.Event()
+    while not what():
+        tick.wait(0.05)
+
+
+def write(folder: Path, apps: int) -> None:
+    """The snapshot of a fleet that is well: no states, since nobody asks for them."""
+    fleet.write(folder, 0)
+    items = [fleet.application(n, quiet=True) for n in range(apps)]
+    body = folder / "bodies" / "applications.json.gz"
+    body.write_bytes(gzip.compress(json.dumps({"metadata": {}, "items": items}).encode(), 1, mtime=0))
+
+
+def serve(folder: Path) -> None:
+    """The Argo CD of the bench; `change NAME` on standard input changes an application, `requests` asks how many there were."""
+    from argolint.snapshots.changing import Changing
+    from argolint.snapshots.reader import SnapshotTransport
+    from argolint.snapshots.replay import ReplayServer
+    from argolint.snapshots.replay_stream import Stream
+
+    changing, stream = Changing(SnapshotTransport([folder])), Stream()
+    changing.listen(stream.publish)
+    with ReplayServer(changing, stream=stream) as server:
+        print(server.url, server.token(), flush=True)
+        for line in sys.stdin:
+            word, _, name = line.strip().partition(" ")
+            if word == "requests":
+                print(len(server.seen), flush=True)
+                continue
+            app: dict[str, Any] = dict(changing.apps["argocd", name])
+            condition = {"type": "ComparisonError", "message": "failed to generate manifest: helm template failed"}
+            changing.put({**app, "status": {**app["status"], "conditions": [condition]}})
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["serve"]:
+        serve(Path(sys.argv[2]))
+    else:
+        main()

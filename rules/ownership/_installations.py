@@ -1,0 +1,34 @@
+"""How Argo CDs that deploy to one cluster tell their objects apart (util/argo/resource_tracking.go of Argo CD)."""
+
+from __future__ import annotations
+
+from argolint import Edit, Fix
+
+
+def own_installation(caveat: str = "") -> Fix:
+    """For Argo CDs that track by annotation."""
+    content = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n  installationID: NAME_OF_THIS_ARGO_CD\n"
+    )
+    return Fix(
+        "Give each Argo CD that deploys to this cluster its own installationID",
+        "argocd-settings",
+        "ConfigMap argocd-cm",
+        Edit("yaml", content),
+        caveat=caveat or "needs annotation tracking; objects without the id are untracked until their next sync",
+    )
+
+
+def own_label_key() -> Fix:
+    """For Argo CDs that track by label, which installationID does not concern."""
+    content = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: argocd-cm\ndata:\n"
+        "  application.instanceLabelKey: argocd.argoproj.io/NAME_OF_THIS_ARGO_CD\n"
+    )
+    return Fix(
+        "Give each Argo CD that deploys to this cluster an instance label of its own",
+        "argocd-settings",
+        "ConfigMap argocd-cm",
+        Edit("yaml", content),
+        caveat="changes the label of every object: sync all Applications of that Argo CD once, without prune, before anything is pruned",
+    )

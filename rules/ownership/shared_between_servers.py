@@ -1,0 +1,287 @@
+"""One object that Applications of two Argo CDs deploy
+
+What it finds: an object of one cluster that Applications of several Argo CDs list, in a run that reads them all (`--servers`,
+`--all-contexts`). No Argo CD can see this by itself: the other one's Applications are not on it. A cluster counts as one where its
+address is a name of the public DNS, or where `clusters:` of the servers file gives it one name; `in-cluster` and private addresses are
+another cluster on every Argo CD.
+
+Why it hurts: where both render the object, each sync of one puts its own content and tracking data in the place of the
+other's, and deleting one Application deletes the object under the other. Where the two Applications have one name, their
+tracking data is the same, so each Argo CD takes the objects of the other for its own leftovers, and a sync with prune deletes
+them.
+
+How to fix: deploy each object from one Argo CD. Where two Argo CDs deploy to one cluster on purpose, give each its own
+`installationID` (with label tracking its own `application.instanceLabelKey`), so that none takes the other's objects for its own.
+
+Causes: `both-deploy` (both render it), `same-tracking` (one renders it, the other carries the same tracking data and is to prune it),
+`left-behind` (one renders it, the other one deployed it before and is to prune it).
+
+Example: Application `monitoring` is set up on a new Argo CD, and the old one keeps its own: both sync ClusterRole `prometheus`, and
+deleting the old Application with its objects takes the role away from the new one.
+
+Sources: util/argo/resource_tracking.go and CompareAppState in controller/state.go of Argo CD; docs/user-guide/resource_tracking.md
+(Installation ID); argoproj/argo-cd issues 2352, 11402, 13079, 20222.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from argolint import (
+    App,
+    AppRef,
+    Edit,
+    Fact,
+    Finding,
+    Fix,
+    Fleet,
+    Json,
+    Location,
+    Rank,
+    Related,
+    ResourceId,
+    ResourceKey,
+    Rule,
+    Symptom,
+)
+from argolint.fleet import Claimant, Crossing
+from argolint.shared_warnings import shared_warnings
+from argolint.values import enumerated, sh
+
+from ._handover import guard, sync, unguard
+from ._installations import own_installation, own_label_key
+from ._tracking import is_tracking
+
+_TOLD = 20
+"""How many objects of a crossing a fact names: that of each of its applications names them all."""
+_SHOWN = 8
+"""How many objects evidence and commands spell out."""
+
+
+def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
+    """What this application shares with those of other Argo CDs, and the symptoms that come of it here."""
+    for crossing in fleet.crossings.get(app.ref, ()):
+        claimants, pruners = ([_party(c) for c in parties] for parties in (crossing.claimants, crossing.pruners))
+        names = [f"{c['argocd_url']} {c['app'][0]}/{c['app'][1]}" for c in (*claimants, *pruners)]
+        yield Fact(
+            "\0".join((crossing.cluster, *names, "pruned" if pruners else "deployed")),
+            app.ref,
+            {
+                "cluster": crossing.cluster,
+                "claimants": claimants,
+                "pruners": pruners,
+                "objects": [list(o) for o in crossing.objects[:_TOLD]],
+                "count": len(crossing.objects),
+                "symptoms": list(_symptoms(app, fleet, crossing)),
+                "out": any((r := _own(app, o)) and r.status == "OutOfSync" for o in crossing.objects),
+            },
+        )
+
+
+def _party(claimant: Claimant) -> dict[str, Json]:
+    ref = claimant.app
+    return {
+        "app": [ref.namespace, ref.name, ref.project, ref.server],
+        "argocd": claimant.argocd,
+        "argocd_url": ref.server,
+        "cluster": claimant.cluster,
+        "tracking": [
+            claimant.instance,
+            claimant.label_key if claimant.tracking_method == "label" else "",
+            "" if claimant.tracking_method == "label" else claimant.installation,
+        ],
+        "prunes": claimant.prunes,
+    }
+
+
+def _own(app: App, found: Sequence[str]) -> Any:
+    return app.resource(ResourceKey(app.cluster, *found))
+
+
+def _symptoms(app: App, fleet: Fleet, crossing: Crossing) -> Iterator[list[Json]]:
+    """The warnings and differences that the other Argo CD's tracking data makes of these objects here."""
+    others = {c.instance.replace("_", "/") for c in (*crossing.claimants, *crossing.pruners) if c.app != app.ref}
+    shared = {(kind, name) for _, kind, _, name in crossing.objects}
+    for warning in shared_warnings(app):
+        if (warning.kind, warning.name) in shared and warning.owner in others:
+            yield ["condition", None, f"SharedResourceWarning: {warning.condition.message}"]
+    for found in crossing.objects if app.read else ():
+        resource = _own(app, found)
+        for change in resource.changes if resource is not None else ():
+            if is_tracking(change.pointer, fleet):
+                yield ["change", list(resource.key), change.pointer]
+
+
+def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
+    """One finding for all objects that the same Applications share."""
+    told = facts[0].data
+    claimants, pruners = told["claimants"], told["pruners"]
+    cause = _cause(claimants, pruners)
+    parties = sorted((*claimants, *pruners), key=lambda p: p["app"])
+    at, *others = parties
+    ids = [ResourceId(g, kind, ns, name, cluster=at["cluster"]) for g, kind, ns, name in told["objects"]]
+    one = ids[0] if told["count"] == 1 else None
+    yield Finding(
+        message=_message(cause, told),
+        at=Location(_ref(at), one),
+        cause=cause,
+        severity=None if pruners or any(fact.data["out"] for fact in facts) else "warning",
+        evidence=tuple(_evidence(told, parties)),
+        related=tuple(Related(_ref(p), _on(one, p), role="claimant" if p in claimants else "owner") for p in others),
+        fixes=tuple(_fixes(cause, told, ids)),
+        explains=tuple(
+            Symptom(kind, ResourceKey(*found) if found else None, detail)
+            for fact in facts
+            for kind, found, detail in fact.data["symptoms"]
+        ),
+    )
+
+
+def _cause(claimants: Sequence[Mapping[str, Json]], pruners: Sequence[Mapping[str, Json]]) -> str:
+    if not pruners:
+        return "both-deploy"
+    marks = [c["tracking"] for c in claimants]
+    return "same-tracking" if any(p["tracking"] in marks for p in pruners) else "left-behind"
+
+
+def _ref(party: Mapping[str, Json]) -> AppRef:
+    return AppRef(*party["app"])
+
+
+def _on(resource: ResourceId | None, party: Mapping[str, Json]) -> ResourceId | None:
+    """The object as that Argo CD calls its cluster."""
+    if resource is None:
+        return None
+    return ResourceId(resource.group, resource.kind, resource.namespace, resource.name, cluster=party["cluster"])
+
+
+def _name(party: Mapping[str, Json]) -> str:
+    return f'"{_ref(party)}" of {party["argocd"]}'
+
+
+def _names(parties: Sequence[Mapping[str, Json]]) -> str:
+    return enumerated([_name(p) for p in parties], "Application")
+
+
+def _objects(told: Mapping[str, Json]) -> str:
+    shown = [str(ResourceId(*found)) for found in told["objects"]]
+    return shown[0] if told["count"] == 1 else f"{told['count']} objects"
+
+
+def _message(cause: str, told: Mapping[str, Json]) -> str:
+    what, many = f"{_objects(told)} of cluster {told['cluster']}", told["count"] > 1
+    are, them = ("are", "them") if many else ("is", "it")
+    start = f"{what} {are} deployed by {_names(told['claimants'])}"
+    if cause == "both-deploy":
+        return f"{start}, so each sync of one puts its own content in the place of the other's, and deleting one deletes {them} for both."
+    how = (
+        "its automated sync with prune deletes"
+        if any(p["prunes"] for p in told["pruners"])
+        else "a sync with prune deletes"
+    )
+    who = _names(told["pruners"])
+    if cause == "same-tracking":
+        return f"{start}, and {who}, whose tracking data is the same, takes {them} for {'leftovers' if many else 'a leftover'} of its own; {how} {them}."
+    return f"{start}, and {who} deployed {them} before and no longer wants {them}; {how} {them}."
+
+
+def _evidence(told: Mapping[str, Json], parties: Sequence[Mapping[str, Json]]) -> Iterator[str]:
+    for party in parties:
+        does = "lists as its own, to be pruned" if party in told["pruners"] else "deploys"
+        instance, label, installation = party["tracking"]
+        by = (
+            f"label {label}"
+            if label
+            else f"annotation, {f'installationID {installation}' if installation else 'without an installationID'}"
+        )
+        yield f'{_name(party)} {does}: cluster {party["cluster"]}, tracked as "{instance}" by {by}'
+    if told["count"] > 1:
+        shown = [str(ResourceId(*found)) for found in told["objects"][:_SHOWN]]
+        yield (
+            "objects: "
+            + enumerated(shown, limit=None)
+            + (f" and {told['count'] - len(shown)} more" if told["count"] > len(shown) else "")
+        )
+
+
+def _fixes(cause: str, told: Mapping[str, Json], ids: Sequence[ResourceId]) -> Iterator[Fix]:
+    claimants, pruners = told["claimants"], told["pruners"]
+    if cause == "left-behind":
+        yield _take_over(claimants[0])
+    elif cause == "same-tracking":
+        yield from _apart((*claimants, *pruners))
+    else:
+        yield _one_argocd(claimants)
+        yield from _apart(claimants)
+    if pruners:
+        yield _guarded(ids[:_SHOWN], told["count"], claimants[0])
+
+
+def _one_argocd(claimants: Sequence[Mapping[str, Json]]) -> Fix:
+    keeper, *leavers = claimants
+    lines = []
+    for leaver in leavers:
+        ref = _ref(leaver)
+        lines += [f"# on {leaver['argocd']}:", f"argocd app delete {sh(ref.namespace)}/{sh(ref.name)} --cascade=false"]
+    lines += [f"# then on {keeper['argocd']}, so that its tracking data is on every object:", sync(_ref(keeper))]
+    return Fix(
+        f"Deploy them from one Argo CD alone, here from {keeper['argocd']}",
+        "live",
+        enumerated([f"Application {_name(p)}" for p in leavers]),
+        Edit("command", "\n".join(lines) + "\n"),
+        caveat="removes the whole Application there and keeps its objects: where it deploys others too, take these out of its"
+        " source instead, with the annotation argocd.argoproj.io/sync-options: Prune=false on the live ones; one that Git or an"
+        " ApplicationSet makes is to be removed there",
+    )
+
+
+def _apart(parties: Sequence[Mapping[str, Json]]) -> Iterator[Fix]:
+    """What tells their objects apart, where nothing does yet."""
+    by_label = [p["tracking"][1] for p in parties]
+    ids = {p["argocd"]: p["tracking"][2] for p in parties}
+    if all(by_label):
+        if len(set(by_label)) < len(ids):
+            yield own_label_key()
+    elif not any(by_label) and (len(set(ids.values())) < len(ids) or "" in ids.values()):
+        yield own_installation(
+            "each then leaves the other's objects alone and both still apply what both render; objects without the id are"
+            " untracked until their next sync, so sync every Application once, without prune"
+        )
+
+
+def _take_over(claimant: Mapping[str, Json]) -> Fix:
+    return Fix(
+        f"Sync {_name(claimant)} in full, which writes its own tracking data over the other's",
+        "live",
+        f"Application {_ref(claimant)}",
+        Edit("command", f"# on {claimant['argocd']}:\n{sync(_ref(claimant))}\n"),
+        caveat="first, before the other one syncs with prune",
+    )
+
+
+def _guarded(ids: Sequence[ResourceId], count: int, claimant: Mapping[str, Json]) -> Fix:
+    lines = [f"# cluster {claimant['cluster']} of {claimant['argocd']}:", *map(guard, ids)]
+    lines += [f"# … and {count - len(ids)} more" if count > len(ids) else ""]
+    lines += ["# when only one Argo CD lists them:", *map(unguard, ids)]
+    return Fix(
+        "Keep the live objects from being pruned until then",
+        "live",
+        enumerated([str(i) for i in ids], "object"),
+        Edit("command", "\n".join(filter(None, lines)) + "\n"),
+        caveat="a guard and no cure",
+        safe=True,
+    )
+
+
+RULE = Rule(
+    id="shared-between-servers",
+    family="ownership",
+    severity="error",
+    doc=__doc__,
+    collect=collect,
+    join=join,
+    causes=("both-deploy", "same-tracking", "left-behind"),
+    rank=Rank.ROOT + 1,  # it knows the owner that phantom-owner and shared-resource take for no Application
+    across=True,
+)

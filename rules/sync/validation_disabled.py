@@ -1,0 +1,57 @@
+"""Manifests that nobody validates
+
+What it finds: the sync option `Validate=false`, of an Application or of one object.
+
+Why it hurts: a sync then runs `kubectl apply --validate=false`. The API server drops a misspelt field or one at the wrong depth without a word, the
+sync succeeds, and what the manifest asks for never happens: a limit that does not limit, a probe that is not run.
+
+How to fix: take the option off, and correct what the next sync refuses. Where one object cannot be validated (a field that a
+newer API server knows), give the option to that object alone.
+
+Example: the option came with a chart of years ago whose CRDs had no schema; since then `resource:` for `resources:` goes unseen.
+
+Sources: docs/user-guide/sync-options.md; gitops-engine pkg/sync/sync_context.go (applyObject).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
+from argolint.comparison import SYNC_OPTIONS
+from argolint.edits import application_place
+from argolint.values import annotations_of, items, join_pointer
+
+OPTION = "Validate=false"
+
+
+def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+    """One finding for the Application, and one for each object with the option that was read for other reasons."""
+    held = items(app.spec, "syncPolicy", "syncOptions")
+    if OPTION in held:
+        place = f"/spec/syncPolicy/syncOptions/{held.index(OPTION)}"
+        operations = [{"op": "test", "path": place, "value": OPTION}, {"op": "remove", "path": place}]
+        yield Finding(
+            message=f"Application {app.ref} is synced with {OPTION}: a misspelt field of any of its objects is dropped without a word.",
+            at=Location(app.ref, None, place),
+            fixes=(
+                Fix(
+                    f"Take {OPTION} off the Application",
+                    "application",
+                    application_place(app),
+                    Edit("json-patch", operations),
+                    caveat="the next sync fails on fields that the API server does not know; correct these, or give the option to the object alone",
+                ),
+            ),
+        )
+    for resource in app.resources:
+        desired = resource.desired if resource.desired_known and resource.mentions(OPTION, "desired") else None
+        words = annotations_of(desired or {}).get(SYNC_OPTIONS, "")
+        if OPTION in (word.strip() for word in words.split(",")):
+            yield Finding(
+                message=f"{resource.id} is applied with {OPTION}: a misspelt field of it is dropped without a word.",
+                at=Location(app.ref, resource.id, join_pointer("metadata", "annotations", SYNC_OPTIONS)),
+            )
+
+
+RULE = Rule(id="validation-disabled", family="sync", severity="info", doc=__doc__, check=check)

@@ -1,0 +1,78 @@
+"""Small Argo CDs on loopback, each with its own token, and the servers file that names them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from argolint.snapshots.replay import Faults, ReplayServer
+from argolint.testing import FixtureTransport
+
+HOME = "https://kubernetes.default.svc"
+
+
+def config_map(name: str, *, content: str = "1", namespace: str = "shop") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": namespace},
+        "data": {"mode": content},
+    }
+
+
+def app(name: str, *resources: Mapping[str, Any], cluster: str = HOME, **more: Any) -> dict[str, Any]:
+    """An application that is OutOfSync, or not, by its resources; each is an object, or `desired` and `live` of one."""
+    shown = [r if "live" in r or "desired" in r else {"desired": r, "live": r} for r in resources]
+    return {"name": name, "spec": {"destination": {"server": cluster, "namespace": "shop"}}, "resources": shown, **more}
+
+
+def drifted(name: str = "settings") -> dict[str, Any]:
+    """An object that somebody changed by hand."""
+    return {"desired": config_map(name), "live": config_map(name, content="2")}
+
+
+@dataclass
+class Fleets:
+    """Servers that run, by name; `tokens` are in the variables that the file names."""
+
+    file: Path
+    servers: dict[str, ReplayServer] = field(default_factory=dict)
+    environ: dict[str, str] = field(default_factory=dict)
+
+    def tokens(self) -> Sequence[str]:
+        return list(self.environ.values())
+
+
+@contextmanager
+def serving(
+    folder: Path,
+    fleets: Mapping[str, Sequence[Mapping[str, Any]]],
+    aliases: Mapping[str, Mapping[str, str]] | None = None,
+    faults: Mapping[str, Faults] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Iterator[Fleets]:
+    """One server a fleet of applications, by its name, and `servers.yaml` in the folder."""
+    found = Fleets(folder / "servers.yaml")
+    with ExitStack() as stack:
+        entries = []
+        for name, apps in fleets.items():
+            own = {"url": f"https://{name}.example.com", **((settings or {}).get(name) or {})}
+            transport = FixtureTransport({"apps": apps, "server": {"settings": own}})
+            replay = ReplayServer(transport, faults=(faults or {}).get(name))
+            found.servers[name] = stack.enter_context(replay)
+            found.environ[f"TOKEN_{name.upper()}"] = replay.token()
+            entries.append(
+                {
+                    "name": name,
+                    "server": replay.address,
+                    "plaintext": True,
+                    "auth-token-env": f"TOKEN_{name.upper()}",
+                    "clusters": dict((aliases or {}).get(name, {})),
+                }
+            )
+        found.file.write_text(json.dumps({"servers": entries}))
+        yield found

@@ -1,0 +1,26 @@
+"""Runs collections of cases in one process and prints what disagrees: `python peers_answers.py FOLDER COLLECTION...`.
+
+A process of its own, because the cases ask for argolint's modules by the names that `peers_names.py` lends them.
+Prints JSON: {collection: {"cases": N, "disagree": [[name, what argolint says], ...]}}.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+
+
+def main(folder: str, *collections: str) -> None:
+    """Every case of the collections; one that has no counterpart here does not count."""
+    sys.path.insert(0, folder)
+    harness = importlib.import_module("harness")
+    found = {}
+    for name in collections:
+        results = [r for r in harness.run(f"c_{name}") if r["result"] != "n/a"]
+        wrong = [[r["id"], r["detail"]] for r in results if r["result"] != "agree"]
+        found[name] = {"cases": len(results), "disagree": wrong}
+    json.dump(found, sys.stdout)
+
+
+main(*sys.argv[1:])

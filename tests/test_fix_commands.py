@@ -1,0 +1,50 @@
+"""The commands of fixes of every recording; those of fixtures are looked at where the fixtures are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from argolint.reports import document as report
+from argolint.reports.document import Edit, Fix
+from tests.conftest import PHASES
+from tests.shell_commands import commands, faults
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_every_command_of_a_recording_can_be_run(phase: str, report_of: Callable[[str], Path]) -> None:
+    fixes = [fix for finding in report.read(report_of(phase)).findings for fix in finding.fixes]
+    assert any(command.startswith("kubectl ") for fix in fixes for command in commands(fix))
+    assert faults(fixes) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        ("kubectl -n shop get pod 'web", "bash"),
+        ("kubectl -n shop get pods; a pod is looked up there", "a is no program of the table"),
+        ("kubectl -n shop remove pod web", "kubectl has no verb 'remove pod' in the table"),
+        ("kubectl -n shop get pod web --flush", "kubectl get has no flag --flush in the table"),
+        ("kubectl delete secret web", "kubectl delete names no namespace for secret"),
+        ("argocd app sync argocd/web --purge", "argocd app sync has no flag --purge in the table"),
+        ("kubectl -n shop get secret x -o json | jqq .", "jqq is no program of the table"),
+    ],
+)
+def test_what_cannot_be_run_is_seen(command: str, fault: str) -> None:
+    (found, *_) = faults([Fix("t", "live", "w", Edit("command", command))])
+    assert found.startswith(fault)
+
+
+def test_commands_are_found_wherever_a_fix_holds_them() -> None:
+    text = "# First:\n#    $ kubectl annotate node a b=c\n# prose about kubectl\nvalues: {}\n"
+    fix = Fix(
+        "t",
+        "helm-values",
+        "w",
+        Edit("yaml", text),
+        caveat="then `argocd app sync argocd/a`",
+        before=("kubectl version",),
+    )
+    assert list(commands(fix)) == ["kubectl version", "kubectl annotate node a b=c", "argocd app sync argocd/a"]

@@ -1,0 +1,158 @@
+"""Fixes of several applications: each plays its part on its own states, and the join calls verified what all of them played."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint import testing
+from argolint.comparison import LAST_APPLIED, SYNC_OPTIONS, TRACKING_ID, compare
+from argolint.engine import pipeline
+from argolint.engine.handover import GUARD
+from argolint.engine.join import join
+from argolint.engine.plan import Chosen, Plan
+from argolint.plugins import load_rules
+from argolint.reports import document as report
+
+RULES = list(load_rules().values())
+CONFIG = {"apiVersion": "v1", "kind": "ConfigMap"}
+
+
+def settings(owner: str, window: str = "30s", **annotations: str) -> dict[str, Any]:
+    """The shared ConfigMap as one application renders it."""
+    track = {TRACKING_ID: f"{owner}:/ConfigMap:shop/common"}
+    metadata = {"name": "common", "namespace": "shop", "annotations": {**annotations, **track}}
+    return {**CONFIG, "metadata": metadata, "data": {"WINDOW": window}}
+
+
+def applied(state: dict[str, Any]) -> dict[str, Any]:
+    annotations = {**state["metadata"]["annotations"], LAST_APPLIED: json.dumps(state)}
+    return {**state, "metadata": {**state["metadata"], "annotations": annotations}}
+
+
+def app(
+    name: str, desired: dict[str, Any], live: dict[str, Any], *, alone: bool = False, **more: Any
+) -> dict[str, Any]:
+    own = {**CONFIG, "metadata": {"name": name, "namespace": "shop"}, "data": {"a": "b"}}
+    shared = {"desired": desired, "live": live}
+    spec = {"syncPolicy": {"automated": {"selfHeal": True, "prune": True}}, **more.get("spec", {})}
+    message = "ConfigMap/common is part of applications argocd/read and write"
+    conditions = [{"type": "SharedResourceWarning", "message": message}] if name == "read" else []
+    status = {"sourceType": "Directory", "conditions": conditions, "history": [{"id": 1}], **more.get("status", {})}
+    rest = [] if alone else [{"desired": own, "live": own}]
+    return {"name": name, "spec": spec, "status": status, "resources": [shared, *rest]}
+
+
+def two(**reader: Any) -> dict[str, Any]:
+    """`write` owns the live object, `read` renders it too."""
+    live = applied(settings("write"))
+    wanted = reader.pop("desired", settings("read", "60s"))
+    return {"about": "inline", "apps": [app("write", settings("write"), live), app("read", wanted, live, **reader)]}
+
+
+def first(data: dict[str, Any], rule: str = "shared-resource") -> report.Fix:
+    found = testing.check(testing.Fixture(Path("inline.yaml"), data), RULES)
+    assert [f.error for f in found.failures] == []
+    (finding,) = [f for f in found.findings if f.rule == rule]
+    return finding.fixes[0]
+
+
+def test_one_owner_is_verified_when_each_application_has_played_its_part() -> None:
+    fix = first(two())
+    assert fix.title == 'Keep ConfigMap shop/common in "write" alone and switch it off in "read"'
+    assert (fix.verified, fix.proof, fix.unverified) == (True, "replayed", "")
+    assert f"{SYNC_OPTIONS}={GUARD}" in fix.edit.content  # the script guards with what was played
+
+
+@pytest.mark.parametrize(
+    ("reader", "why"),
+    [
+        (
+            {"desired": settings("read", **{SYNC_OPTIONS: "ServerSideApply=false"})},
+            "a sync of argocd/read takes the guard off the object again",
+        ),
+        (
+            {"spec": {"syncPolicy": {"syncOptions": ["Replace=true"]}}},
+            "a sync of argocd/read takes the guard off the object again",
+        ),
+        (
+            {"status": {"operationState": {"phase": "Failed", "message": "no"}}},
+            "the last sync of the application failed, and nothing of Git is sure to arrive before that ends",
+        ),
+        (
+            {"spec": {"syncPolicy": {"syncOptions": ["FailOnSharedResource=true"]}}},
+            "FailOnSharedResource refuses the syncs of argocd/read as long as another owner is named",
+        ),
+    ],
+)
+def test_what_is_in_the_way_of_one_application_is_the_reason(reader: dict[str, Any], why: str) -> None:
+    fix = first(two(**reader))
+    assert (fix.verified, fix.unverified) == (None, why)
+
+
+def test_an_application_is_not_emptied() -> None:
+    data = two()
+    data["apps"][1]["resources"] = data["apps"][1]["resources"][:1]
+    fix = first(data)
+    assert (fix.verified, fix.unverified) == (
+        None,
+        "it is the only object of argocd/read, and automated sync refuses to leave none",
+    )
+
+
+def test_what_a_chart_renders_with_other_values_is_not_known() -> None:
+    data = two()
+    data["apps"][1]["status"]["sourceType"] = "Helm"
+    fix = first(data)
+    assert (fix.verified, fix.unverified) == (None, "a command is not run")
+
+
+def test_a_third_application_that_may_still_want_the_object_keeps_the_fix_from_being_verified() -> None:
+    data = two()
+    blind = {"type": "ComparisonError", "message": "rpc error: cannot render"}
+    third = app("third", settings("third"), data["apps"][0]["resources"][0]["live"], status={"conditions": []})
+    data["apps"].append(third)
+    assert first(data).verified is True
+    third["status"]["conditions"] = [blind]
+    for each in data["apps"]:
+        state = each["resources"][0]["live"]
+        notes = {**state["metadata"]["annotations"], TRACKING_ID: "third:/ConfigMap:shop/common"}
+        each["resources"][0]["live"] = {**state, "metadata": {**state["metadata"], "annotations": notes}}
+    fix = first(data)
+    assert (fix.verified, fix.unverified) == (None, "a command is not run")
+
+
+def test_shards_come_to_the_same_verdict() -> None:
+    chosen = tuple(Chosen(rule, rule.default_options) for rule in RULES)
+
+    def joined(*shards: tuple[int, int]) -> list[Any]:
+        parts = []
+        for shard in shards:
+            part = pipeline.collect(testing.FixtureTransport(two()), Plan(chosen, workers=1, shard=shard))
+            parts.append((str(shard), pipeline.from_json(pipeline.to_json(part), "shard")))
+        merged = pipeline.merge(parts)
+        return [f for f in join(merged.results, chosen).findings if f.rule == "shared-resource"]
+
+    whole = joined((1, 1))
+    assert [fix.verified for fix in whole[0].fixes][:1] == [True]
+    assert joined((1, 3), (2, 3), (3, 3)) == whole
+
+
+def test_the_guarded_object_outlives_every_order_of_syncs() -> None:
+    """Argo CD as it prunes: what an application owns by the live tracking data and does not render, unless Prune=false is on it."""
+    rendered = {"write": None, "read": settings("read", "60s")}
+    live = applied(settings("write"))
+    metadata = {**live["metadata"], "annotations": {**live["metadata"]["annotations"], SYNC_OPTIONS: GUARD}}
+    for order in permutations(("write", "write", "read", "read")):
+        state: Any = {**live, "metadata": metadata}
+        for name in order:
+            wanted, notes = rendered[name], state["metadata"]["annotations"]
+            if wanted is not None:
+                state = compare.apply(state, wanted)
+            elif notes[TRACKING_ID].startswith(f"{name}:"):
+                assert "Prune=false" in notes[SYNC_OPTIONS], order
+        assert state["metadata"]["annotations"][TRACKING_ID].startswith("read:")

@@ -1,0 +1,408 @@
+"""Several Argo CDs in one run: real servers on loopback, one report, and everything that keeps findings apart by server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint.reports import document
+from argolint.reports.formats import Style
+from argolint.serve.documents import Documents
+from argolint.snapshots.replay import Faults
+from tests.conftest import Ran
+from tests.fleets import HOME, Fleets, app, config_map, drifted, serving
+from tests.here import run_here
+
+RULE = "shared-between-servers"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A check over three servers in every format, and a baseline of it."""
+
+    fleets: Fleets
+    folder: Path
+    ran: Ran
+    requests: Mapping[str, list[str]]
+
+    def text(self, name: str) -> str:
+        return (self.folder / name).read_text()
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return json.loads(self.text("report.json"))  # type: ignore[no-any-return]
+
+    def found(self, rule: str) -> list[dict[str, Any]]:
+        return [f for f in self.report["findings"] if f["rule"] == rule]
+
+
+def check(fleets: Fleets, *more: str | Path) -> Ran:
+    return run_here("check", "--servers", fleets.file, *more, env=fleets.environ, cwd=fleets.file.parent)
+
+
+FLEET = {
+    "eu": [app("web", drifted(), config_map("common")), app("api", config_map("a"))],
+    "us": [app("web", drifted(), config_map("common"))],
+    "lab": [app("web", drifted(), config_map("common"))],
+}
+ALIASES = {"eu": {"in-cluster": "prod"}, "us": {HOME: "prod"}}
+FORMATS = ("json", "html", "prometheus", "sarif", "junit", "gitlab", "markdown", "openreports")
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checked]:
+    folder = tmp_path_factory.mktemp("three")
+    with serving(folder, FLEET, ALIASES) as fleets:
+        outputs = [word for name in FORMATS for word in ("-o", f"{name}={folder / f'report.{name}'}")]
+        ran = check(fleets, *outputs, "-o", "text", "--state", folder / "state.db")
+        requests = {name: list(server.seen) for name, server in fleets.servers.items()}
+        yield Checked(fleets, folder, ran, requests)
+
+
+def test_an_application_of_one_name_has_its_finding_on_each_server(three: Checked) -> None:
+    found = three.found("not-synced")
+    assert [f["app"]["server"] for f in found] == [f"https://{name}.example.com" for name in ("eu", "lab", "us")]
+    assert len({f["fingerprint"] for f in found}) == 1
+    assert [(s["name"], s["url"], s["apps"]) for s in three.report["servers"]] == [
+        ("eu", "https://eu.example.com", 2),
+        ("us", "https://us.example.com", 1),
+        ("lab", "https://lab.example.com", 1),
+    ]
+
+
+def test_clusters_of_one_alias_are_one_and_other_in_clusters_are_not(three: Checked) -> None:
+    (found,) = three.found(RULE)
+    assert found["message"].startswith(
+        '2 objects of cluster prod are deployed by "argocd/web" of eu and "argocd/web" of us, so'
+    )
+    assert [r["app"]["server"] for r in found["related"]] == ["https://us.example.com"]
+
+
+def test_each_server_is_listed_once(three: Checked) -> None:
+    for seen in three.requests.values():
+        assert len([path for path in seen if path.split("?")[0] == "/api/v1/applications"]) == 1
+
+
+def test_a_report_of_many_holds_what_a_report_of_one_holds(three: Checked) -> None:
+    server = three.fleets.servers["us"]
+    alone = run_here(
+        "check",
+        "--server",
+        server.address,
+        "--plaintext",
+        "-o",
+        "json",
+        cwd=three.folder,
+        env={"ARGOCD_AUTH_TOKEN": server.token()},
+    )
+    expected = json.loads(alone.out)["findings"]
+    among = [
+        f for f in three.report["findings"] if f["app"]["server"] == "https://us.example.com" and f["rule"] != RULE
+    ]
+    assert among == [{**f, "since": among[0]["since"]} for f in expected]
+    assert '"name"' not in alone.out.partition('"servers"')[2].partition("]")[0]
+
+
+def test_people_read_the_name_of_the_server(three: Checked) -> None:
+    assert three.ran.code == 1
+    assert "eu/argocd/web  1 error" in three.ran.out
+    assert (
+        "\neu   2 applications: 1 error, 2 info\nlab  1 application: 2 info\nus   1 application: 2 info\n"
+        in three.ran.out
+    )
+    assert "<code>lab/argocd/web</code>" in three.text("report.markdown")
+    assert 'testsuite name="us/argocd/web"' in three.text("report.junit")
+    assert re.search(r'argolint_findings\{argocd="lab".*rule="not-synced".*\} 1\.0', three.text("report.prometheus"))
+    assert "eu = https://eu.example.com" in three.text("report.html")
+
+
+def test_no_format_takes_two_findings_for_one(three: Checked) -> None:
+    results = json.loads(three.text("report.sarif"))["runs"][0]["results"]
+    for marks in (
+        [r["partialFingerprints"]["argolint/v1"] for r in results],
+        [issue["fingerprint"] for issue in json.loads(three.text("report.gitlab"))],
+        re.findall(r'<details id="([^"]+)"><summary><span', three.text("report.html")),
+        re.findall(r"^  name: (argolint-\S+)$", three.text("report.openreports"), re.M),
+    ):
+        assert len(marks) == len(set(marks)) > 3
+
+
+def test_causes_are_those_of_their_server(three: Checked) -> None:
+    causes = three.report["causes"]
+    assert {c["server"] for c in causes} == {f"https://{name}.example.com" for name in FLEET}
+    assert sum(c["findings"] for c in causes) == len(three.report["findings"])
+
+
+def test_the_service_answers_for_an_application_of_one_server(three: Checked) -> None:
+    report = document.from_json(three.text("report.json").encode(), "the report")
+    served = Documents(report, [a.app for a in report.applications], Style())
+    assert served.at("/api/v1/applications/argocd/web") is None
+    answer = served.at("/api/v1/applications/us/argocd/web")
+    assert answer is not None
+    told = json.loads(answer.body)
+    assert told["app"]["server"] == "https://us.example.com"
+    assert sorted(f["rule"] for f in told["findings"]) == ["floating-revision", "not-synced", RULE]
+    assert served.at("/api/v1/applications/argocd/api") is not None
+
+
+def test_a_baseline_hides_on_its_own_server_alone(three: Checked, tmp_path: Path) -> None:
+    whole, one = tmp_path / "all.json", tmp_path / "us.json"
+    report = ("--report", three.folder / "report.json")
+    assert run_here("baseline", "-o", whole, *report, cwd=tmp_path).code == 0
+    hidden = json.loads(check(three.fleets, "--baseline", whole, "-o", "json").out)
+    assert hidden["summary"]["suppressed"] == len(three.report["findings"])
+    text = json.loads(whole.read_text())
+    own = [f for f in text["findings"] if f["server"] == "https://us.example.com"]
+    one.write_text(json.dumps({**text, "server": "https://us.example.com", "findings": own}))
+    hidden = json.loads(check(three.fleets, "--baseline", one, "-o", "json").out)
+    assert {f["app"]["server"] for f in hidden["findings"] if f.get("suppressed")} == {"https://us.example.com"}
+
+
+def test_an_ignore_entry_may_name_the_server(three: Checked, tmp_path: Path) -> None:
+    configuration = tmp_path / "own.yaml"
+    configuration.write_text("ignore: [{rule: not-synced, server: us, reason: agreed}]\n")
+    found = json.loads(check(three.fleets, "--config-file", configuration, "-o", "json").out)["findings"]
+    hidden = [(f["rule"], f["app"]["server"]) for f in found if f.get("suppressed")]
+    assert hidden == [("not-synced", "https://us.example.com")]
+
+
+def test_shards_of_many_servers_merge_into_the_same_report(three: Checked, tmp_path: Path) -> None:
+    shards = [tmp_path / f"{n}.json" for n in (1, 2)]
+    for number, shard in enumerate(shards, 1):
+        assert check(three.fleets, "--shard", f"{number}/2", "-o", f"json={shard}").code == 0
+    merged = json.loads(run_here("merge", *shards, "-o", "json", cwd=tmp_path).out)
+    same = ("servers", "summary", "causes", "failures", "applications")
+    assert {key: merged[key] for key in same} == {key: three.report[key] for key in same}
+    assert [f["fingerprint"] for f in merged["findings"]] == [f["fingerprint"] for f in three.report["findings"]]
+
+
+def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Checked, tmp_path: Path) -> None:
+    text = json.loads(three.fleets.file.read_text())
+    entries = [{**e, "server": "127.0.0.1:1"} if e["name"] == "us" else e for e in text["servers"]]
+    file = tmp_path / "servers.yaml"
+    file.write_text(json.dumps({"servers": entries}))
+    now = tmp_path / "now.json"
+    ran = run_here(
+        *("check", "--servers", file, "-o", f"json={now}", "-o", "text", "--state", three.folder / "state.db"),
+        env=three.fleets.environ,
+        cwd=tmp_path,
+    )
+    assert ran.code == 3
+    assert "not looked at  us: server: " in ran.out
+    assert "us   not read" in ran.out
+    found = json.loads(now.read_text())
+    assert {f["app"]["server"] for f in found["findings"]} == {"https://eu.example.com", "https://lab.example.com"}
+    assert [f["server"] for f in found["failures"]] == ["us"]
+    assert found["trend"][-1]["gone"] == 0
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(
+        json.dumps(
+            {
+                "baseline_version": "1.0",
+                "server": "https://us.example.com",
+                "written_at": "2026-01-01T00:00:00Z",
+                "findings": [
+                    {k: f[k] for k in ("fingerprint", "rule")} | {"app": ""} for f in three.found("not-synced")
+                ],
+            }
+        )
+    )
+    hidden = run_here(
+        *("check", "--servers", file, "--baseline", baseline, "-o", "json"), env=three.fleets.environ, cwd=tmp_path
+    )
+    assert json.loads(hidden.out)["summary"]["suppressed"] == 0
+    compared = run_here("compare", three.folder / "report.json", now, cwd=tmp_path)
+    assert compared.out.endswith("0 new, 0 gone, 4 unchanged, 3 that the last report could not look for\n")
+
+
+def test_a_server_that_dies_midway_keeps_what_was_read(tmp_path: Path) -> None:
+    with serving(tmp_path, FLEET, faults={"us": Faults(token_dies_after=6)}) as fleets:
+        ran = check(fleets, "-o", "json")
+    assert ran.code == 3
+    found = json.loads(ran.out)
+    assert {f.get("server") or f["app"]["server"] for f in found["failures"]} <= {"us", "https://us.example.com"}
+    assert len([f for f in found["findings"] if f["rule"] == "not-synced"]) >= 2
+    for token in fleets.tokens():
+        assert token not in ran.out + ran.err
+
+
+def test_none_that_can_be_read_is_no_report(tmp_path: Path) -> None:
+    file = tmp_path / "servers.yaml"
+    file.write_text("servers: [{name: eu, server: '127.0.0.1:1'}, {name: us, server: '127.0.0.2:1'}]")
+    ran = run_here("check", "--servers", file, "-q", cwd=tmp_path)
+    assert ran.code == 2
+    assert ran.err.startswith("argolint: none of the Argo CDs can be read: eu: ")
+    assert "; us: " in ran.err
+
+
+def test_no_application_on_one_of_them_is_said(tmp_path: Path) -> None:
+    with serving(tmp_path, {"eu": [app("web")], "empty": [], "us": [app("web")]}) as fleets:
+        ran = check(fleets)
+    assert ran.code == 3
+    assert "not looked at  empty: applications: the server shows this account no application at all" in ran.out
+
+
+def test_an_alias_to_nowhere_is_a_failure_of_its_server(tmp_path: Path) -> None:
+    with serving(
+        tmp_path, {"eu": [app("web")], "us": [app("web")]}, {"us": {"edge-9": "edge", HOME: "prod"}}
+    ) as fleets:
+        ran = check(fleets)
+    assert ran.code == 3
+    assert "not looked at  us: clusters: there is an alias for cluster edge-9, and neither a cluster nor an" in ran.out
+
+
+def test_servers_that_say_the_same_of_themselves_are_told_apart(tmp_path: Path) -> None:
+    same = {"url": "https://argocd.example.com"}
+    with serving(tmp_path, {"eu": FLEET["us"], "us": FLEET["us"]}, settings={"eu": same, "us": same}) as fleets:
+        found = json.loads(check(fleets, "-o", "json").out)
+        addresses = [server.url for server in fleets.servers.values()]
+    assert sorted(f["app"]["server"] for f in found["findings"] if f["rule"] == "not-synced") == sorted(addresses)
+    assert found["remarks"][0].startswith("eu, us all say that their address is https://argocd.example.com")
+
+
+def test_one_argo_cd_under_two_names_is_said_and_conflicts_with_nobody(tmp_path: Path) -> None:
+    apps = [app("web", config_map("common"), metadata={"uid": "one"})]
+    with serving(tmp_path, {"eu": apps, "also": apps}, {"eu": {HOME: "prod"}, "also": {HOME: "prod"}}) as fleets:
+        found = json.loads(check(fleets, "-o", "json").out)
+    assert found["remarks"] == [
+        "eu and also show the same Applications, so they are one Argo CD under two names: name it once."
+    ]
+    assert [f for f in found["findings"] if f["rule"] == RULE] == []
+
+
+EU = "{name: eu, server: cd-eu.example.com}"
+
+
+@pytest.mark.parametrize(
+    ("servers", "message"),
+    [
+        (f"- {EU}\n- {{name: eu, server: other.example.com}}", ":3: there is another server named 'eu', in line 2"),
+        (
+            f"- {EU}\n- {{name: us, server: 'https://CD-EU.example.com:443/'}}",
+            ":3: us is the same server as eu: https://cd-eu.example.com",
+        ),
+        (
+            "- {name: eu, server: cd-eu.example.com, auth-token-env: NO_SUCH_TOKEN}",
+            ":2: eu: the variable NO_SUCH_TOKEN of auth-token-env is not set",
+        ),
+        ("- {name: eu, server: cd-eu.example.com, auth-token-file: none}", ":2: eu: cannot read auth-token-file "),
+        ("- {name: eu}", ":2: eu names none of server, context and snapshot"),
+        ("- {name: eu, server: a, snapshot: b}", ":2: eu names server and snapshot"),
+        ("- {name: eu, context: a, auth-token-env: HOME}", ":2: eu has a token for a context"),
+        ("- {name: a/b, server: a}", ":2: 'a/b' is no name"),
+        (
+            "- {name: eu, server: a, clusters: {in-cluster: ''}}",
+            ":2: eu has an alias without a name for cluster 'in-cluster'",
+        ),
+        ("- {name: eu, token: secret-value}", ":2: Object contains unknown field `token`"),
+        ("- {name: eu, server: 'https://user:secret-value@a'}", ":2: eu: the server's address holds a user name"),
+        (" []", " names 0 servers"),
+        (" {a: 1}", ":1: Expected `array`, got `object`"),
+    ],
+)
+def test_a_wrong_file_is_refused_before_any_request(tmp_path: Path, servers: str, message: str) -> None:
+    from argolint.errors import UsageError
+    from argolint.server.several import read_servers
+    from argolint.values import parse_time
+
+    file = tmp_path / "servers.yaml"
+    file.write_text(f"servers:\n{servers}\n")
+    now = parse_time("2026-01-01T00:00:00Z")
+    assert now is not None
+    with pytest.raises(UsageError) as refused:
+        read_servers(file, "", {}, tmp_path, now)
+    assert str(refused.value).startswith(f"{file}{message}")
+    assert "secret-value" not in str(refused.value) + refused.value.hint
+
+
+def test_a_token_goes_to_its_own_server_only(tmp_path: Path) -> None:
+    """Neither the variables of a single server nor another entry's token: eu has none of its own."""
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
+        text = json.loads(fleets.file.read_text())
+        del text["servers"][0]["auth-token-env"]
+        fleets.file.write_text(json.dumps(text))
+        stray = fleets.servers["eu"].token()  # eu would accept it
+        environ = {**fleets.environ, "ARGOCD_AUTH_TOKEN": stray, "ARGOCD_SERVER": fleets.servers["eu"].address}
+        environ["ARGOCD_OPTS"] = f"--auth-token {stray}"
+        ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
+    assert ran.code == 3
+    assert "not looked at  eu: server: " in ran.out
+    assert "not looked at  us" not in ran.out
+
+
+def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
+    for args, message in (
+        (("--servers", "x", "--server", "y"), "--server is of a single server, and --servers names several"),
+        (("--servers", "x", "--snapshot", "y"), "--snapshot is of a single server, and --servers names several"),
+        (("--servers", "x", "--all-contexts"), "--servers and --all-contexts both say which servers to read"),
+    ):
+        ran = run_here("check", *args, cwd=tmp_path)
+        assert (ran.code, ran.err.splitlines()[0]) == (2, f"argolint: {message}")
+
+
+def test_what_follows_a_single_server_is_refused_with_many(tmp_path: Path) -> None:
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
+        for args, message in (
+            (("serve", "--watch"), "--watch follows a single server"),
+            (("check", "--fleet", "fleet.tar.gz"), "--fleet is the list of a single server"),
+        ):
+            ran = run_here(*args, "--servers", fleets.file, env=fleets.environ, cwd=tmp_path)
+            assert (ran.code, ran.err.splitlines()[0]) == (2, f"argolint: {message}")
+        assert [server.seen for server in fleets.servers.values()] == [[], []]
+
+
+def test_every_login_is_read_and_an_expired_one_is_a_failure(tmp_path: Path) -> None:
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
+        from datetime import timedelta
+
+        eu, us = fleets.servers.values()
+        logins = {
+            "current-context": "eu",
+            "contexts": [
+                {"name": n, "server": s.address, "user": u}
+                for n, s, u in (("eu", eu, "eu"), ("us", us, "us"), ("again", eu, "eu"))
+            ]
+            + [{"name": "core", "server": "kubernetes", "user": "core"}],
+            "servers": [{"server": s.address, "plain-text": True} for s in (eu, us)]
+            + [{"server": "kubernetes", "core": True}],
+            "users": [
+                {"name": "core"},
+                {"name": "eu", "auth-token": eu.token()},
+                {"name": "us", "auth-token": us.token(timedelta(hours=-1))},
+            ],
+        }
+        config = tmp_path / "config"
+        config.write_text(json.dumps(logins))
+        config.chmod(0o600)
+        ran = run_here("check", "--all-contexts", "--config", config, cwd=tmp_path)
+    assert ran.code == 3
+    assert "not looked at  us: login: the session of the login `us` expired on" in ran.out
+    assert "The logins eu and again are of one server, so it is read once." in ran.out
+    assert "The login core has no server to ask, so it is left out." in ran.out
+    assert "eu  1 application: 1 info" in ran.out
+
+
+def test_snapshots_stand_for_servers_and_settings_name_the_file(three: Checked, tmp_path: Path) -> None:
+    for name in ("eu", "us"):
+        server = three.fleets.servers[name]
+        token = {"ARGOCD_AUTH_TOKEN": server.token()}
+        ran = run_here(
+            *("snapshot", "-o", tmp_path / name, "--server", server.address, "--plaintext"), env=token, cwd=tmp_path
+        )
+        assert ran.code == 0, ran.err
+    own = tmp_path / "argolint"
+    own.mkdir()
+    (own / "config.yaml").write_text("servers: servers.yaml\n")
+    (own / "servers.yaml").write_text(
+        "servers:\n- {name: eu, snapshot: ../eu, clusters: {in-cluster: prod}}\n- {name: us, snapshot: ../us, clusters: {in-cluster: prod}}\n"
+    )
+    ran = run_here("check", "-o", "json", env={"XDG_CONFIG_HOME": str(tmp_path)}, cwd=tmp_path)
+    found = json.loads(ran.out)
+    assert [s["name"] for s in found["servers"]] == ["eu", "us"]
+    assert [f["fingerprint"] for f in found["findings"] if f["rule"] == RULE] == [three.found(RULE)[0]["fingerprint"]]
