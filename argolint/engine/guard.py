@@ -40,7 +40,7 @@ class Guard:
         """The secrets of the application's spec and of these objects."""
         for resource in (found := tuple(resources)):
             if resource.key not in self._secrets:
-                self._secrets[resource.key] = frozenset(s for state in _seen(resource) for s in secrets_of(state))
+                self._secrets[resource.key] = secrets_of(*reversed((*_seen(resource),)))
         return Known((*self._own, *(s for resource in found for s in self._secrets[resource.key])))
 
 

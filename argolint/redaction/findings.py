@@ -49,11 +49,36 @@ def _distinct(value: str) -> bool:
     return sum(kinds) > 1 and not re.fullmatch(r"[A-Z]?[a-z]+|[\d.,:/-]+|[a-z]+(?:[-./][a-z]+)+|/[\w./-]+", value)
 
 
-def secrets_of(obj: Json) -> frozenset[str]:
-    """The secrets of an object that stand out from other words of a text, as texts may spell them."""
+def secrets_of(*states: Json) -> frozenset[str]:
+    """The secrets of an object's states that stand out from other words of a text, as texts may spell them.
+
+    What stands at one place of the first state and of another alike is read once.
+    """
     finder = _Finder()
-    finder.value(obj)
+    for number, state in enumerate(states):
+        finder.value(_beside(state, states[0]) if number else state)
     return frozenset(spelling for value in finder.hidden for spelling in _spellings(value) if _distinct(spelling))
+
+
+def _beside(state: Json, first: Json) -> Json:
+    """The state without the maps and lists that the first one holds at the same place.
+
+    Their keys stay, and lists that differ stay whole: a neighbour may say what a value is called.
+    """
+    if not (isinstance(state, dict) and isinstance(first, dict)):
+        return state
+    return {
+        key: child
+        if not isinstance(child, (dict, list)) or key in _SAYS_MORE
+        else None
+        if child == (other := first.get(key))
+        else _beside(child, other)
+        for key, child in state.items()
+    }
+
+
+_SAYS_MORE = ("command",)
+"""Lists that say what their neighbours hold: `args` go with it."""
 
 
 class _Finder(Redactor):
@@ -178,7 +203,16 @@ def _content(edit: Edit, known: Known, objects: tuple[Json, ...]) -> Any:
     if edit.kind == "json-patch":
         return [_operation(operation, known, objects) for operation in edit.content]
     text = known.value(str(edit.content))
-    return PRINTED.document(text) if edit.kind == "yaml" else PRINTED.text(text)
+    return (_printed if len(text) < _REPEATED else _printed.__wrapped__)(edit.kind, text)
+
+
+_REPEATED = 1000
+"""Characters of an edit that is looked at twice: when it is found, and when it is reported."""
+
+
+@lru_cache(maxsize=4096)
+def _printed(kind: str, text: str) -> str:
+    return PRINTED.document(text) if kind == "yaml" else PRINTED.text(text)
 
 
 def _operation(operation: Mapping[str, Json], known: Known, objects: tuple[Json, ...]) -> Mapping[str, Json]:
