@@ -667,6 +667,7 @@ def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
             flags.client_crt_key,
             given["timeout"] or ANSWER_S,
             given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+            given.get("rate"),
         )
     return in_cluster(
         given["dask"],
@@ -690,9 +691,7 @@ def _collected_of(
     if given.get("fleet"):
         raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
     if given.get("dask"):
-        raise UsageError(
-            "--dask reads a single server", "run once for each server"
-        )
+        raise UsageError("--dask reads a single server", "run once for each server")
     clock = Clock()
     _leave_garbage()
     looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}
@@ -813,8 +812,8 @@ def progress(given: Mapping[str, Any]) -> Progress:
 
 def conclude(part: lint.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
-    urls = tuple(server.url for server in part.servers)
-    if run.suppressions.baseline is not None:
+    urls = {server.url: server.name for server in part.servers}
+    if run.suppressions.baseline is not None and not any(f.server for f in part.failures):
         suppress.require_servers(run.suppressions.baseline, urls)
     suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls)
     costs = part.costs
