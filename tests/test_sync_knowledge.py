@@ -685,7 +685,7 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         (
             TARGET
             + 'Failed to unmarshal "web.yaml": json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string',
-            "manifest",
+            "manifest-type",
         ),
         (TARGET + "Object 'Kind' is missing in '{\"replicas\":1}'", "not-a-manifest"),
     ],

@@ -40,6 +40,10 @@ _MESSAGE = re.compile(
     r"duplicate entries for key|\$setElementOrder|\b(env|ports|volumes|volumeMounts|volumeDevices|containers)\[\d+\][\w.]*: Duplicate value"
     r"|mountPath: Invalid value: \S+ must be unique"
 )
+_OF_ANOTHER_KIND = re.compile(
+    rf'(?<![\w.])(?!(?:{"|".join(_WORKLOADS)})\b)[A-Z]\w{{1,60}}(?:\.[\w.]{{1,100}})? "[^"]{{1,253}}" is invalid'
+)
+"""A list of an object that is no workload, such as the ports of a Service: sync-failed speaks of its field."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Repeat:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object whose manifest has such entries; else one for what a message says."""
-    refused = tuple(refusals(app, _MESSAGE))
+    refused = tuple(refusal for refusal in refusals(app, _MESSAGE) if not _OF_ANOTHER_KIND.search(refusal.message))
     seen = False
     for resource in app.resources:
         repeats = tuple(_repeats(resource.desired)) if resource.kind in _WORKLOADS and resource.desired else ()

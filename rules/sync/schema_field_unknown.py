@@ -89,7 +89,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ComparisonError and each failed object that names such a field."""
     for condition in app.conditions:
-        if condition.type in _TYPES and _paths(condition.message):
+        if condition.type in _TYPES and stage(condition.message) != "target-state" and _paths(condition.message):
             read = _read(app, condition.message, None)
             claims = (condition.symptom, Symptom.sync(), Symptom.operation(), Symptom.condition("SyncError"))
             yield _finding(app, read, (*claims, *left_missing(app)))
@@ -100,11 +100,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 
 _TYPES = ("ComparisonError", "UnknownError")
+"""What these say of rendering is about values and kustomizations, whose fields no schema of the cluster declares."""
 
 
 def _undeclared(app: App) -> Iterator[tuple[str, ResourceId | None]]:
     for condition in app.conditions:
-        if condition.type in _TYPES and _paths(condition.message):
+        if condition.type in _TYPES and stage(condition.message) != "target-state" and _paths(condition.message):
             yield condition.message, None
     for failed in answered_by(app, "schema-field-unknown"):
         yield failed.message, failed.id
