@@ -491,6 +491,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         shard=parse_shard(given["shard"]),
         local=local_renders(given, checkouts),
         shown=shown,
+        app_labels=wanted.metrics.app_labels,
         timings=bool(given.get("timings")),
     )
     return Run(
@@ -690,9 +691,7 @@ def _collected_of(
     if given.get("fleet"):
         raise UsageError("--fleet is the list of a single server", "pass it with --server, or leave it out")
     if given.get("dask"):
-        raise UsageError(
-            "--dask reads a single server", "run once for each server"
-        )
+        raise UsageError("--dask reads a single server", "run once for each server")
     clock = Clock()
     _leave_garbage()
     looks = {id(t): _look(given, t, s.opened) for s in sources if (t := s.transport) is not None}
