@@ -29,6 +29,9 @@ A fixture lies in `tests/rules/<rule-id>/` as `bad-*.yaml` (the rule speaks) or 
     - {app: web, resource: Deployment/web, pointer: /spec/replicas, message: the whole sentence, cause: x, severity: error,
        confidence: proven, evidence: [...], related: [db], fix: title of the first fix, edit: its content, verified: true,
        caveat: ..., effects: [restarts], fixes: [titles of all fixes]}
+
+For a rule of several Argo CDs `servers` stands in place of `apps`: a list of `name`, `apps`, perhaps `server`, `live`, and `clusters`
+(names for clusters, as in a servers file).
 """
 
 from __future__ import annotations

@@ -170,6 +170,32 @@ def test_searches_find_what_the_json_report_holds(demo: tuple[r.Report, Path], b
     assert opened.complaints == []
 
 
+def test_findings_of_two_servers_have_links_of_their_own(
+    demo: tuple[r.Report, Path], browser: Browser, tmp_path: Path
+) -> None:
+    one = next(f for f in demo[0].findings if f.resource and f.suppressed is None)
+    names = ("eu", "us")
+    urls = [f"https://{name}.example.com" for name in names]
+    apps = [msgspec.structs.replace(one.app, server=url) for url in urls]
+    made = msgspec.structs.replace(
+        demo[0],
+        servers=tuple(r.Server(url, "v3.5.1", 1, name) for url, name in zip(urls, names, strict=True)),
+        findings=tuple(msgspec.structs.replace(one, app=app, message=f"seen on {app.server}") for app in apps),
+        causes=(),
+    )
+    file = tmp_path / "two.html"
+    file.write_text(formats.render(made, "html", Style()))
+    opened = Opened(browser, file, f"#/f/{one.fingerprint}@us")
+    opened.page.wait_for_selector("#title")
+    assert opened.ids() == [f"{one.fingerprint}%40{name}" for name in names]
+    detail = opened.page.locator("#detail").inner_text()
+    assert "seen on https://us.example.com" in detail
+    assert f"us/{one.app.namespace}/{one.app.name}" in detail
+    first = Opened(browser, file, f"#/f/{one.fingerprint}").page
+    first.wait_for_selector("#title")
+    assert "seen on https://eu.example.com" in first.locator("#detail").inner_text()
+
+
 def test_a_link_opens_its_finding_and_search_and_back_returns(demo: tuple[r.Report, Path], browser: Browser) -> None:
     report, file = demo
     finding = next(f for f in report.findings if f.fixes and f.evidence)

@@ -164,6 +164,14 @@ def test_a_baseline_hides_on_its_own_server_alone(three: Checked, tmp_path: Path
     assert {f["app"]["server"] for f in hidden["findings"] if f.get("suppressed")} == {"https://us.example.com"}
 
 
+def test_an_ignore_entry_may_name_the_server(three: Checked, tmp_path: Path) -> None:
+    configuration = tmp_path / "own.yaml"
+    configuration.write_text("ignore: [{rule: not-synced, server: us, reason: agreed}]\n")
+    found = json.loads(check(three.fleets, "--config-file", configuration, "-o", "json").out)["findings"]
+    hidden = [(f["rule"], f["app"]["server"]) for f in found if f.get("suppressed")]
+    assert hidden == [("not-synced", "https://us.example.com")]
+
+
 def test_shards_of_many_servers_merge_into_the_same_report(three: Checked, tmp_path: Path) -> None:
     shards = [tmp_path / f"{n}.json" for n in (1, 2)]
     for number, shard in enumerate(shards, 1):
@@ -192,6 +200,23 @@ def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Chec
     assert {f["app"]["server"] for f in found["findings"]} == {"https://eu.example.com", "https://lab.example.com"}
     assert [f["server"] for f in found["failures"]] == ["us"]
     assert found["trend"][-1]["gone"] == 0
+    baseline = tmp_path / "baseline.json"
+    baseline.write_text(
+        json.dumps(
+            {
+                "baseline_version": "1.0",
+                "server": "https://us.example.com",
+                "written_at": "2026-01-01T00:00:00Z",
+                "findings": [
+                    {k: f[k] for k in ("fingerprint", "rule")} | {"app": ""} for f in three.found("not-synced")
+                ],
+            }
+        )
+    )
+    hidden = run_here(
+        *("check", "--servers", file, "--baseline", baseline, "-o", "json"), env=three.fleets.environ, cwd=tmp_path
+    )
+    assert json.loads(hidden.out)["summary"]["suppressed"] == 0
     compared = run_here("compare", three.folder / "report.json", now, cwd=tmp_path)
     assert compared.out.endswith("0 new, 0 gone, 4 unchanged, 3 that the last report could not look for\n")
 
@@ -239,6 +264,16 @@ def test_servers_that_say_the_same_of_themselves_are_told_apart(tmp_path: Path) 
         addresses = [server.url for server in fleets.servers.values()]
     assert sorted(f["app"]["server"] for f in found["findings"] if f["rule"] == "not-synced") == sorted(addresses)
     assert found["remarks"][0].startswith("eu, us all say that their address is https://argocd.example.com")
+
+
+def test_one_argo_cd_under_two_names_is_said_and_conflicts_with_nobody(tmp_path: Path) -> None:
+    apps = [app("web", config_map("common"), metadata={"uid": "one"})]
+    with serving(tmp_path, {"eu": apps, "also": apps}, {"eu": {HOME: "prod"}, "also": {HOME: "prod"}}) as fleets:
+        found = json.loads(check(fleets, "-o", "json").out)
+    assert found["remarks"] == [
+        "eu and also show the same Applications, so they are one Argo CD under two names: name it once."
+    ]
+    assert [f for f in found["findings"] if f["rule"] == RULE] == []
 
 
 EU = "{name: eu, server: cd-eu.example.com}"

@@ -41,7 +41,7 @@ def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
         )
     fresh = suppress.baseline_of(made)
     if old is not None:
-        looked = [server.url for server in made.servers]
+        looked = {server.url: server.name or "" for server in made.servers}
         suppress.require_servers(old, looked)
         gone = set(suppress.stale(old, fresh.of(looked), looked))
         fresh = msgspec.structs.replace(old, findings=tuple(a for a in old.findings if a not in gone))

@@ -153,7 +153,7 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     t = common.open_transport(given)
     verdict = gate.judge(t, change, run.plan)
     later = counts.after_merge
-    suppressions = replace(run.suppressions, servers=(verdict.fleet.server,))
+    suppressions = replace(run.suppressions, servers={verdict.fleet.server: ""})
     once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)
     built = report.build(
         verdict.outcome(suppressions, once_merged or suppressions),

@@ -668,6 +668,7 @@ def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
             flags.client_crt_key,
             given["timeout"] or ANSWER_S,
             given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+            given.get("rate"),
         )
     return in_cluster(
         given["dask"],
@@ -812,8 +813,8 @@ def progress(given: Mapping[str, Any]) -> Progress:
 
 def conclude(part: lint.Part, run: Run) -> Report:
     """The report of a run or of merged shards."""
-    urls = tuple(server.url for server in part.servers)
-    if run.suppressions.baseline is not None:
+    urls = {server.url: server.name for server in part.servers}
+    if run.suppressions.baseline is not None and not any(f.server for f in part.failures):
         suppress.require_servers(run.suppressions.baseline, urls)
     suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls)
     costs = part.costs

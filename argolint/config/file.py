@@ -29,6 +29,7 @@ class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
     rule      a rule id, or a glob of ids
     cause     exact
+    server    glob of the Argo CD's URL, or of its name in a run of several
     app       glob of `name` or `namespace/name`
     resource  glob of `Kind/name` or `Kind/namespace/name`
     pointer   exact, or the pointer of something above
@@ -43,6 +44,7 @@ class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     resource: str | None = None
     pointer: str | None = None
     expires: dt.date | None = None
+    server: str | None = None
 
 
 class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ whose facts meet `across` see more. An Argo CD that cannot be read is a failure 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -23,6 +23,7 @@ from argolint.fleet import Fleet
 from argolint.model import Failure
 from argolint.reports.document import Stats
 from argolint.server.transport import Transport
+from argolint.values import dig
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -166,10 +167,21 @@ def _told_apart(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]
             found[one.source.name] = replace(one, fleet=_moved(one.fleet, own), failures=_renamed(one.failures, own))
         if len(group) > 1:
             names = ", ".join(one.source.name for one in group)
-            remarks.append(
-                f"{names} all say that their address is {url}: if they are not one Argo CD under several names, correct `url` in their argocd-cm."
-            )
-    return tuple(found[one.source.name] for one in read), tuple(remarks)
+            remarks.append(f"{names} all say that their address is {url}: correct `url` in the argocd-cm of each.")
+    return tuple(found[one.source.name] for one in read), (*remarks, *_same(read))
+
+
+def _same(read: Sequence[Read]) -> Iterator[str]:
+    """A remark on servers that show the very same Applications, by their uid."""
+    first: dict[object, str] = {}
+    pairs = {
+        (first.setdefault(uid, one.source.name), one.source.name)
+        for one in read
+        for app in one.fleet.apps
+        if (uid := dig(app.raw, "metadata", "uid"))
+    }
+    for one_name, other in sorted(pair for pair in pairs if pair[0] != pair[1]):
+        yield f"{one_name} and {other} show the same Applications, so they are one Argo CD under two names: name it once."
 
 
 def _moved(fleet: Fleet, url: str) -> Fleet:

@@ -67,7 +67,7 @@ class Suppressions:
     """Everything that suppresses: the configuration, the baseline, and what the run knows of itself.
 
     `whole` says that every application was looked at, so that what matched nothing is truly unused. `servers` are the URLs of
-    the Argo CDs that were read.
+    the Argo CDs that were read with their names, which are empty in a run of one.
     """
 
     loaded: Loaded
@@ -76,7 +76,7 @@ class Suppressions:
     now: datetime | None = None
     whole: bool = True
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    servers: tuple[str, ...] = ()
+    servers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -99,9 +99,9 @@ class Baseline(msgspec.Struct, frozen=True):
     findings: tuple[Accepted, ...]
     file: str = ""
 
-    def of(self, servers: Collection[str]) -> Mapping[Identity, Accepted]:
-        """What is accepted on these servers by server and fingerprint, without the server where it is one; all where none is named."""
-        if len(servers) > 1:
+    def of(self, servers: Mapping[str, str]) -> Mapping[Identity, Accepted]:
+        """What is accepted on these servers by server and fingerprint, without the server in a run of one; all where none is given."""
+        if any(servers.values()):
             found = ((a.server or self.server, a) for a in self.findings)
             return {(url, a.fingerprint): a for url, a in found if url in servers}
         return {("", a.fingerprint): a for a in self.findings if not (servers and a.server) or a.server in servers}
@@ -136,7 +136,7 @@ def _one(
     used: set[object],
 ) -> Finding:
     if suppressions.baseline is not None:
-        mark = app_of(finding.at.app).server if len(suppressions.servers) > 1 else "", fingerprint(finding)
+        mark = app_of(finding.at.app).server if any(suppressions.servers.values()) else "", fingerprint(finding)
         if mark in accepted:
             used.add(mark)
             by = {
@@ -146,7 +146,7 @@ def _one(
             }
             finding = replace(finding, suppressed=by)
     for index, entry in enumerate(suppressions.loaded.config.ignore):
-        if not _expired(entry, suppressions) and _fits(entry, finding):
+        if not _expired(entry, suppressions) and _fits(entry, finding, suppressions.servers):
             used.add(index)
             where = f"{suppressions.loaded.file}:{suppressions.loaded.ignore_lines[index]}"
             finding = replace(finding, suppressed={"by": "configuration", "where": where, "reason": entry.reason})
@@ -168,12 +168,14 @@ def _noted(note: Note, finding: Finding) -> bool:
     return any(app == note.app and (note.resource is None or note.resource.key == key) for app, key in places)
 
 
-def _fits(entry: Ignore, finding: Finding) -> bool:
+def _fits(entry: Ignore, finding: Finding, servers: Mapping[str, str]) -> bool:
     at = finding.at
+    places = filter(None, (at.app.server, servers.get(at.app.server)))
     kind, namespace, name = (at.resource.kind, at.resource.namespace, at.resource.name) if at.resource else ("", "", "")
     return (
         fnmatchcase(finding.rule, entry.rule)
         and entry.cause in (None, finding.cause)
+        and (entry.server is None or any(fnmatchcase(place, entry.server) for place in places))
         and (entry.app is None or any(fnmatchcase(text, entry.app) for text in (at.app.name, str(at.app))))
         and (
             entry.resource is None
@@ -232,7 +234,7 @@ def _complaints(outcome: Outcome, suppressions: Suppressions, used: set[object])
             )
 
 
-def stale(baseline: Baseline, present: Iterable[object], servers: Collection[str]) -> tuple[Accepted, ...]:
+def stale(baseline: Baseline, present: Iterable[object], servers: Mapping[str, str]) -> tuple[Accepted, ...]:
     """Entries of these servers (`Baseline.of`) that are not `present`."""
     there = set(present)
     return tuple(a for mark, a in baseline.of(servers).items() if mark not in there)
