@@ -172,6 +172,37 @@ def test_the_configuration_says_what_is_exposed(tmp_path: Path) -> None:
     assert (ran.code, "unknown key 'per-apps'; did you mean 'per-app'?" in ran.err) == (2, True)
 
 
+def test_labels_of_applications_are_exposed_where_they_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / ".argolint.yaml").write_text("metrics: {app-labels: [team, no/such-label]}\n", encoding="utf-8")
+    run_here("check", "--snapshot", RECORDING, "-o", "prometheus=p", "-o", "json=r.json", "-q", cwd=tmp_path)
+    text = (tmp_path / "p").read_text(encoding="utf-8")
+    rows = _samples(text, "argolint_app_labels")
+    assert len(rows) == 61, "two have neither"
+    assert rows["payments-gateway", "argocd", "argocd.example.com", "", "payments"] == 1
+    assert 'label_no_such_label="",label_team="payments"' in text
+    assert r.read(tmp_path / "r.json").applications[0].labels == {"team": "platform"}
+    again = run_here("report", "r.json", "-o", "prometheus", cwd=tmp_path)
+    assert _samples(again.out, "argolint_app_labels") == rows
+    (tmp_path / ".argolint.yaml").write_text("metrics: {app-labels: [a/b, a.b]}\n", encoding="utf-8")
+    ran = run_here("check", "--snapshot", RECORDING, cwd=tmp_path)
+    assert (ran.code, "app-labels: a/b and a.b would be one label, label_a_b" in ran.err) == (2, True), ran.err
+
+
+def test_labels_of_applications_are_bounded() -> None:
+    counts = r.Counts()
+    apps = tuple(
+        r.Application(
+            r.App(SERVER, "argocd", f"app-{n}", "shop"), "Synced", "Healthy", 1, counts, labels={"team": 'x\n"y'}
+        )
+        for n in range(9)
+    )
+    report = msgspec.structs.replace(_report(), applications=apps)
+    text = _render(report, app_labels=("team",), max_series=5)
+    assert len(_samples(text, "argolint_app_labels")) == 5
+    assert _samples(text, "argolint_metrics_truncated") == {("argolint_app_findings",): 0, ("argolint_app_labels",): 1}
+    assert "argolint_app_labels" not in _render(report)
+
+
 def test_a_check_that_does_not_need_them_loads_no_library_of_other_formats(tmp_path: Path) -> None:
     code = f"""
 import sys

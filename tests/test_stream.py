@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tracemalloc
 from collections.abc import Iterable, Iterator
 
@@ -9,8 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argolint.errors import AuthError, ConnectError
-from argolint.serve.stream import MAX_EVENT_BYTES, Changed, events, signs
+from argolint.errors import ApiError, AuthError, ConnectError
+from argolint.serve.stream import MAX_EVENT_BYTES, Changed, events, opened, signs
+from argolint.serve.times import Times
+from argolint.server.connection import Connection
+from argolint.server.http import HttpTransport
+from tests.raw_server import Sender, raw_server, trickle, whole
 
 EVENT = b'data: {"result":{"type":"MODIFIED","application":{"metadata":{"name":"web","namespace":"argocd"},"spec":{"project":"shop"}}}}\n\n'
 WEB = Changed("argocd", "web", "shop")
@@ -93,3 +98,41 @@ def _data(found: Iterable[bytes | None]) -> Iterator[bytes]:
 def test_no_bytes_break_it(chunks: list[bytes]) -> None:
     """What comes before it may swallow the first event, never the second."""
     assert told(*chunks, b"\n\n", EVENT)[-1:] == [WEB]
+
+
+SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+CHUNK = b"%x\r\n%s\r\n" % (len(EVENT), EVENT)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (SSE + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK, "broke off its stream"),
+        (SSE + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK + b"zz\r\n", "broke off its stream"),
+        (SSE + b"Content-Encoding: gzip\r\n\r\n" + EVENT, "compressed, which was not asked for"),
+        (whole(b"{}", "Content-Type: application/json"), "with application/json, and no event stream"),
+        (whole(b"", "Location: http://192.0.2.1/x", status="307 Moved"), "the token was not sent there"),
+        (trickle(SSE + b"\r\n" + EVENT, b"", every_s=5), "fell silent in the middle of its stream"),
+    ],
+    ids=["cut", "no chunk", "compressed", "no stream", "redirect", "silent"],
+)
+def test_a_stream_that_is_none_or_ends_badly_says_so(answer: bytes | Sender, said: str) -> None:
+    with raw_server(answer) as server:
+        t = HttpTransport(Connection(server.url, "token-of-the-test"))
+        with (
+            pytest.raises(ConnectError, match=said) as raised,
+            opened(t, dataclasses.replace(Times(), idle_s=0.2)) as found,
+        ):
+            list(found)
+    assert "token-of-the-test" not in raised.value.message
+
+
+def test_a_refusal_of_the_stream_is_what_it_is_elsewhere() -> None:
+    for status, body, error in (
+        ("401 No", b'{"message":"token is expired"}', AuthError),
+        ("403 No", b'{"message":"permission denied"}', ApiError),
+    ):
+        with raw_server(whole(body, "Content-Type: application/json", status=status)) as server:
+            t = HttpTransport(Connection(server.url, "token-of-the-test"))
+            with pytest.raises(error, match=r"expired|denied"), opened(t, Times()):
+                pass

@@ -494,6 +494,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         shard=parse_shard(given["shard"]),
         local=local_renders(given, checkouts),
         shown=shown,
+        app_labels=wanted.metrics.app_labels,
         timings=bool(given.get("timings")),
     )
     return Run(

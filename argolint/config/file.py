@@ -60,11 +60,28 @@ class Metrics(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     per-app       a series for each application and rule
     min-severity  only of findings at least this severe
     max-series    how many of these series at most: infos are left out first, then warnings
+    app-labels    labels of Applications to expose, so that alerts find the team that owns one
     """
 
     per_app: bool = True
     min_severity: Literal["info", "warning", "error"] = "info"
     max_series: Annotated[int, msgspec.Meta(ge=0)] = 20_000
+    app_labels: Annotated[
+        tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=317)], ...], msgspec.Meta(max_length=20)
+    ] = ()
+
+    def __post_init__(self) -> None:
+        names: dict[str, str] = {}
+        for key in self.app_labels:
+            other = names.setdefault(metric_label(key), key)
+            if other != key:
+                raise ValueError(f"app-labels: {other} and {key} would be one label, {metric_label(key)}")
+
+
+def metric_label(key: str) -> str:
+    """A label of an Application as a label of a metric, as kube-state-metrics spells them: `app.kubernetes.io/part-of` is
+    `label_app_kubernetes_io_part_of`."""
+    return "label_" + re.sub(r"[^A-Za-z0-9_]", "_", key)
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

@@ -58,7 +58,7 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
         tuple(r.ref for r in wanted),
         sum(r.resources for r in wanted),
         tuple(sorted((n for r in ordered for n in r.notes), key=lambda n: (n.app, str(n.resource), n.rule))),
-        tuple(Looked(r.ref, r.resources, r.sync, r.health, r.unread) for r in wanted),
+        tuple(Looked(r.ref, r.resources, r.sync, r.health, r.unread, r.labels) for r in wanted),
         causes,
     )
 

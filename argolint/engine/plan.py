@@ -45,6 +45,8 @@ class Plan:
     local: LocalRenders | None = None
     shown: Shown = field(default_factory=Shown)
     timings: bool = False
+    app_labels: tuple[str, ...] = ()
+    """Labels of Applications that results name."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class AppResult:
     health: str = ""
     spent: tuple[Cost, ...] = ()
     unread: bool = False
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class Looked:
     sync: str = ""
     health: str = ""
     unread: bool = False
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from argolint.host.inflate import held_together
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
 from argolint.timing import charged, measured, watched
+from argolint.values import labels_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,7 +51,13 @@ def run(
     apps = [a for a in fleet.apps if a.ref in taken and _in_shard(a.ref, plan.shard)]
     for done, result in enumerate((look or here)(t, fleet, plan, apps), start=1):
         progress(done, len(apps))
-        yield replace(result, findings=(), notes=(), beside=True) if result.ref in beside else result
+        labelled = replace(result, labels=_labels(fleet.by_ref[result.ref], plan)) if plan.app_labels else result
+        yield replace(labelled, findings=(), notes=(), beside=True) if result.ref in beside else labelled
+
+
+def _labels(app: App, plan: Plan) -> tuple[tuple[str, str], ...]:
+    labels = labels_of(app.raw)
+    return tuple((key, labels[key]) for key in plan.app_labels if key in labels)
 
 
 def here(

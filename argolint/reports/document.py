@@ -153,7 +153,8 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Application(msgspec.Struct, frozen=True):
-    """One application that was looked at, healthy ones too. `url` is its page in Argo CD's UI."""
+    """One application that was looked at, healthy ones too. `url` is its page in Argo CD's UI; `labels` are those that
+    `metrics.app-labels` of the configuration names."""
 
     app: App
     sync: str
@@ -162,6 +163,7 @@ class Application(msgspec.Struct, frozen=True):
     findings: Counts
     suppressed: int = 0
     url: str = ""
+    labels: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Spent(msgspec.Struct, frozen=True):
@@ -328,6 +330,7 @@ def _applications(outcome: Outcome, findings: Iterable[Finding]) -> Iterator[App
                 counted(active),
                 len(about) - len(active),
                 page(app(looked.ref)),
+                {key: without_secrets(value) for key, value in looked.labels} or msgspec.UNSET,
             )
 
 

@@ -159,19 +159,21 @@ class HttpTransport:
                     raise _NoAnswerError(
                         f"{self.server} answered {path} compressed, which was not asked for", _WRONG_ADDRESS
                     )
-                yield Streamed(Answer(response.status_code, content_type, b""), self._arriving(response, path))
+                yield Streamed(Answer(response.status_code, content_type, b""), self._arriving(response))
         except _NoAnswerError as error:
             raise ConnectError(self._safe(error.message), error.hint) from None
         except _BROKEN as error:
             raise self._broken(error) from None
 
-    def _arriving(self, response: requests.Response, path: str) -> Iterator[bytes]:
+    def _arriving(self, response: requests.Response) -> Iterator[bytes]:
         """What arrives, as it arrives."""
         try:
             while chunk := response.raw.read1(_STREAMED_BYTES, decode_content=False):
                 yield chunk
-        except _BROKEN as error:
-            raise self._broken(error) from None
+        except (TimeoutError, urllib3.exceptions.ReadTimeoutError):
+            raise ConnectError(f"{self.server} fell silent in the middle of its stream", _AGAIN) from None
+        except _BROKEN:
+            raise ConnectError(f"{self.server} broke off its stream", _AGAIN) from None
 
     def _broken(self, error: BaseException) -> ConnectError:
         if isinstance(error, TooLargeError | ValueError | EOFError):
@@ -265,6 +267,7 @@ class Streamed:
     chunks: Iterator[bytes]
 
 
+_AGAIN = "the server or a proxy restarts, or ends long answers; the stream is opened again"
 _BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError, OSError, EOFError, ValueError)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from argolint.config.file import metric_label
 from argolint.model import SEVERITIES
 from argolint.reports.document import App, Finding, Report, is_of_several, rule_page
 from argolint.reports.formats import NamedApp, Style
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import GaugeMetricFamily
 
 PER_APP = "argolint_app_findings"
+APP_LABELS = "argolint_app_labels"
 LAST_COMPLETE = "argolint_last_complete_check_timestamp_seconds"
 _MAX_LABEL = 300
 """Characters: names of Kubernetes have 253 at most, so only what is no name is cut."""
@@ -61,6 +63,14 @@ def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
         ("argocd", "project", "app_namespace", "app", "dest_cluster", "rule", "severity"),
         rows,
     )
+    labelled, labels_truncated = _app_labels(report, style)
+    if style.metrics.app_labels:
+        yield _gauge(
+            APP_LABELS,
+            "Labels of an application, as metrics.app-labels names them. Always 1.",
+            ("argocd", "app_namespace", "app", *map(metric_label, dict.fromkeys(style.metrics.app_labels))),
+            labelled,
+        )
     sums: dict[Labels, float] = {(s, r.id, r.family, r.severity): 0 for s in servers for r in report.rules}
     sums.update(Counter((server_of(f.app), f.rule, f.family, f.severity) for f in active))
     yield _gauge(
@@ -97,11 +107,14 @@ def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
         ("argocd", "rule", "severity"),
         since,
     )
+    cut: dict[Labels, float] = {(PER_APP,): int(truncated)}
+    if style.metrics.app_labels:
+        cut[APP_LABELS,] = int(labels_truncated)
     yield _gauge(
         "argolint_metrics_truncated",
         "1 when series were left out because there would be more than max-series of them.",
         ("metric",),
-        {(PER_APP,): int(truncated)},
+        cut,
     )
     named: dict[Labels, float] = {(r.id, r.family, r.severity, rule_page(r.id)): 1 for r in report.rules}
     yield _gauge("argolint_rule_info", "A rule that was run.", ("rule", "family", "severity", "docs"), named)
@@ -198,6 +211,17 @@ def _per_app(findings: Iterable[Finding], style: Style) -> tuple[Mapping[Labels,
     )
     order = sorted(found, key=lambda labels: (-SEVERITIES.index(labels[-1]), labels))
     return {labels: found[labels] for labels in order[: wanted.max_series]}, len(order) > wanted.max_series
+
+
+def _app_labels(report: Report, style: Style) -> tuple[Mapping[Labels, int], bool]:
+    """A row for each application that has one of the labels, the first ones in order, and whether some were left out."""
+    keys = tuple(dict.fromkeys(style.metrics.app_labels))
+    rows: dict[Labels, int] = {}
+    for each in report.applications:
+        found = each.labels or {}
+        if any(key in found for key in keys):
+            rows[server_of(each.app), each.app.namespace, each.app.name, *(found.get(key, "") for key in keys)] = 1
+    return dict.fromkeys(sorted(rows)[: style.metrics.max_series], 1), len(rows) > style.metrics.max_series
 
 
 def _applications(report: Report) -> Mapping[Labels, int]:

@@ -1,0 +1,65 @@
+"""Saved reports that somebody else wrote: of a newer argolint, of two servers, empty, cut, or none at all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from argolint.errors import UsageError
+from argolint.reports import document as r
+from argolint.reports import formats
+from argolint.reports.formats import Style
+from tests.test_prometheus import _finding, _report, _samples
+
+FORMATS = ("html", "prometheus", "markdown", "text", "sarif", "junit")
+
+
+def _saved(**changed: Any) -> bytes:
+    return json.dumps({**json.loads(r.to_json(_report(_finding()))), **changed}).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (_saved(schema_version="2.0"), "old.json has schema_version 2.0, this argolint reads 1.x"),
+        (b"", "old.json is no JSON"),
+        (_saved()[:-20], "old.json is no JSON"),
+        (b"{}", "old.json is no argolint report: it has no schema_version"),
+        (b"[]", "old.json is no argolint report: it has no schema_version"),
+        (_saved(findings=7), "old.json"),
+    ],
+    ids=["newer", "empty", "cut", "nothing", "list", "wrong"],
+)
+def test_what_cannot_be_read_says_what_and_why(text: bytes, said: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        r.from_json(text, "old.json")
+    assert raised.value.message.startswith(said)
+    assert raised.value.hint
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_newer_minor_version_no_findings_and_two_servers_are_read(name: str) -> None:
+    for text in (
+        _saved(schema_version="1.99", something={"new": 1}),
+        _saved(findings=[], causes=[]),
+        _saved(
+            servers=[
+                {"url": "https://one", "version": "v3.5.1", "apps": 1},
+                {"url": "https://two", "version": "", "apps": 2},
+            ]
+        ),
+    ):
+        assert formats.render(r.from_json(text, "x"), name, Style())
+
+
+def test_of_two_servers_each_has_its_own_series() -> None:
+    there = r.App("https://other.example.com", "argocd", "web", "shop")
+    servers = (r.Server("https://argocd.example.com", "v3.5.1", 1), r.Server("https://other.example.com", "v3.4.0", 1))
+    report = msgspec.structs.replace(_report(_finding(), _finding(app=there)), servers=servers)
+    text = formats.render(r.from_json(r.to_json(report), "x"), "prometheus", Style())
+    both = ["argocd.example.com", "other.example.com"]
+    assert sorted(labels[2] for labels in _samples(text, "argolint_app_findings")) == both
+    assert sorted(labels[0] for labels in _samples(text, "argolint_check_complete")) == both
