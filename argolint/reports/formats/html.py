@@ -19,7 +19,7 @@ import msgspec
 
 from argolint.engine.fingerprint import Identity
 from argolint.model import SEVERITIES
-from argolint.reports.causes import causes_of, identity
+from argolint.reports.causes import identity
 from argolint.reports.document import Failure, Finding, Fix, Point, Report
 from argolint.reports.formats import NamedApp, Style, app_name, resource_name
 from argolint.reports.formats.edits import as_text
@@ -231,7 +231,8 @@ def _by_project(active: Sequence[Finding]) -> list[tuple[str, Counter[str]]]:
 def _roots(report: Report) -> Iterator[dict[str, Any]]:
     """The causes that most hangs on, where the report knows what caused what; linked where they are findings themselves."""
     known = {identity(f): f for f in report.findings}
-    found = [(c, known.get((c.server or group[0].app.server, c.fingerprint))) for c, group in causes_of(report)]
+    alone = {f.fingerprint: f for f in report.findings}
+    found = [(c, known.get((c.server, c.fingerprint)) if c.server else alone.get(c.fingerprint)) for c in report.causes]
     causes = [(cause, own) for cause, own in found if cause.findings > 1 or own is None]
     for cause, own in sorted(causes, key=lambda c: (_ORDER[c[0].severity], -c[0].findings))[:_ROOTS]:
         link = _id(own) if own is not None else ""
