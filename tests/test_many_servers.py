@@ -350,6 +350,15 @@ def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
         assert (ran.code, ran.err.splitlines()[0]) == (2, f"argolint: {message}")
 
 
+def test_config_names_every_server_and_no_token(tmp_path: Path) -> None:
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
+        ran = run_here("config", "--servers", fleets.file, env=fleets.environ, cwd=tmp_path)
+    assert ran.code == 0
+    for name, server in fleets.servers.items():
+        assert f"server {name}        {server.url}  (token set)\n" in ran.out
+    assert not any(token in ran.out for token in fleets.tokens())
+
+
 def test_what_follows_a_single_server_is_refused_with_many(tmp_path: Path) -> None:
     with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
         for args, message in (
