@@ -45,6 +45,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/causes.py
 	$(BIN)/python bench/many.py
 	$(BIN)/python bench/watch.py
+	$(BIN)/python bench/page.py
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python scripts/docs.py

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -79,6 +79,10 @@ class Fleet:
     remarks: tuple[str, ...] = ()
     crossings: Mapping[AppRef, tuple[Crossing, ...]] = field(default_factory=dict)
     _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def with_apps(self, apps: Iterable[App]) -> Fleet:
+        """The same Argo CD, had it these applications."""
+        return replace(self, apps=tuple(apps))
 
     def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
         """What the function makes of the fleet and these arguments, made once however many rules ask. It must be pure, and have a name."""

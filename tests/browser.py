@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -25,3 +26,13 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def axe() -> str:
+    """The script of axe-core, out of npm's package, which $ARGOLINT_TEST_AXE names. Skipped or failed like the browser."""
+    file = os.environ.get("ARGOLINT_TEST_AXE", "")
+    if not file and os.environ.get("ARGOLINT_REQUIRE_BROWSER"):
+        pytest.fail("axe-core must be here and is not: set ARGOLINT_TEST_AXE")
+    if not file:
+        pytest.skip("no axe-core here: ARGOLINT_TEST_AXE names its axe.min.js (npm: axe-core)")
+    return Path(file).read_text(encoding="utf-8")

@@ -118,6 +118,12 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             yield found
 
 
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is there is asked more often than every two seconds: these fleets are small."""
+    monkeypatch.setattr(cluster, "LOOK_S", 0.2)
+
+
 WORKERS = ("--nthreads=1", "--memory-limit=1GB", "--death-timeout=60")
 CLIENT_KEY = "distributed.comm.tls.client.key"
 
@@ -201,7 +207,7 @@ def test_a_cluster_writes_the_report_of_one_process_and_its_scheduler_never_sees
     assert (ran.code, ran.err) == (1, "")
     assert running.server.seen.count("/api/v1/applications") == 1
     assert len(running.server.seen) == json.loads(ran.out)["stats"]["requests"]
-    alone = run_here("check", "--snapshot", RECORDING, "--deep", "-o", "json", cwd=tmp_path)
+    alone = run_here("check", "--snapshot", RECORDING, "-o", "json", cwd=tmp_path)
     assert report(ran) == report(alone)
     memory = memory_of(running.scheduler.pid)
     assert b"lint_chunk" in memory
@@ -275,7 +281,6 @@ def test_a_stopped_worker_is_given_up_after_its_time(
     running: Running, plain: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "SILENCE_S", 4.0)
-    monkeypatch.setattr(cluster, "LOOK_S", 0.2)
     stopped: list[int] = []
 
     def stop() -> None:
@@ -297,7 +302,6 @@ def test_a_scheduler_that_is_gone_ends_the_check_with_what_was_read(
     running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "GONE_S", 1.0)
-    monkeypatch.setattr(cluster, "LOOK_S", 0.2)
     with when(running.small, running.scheduler.kill):
         ran = running.check(cwd=tmp_path)
     assert ran.code == 3

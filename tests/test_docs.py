@@ -58,6 +58,8 @@ def test_every_link_option_and_rule_that_a_page_names_exists(page: Path) -> None
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), target
+        if page.is_relative_to(ROOT / "docs"):
+            assert (page.parent / target).resolve().is_relative_to(ROOT / "docs"), f"{target} is no page of the site"
     options = set(re.findall(r"argolint [a-z]+ [^\n`|]*?(--[a-z][a-z-]+)", text))
     assert options <= _options(), options - _options()
     named = set(re.findall(r"argolint explain ([a-z]+(?:-[a-z]+)+)", text))

@@ -319,3 +319,48 @@ def test_who_has_to_make_the_operator_look_again_is_told_so() -> None:
     assert told_by(Fix("Sync", "live", "db", Edit("command", command))) == {"needs-force-sync"}
     assert told_by(Fix("Sync", "live", "db", Edit("command", f"# {command}"))) == frozenset()
     assert unreplayed(Fix("Sync", "live", "db", Edit("command", command))).effects == ("needs-force-sync",)
+
+
+def test_an_application_that_another_one_makes_is_edited_where_that_one_takes_it_from() -> None:
+    """A patch of the live Application alone would be undone by its maker."""
+    child = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": "web", "namespace": "argocd"},
+    }
+    root = {"name": "root", "resources": [{"desired": child, "live": child}]}
+    count = {"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]}
+    scaled = web({"replicas": 4})
+    scaled["metadata"]["managedFields"] = [by("kube-controller-manager", "/spec/replicas")]
+    spec = {"syncPolicy": {"automated": {"selfHeal": True}}, "ignoreDifferences": [count]}
+    app = {"name": "web", "spec": spec, "resources": [{"desired": web({"replicas": 2}), "live": scaled}]}
+    told = "application argocd/root makes this Application and puts it back: edit it in its source"
+    (alone, *_), (made, *_) = fixes("ignore-not-respected", app), fixes("ignore-not-respected", root, app)
+    assert (alone.caveat.endswith(told), made.caveat) == (False, f"{alone.caveat}; {told}")
+
+
+def test_patches_that_make_one_list_say_so() -> None:
+    """Whoever applies the second as it stands, with `kubectl patch` say, undoes the first."""
+
+    def scaled(name: str) -> dict[str, Any]:
+        desired, live = web({"replicas": 2}), web({"replicas": 4})
+        live["metadata"] |= {"name": name, "managedFields": [by("kube-downscaler", "/spec/replicas")]}
+        return {"desired": {**desired, "metadata": {**desired["metadata"], "name": name}}, "live": live}
+
+    told = "another finding's patch makes /spec/ignoreDifferences as well: put the two together, as `argolint fix --write` does"
+    alone = fixes("autoscaler-replicas", {"name": "web", "resources": [scaled("one")]})
+    both = fixes("autoscaler-replicas", {"name": "web", "resources": [scaled("one"), scaled("two")]})
+    ignoring = [f.caveat.endswith(told) for f in both if f.title.startswith("Ignore")]
+    assert (ignoring, any(told in f.caveat for f in alone)) == ([True, True], False)
+
+
+def test_a_field_that_an_old_crd_would_prune_is_not_offered() -> None:
+    def titles(version: str) -> list[str]:
+        spec = {"refreshInterval": "0", "secretStoreRef": {"name": "s", "kind": "SecretStore"}, "data": []}
+        state = {"kind": "ExternalSecret", "metadata": {"name": "db", "namespace": "n"}, "spec": spec}
+        state = {"apiVersion": f"external-secrets.io/{version}", **state}
+        resources = [{"desired": state, "live": state}]
+        return [f.title for f in fixes("external-secret-refresh-disabled", {"name": "web", "resources": resources})]
+
+    assert titles("v1beta1") == ["Refresh every hour"]
+    assert titles("v1")[1:] == ["Say that it changes with the manifest only, and let force-sync work"]

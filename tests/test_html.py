@@ -24,7 +24,8 @@ from argolint.reports import document as r
 from argolint.reports import formats
 from argolint.reports.causes import Cause
 from argolint.reports.formats import Style, html
-from tests.browser import chromium
+from tests.browser import axe, chromium
+from tests.firefox import firefox
 from tests.here import run_here
 from tests.test_prometheus import _finding, _report
 
@@ -352,6 +353,55 @@ def test_what_is_printed_holds_every_selected_finding(demo: tuple[r.Report, Path
     errors = [f for f in report.findings if f.severity == "error"]
     assert len(opened.ids()) == len(errors)
     assert opened.page.locator("#query").is_hidden()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_hinders_who_cannot_see_it(
+    demo: tuple[r.Report, Path], tmp_path: Path, browser: Browser, theme: Any
+) -> None:
+    """The rules of axe-core: contrast, names, roles, order; for the list and for an open finding."""
+    rules, wanted = axe(), {} if theme == "light" else {"runOnly": ["color-contrast"]}  # the rest knows no colour
+    shared = [f for f in demo[0].findings if f.rule == "shared-resource"]
+    few = msgspec.structs.replace(demo[0], findings=(*demo[0].findings[:5], *shared[:1]), complete=False)
+    (tmp_path / "page.html").write_text(formats.render(few, "html", Style()), encoding="utf-8")
+    opened = Opened(browser, tmp_path / "page.html", color_scheme=theme, bypass_csp=True)
+    for step in ("list", "finding"):
+        if step == "finding":
+            opened.page.locator("#rows a").first.click()
+            opened.page.wait_for_selector("#detail h3")
+        opened.page.evaluate(rules)
+        found = opened.page.evaluate("only => axe.run(only)", wanted)
+        assert [(v["id"], [n["html"] for n in v["nodes"]]) for v in found["violations"]] == [], step
+        assert len(found["passes"]) >= (20 if theme == "light" else 1)
+
+
+def test_paper_is_white_in_the_dark_as_well(demo: tuple[r.Report, Path], browser: Browser) -> None:
+    opened = Opened(browser, demo[1], color_scheme="dark")
+    for theme in ("", "dark"):
+        opened.page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+        opened.page.emulate_media(media="print")
+        colours = opened.page.evaluate(
+            "(({ color, backgroundColor }) => [color, backgroundColor])(getComputedStyle(document.body))"
+        )
+        assert colours == ["rgb(27, 31, 36)", "rgb(255, 255, 255)"]
+
+
+def test_firefox_reads_it_too(demo: tuple[r.Report, Path], tmp_path: Path) -> None:
+    report, page = demo
+    with firefox(tmp_path) as browser:
+        browser.open(page.as_uri())
+        browser.until("document.documentElement.dataset.ready === 'yes'")
+        active = [f for f in report.findings if f.suppressed is None]
+        assert (
+            browser.run("return document.getElementById('count').innerText")
+            == f"{len(active)} of {len(active)} findings"
+        )
+        browser.run("location.hash = '#?q=sev%3Aerror'")
+        errors = sum(f.severity == "error" for f in active)
+        browser.until(f"document.getElementById('count').innerText === '{errors} of {len(active)} findings'")
+        browser.run("document.querySelector('#rows a').click()")
+        browser.until("document.querySelector('#detail h3')")
+        assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_same_report_gives_the_same_page_whose_policy_fits_its_content(demo: tuple[r.Report, Path]) -> None:

@@ -8,9 +8,11 @@ import signal
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from argolint import App, Finding, Fleet, Location
@@ -19,6 +21,7 @@ from argolint.engine import pipeline
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ArgolintError
+from argolint.plugins import load_rules
 from argolint.rule import Rule
 from argolint.server.transport import Transport
 from argolint.snapshots.reader import SnapshotTransport
@@ -26,6 +29,8 @@ from argolint.snapshots.replay import Faults, ReplayServer
 from argolint.testing import FixtureTransport
 from argolint.workers import processes
 from argolint.workers.context import Context, decode
+from argolint.workers.spec import Spec, plan_of, rule_specs
+from argolint.workers.spec import decode as decode_spec
 from tests.conftest import Ran
 from tests.here import run_here
 
@@ -177,6 +182,16 @@ def test_workers_that_cannot_start_are_not_started_for_ever() -> None:
 
     with pytest.raises(ArgolintError, match="worker processes do not start"):
         wait()
+
+
+def test_a_worker_elsewhere_is_told_all_that_a_plan_says_of_how_to_look() -> None:
+    decided_here = {"wanted", "workers", "shard", "local", "shown"}
+    assert {field.name for field in fields(Plan)} - decided_here <= set(Spec.__struct_fields__)
+    rules = tuple(Chosen(r, r.default_options, "info") for r in load_rules().values())
+    plan = Plan(rules, workers=3, deep=True, renders=True, manifests=True, timings=True)
+    spec = Spec({}, "", rule_specs(plan), threads=3, deep=True, renders=True, manifests=True, timings=True)
+    told = plan_of(decode_spec(msgspec.json.encode(spec)))
+    assert replace(told, wanted=plan.wanted) == plan
 
 
 def test_a_result_that_is_no_json_is_the_failure_of_its_application() -> None:

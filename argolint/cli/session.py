@@ -667,6 +667,7 @@ def _look_in_cluster(given: Mapping[str, Any], t: Transport) -> Look:
             flags.client_crt_key,
             given["timeout"] or ANSWER_S,
             given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+            given.get("rate"),
         )
     return in_cluster(
         given["dask"],

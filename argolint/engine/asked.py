@@ -8,7 +8,7 @@ What `Asked` does not know by name counts as a question for everything, so that 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ Mark = object
 
 _BY_KEY = frozenset({"by_ref", "clusters", "projects", "contested", "contests"})
 """Mappings that rules ask for one key at a time."""
+_COMMON = ("server", "version", "settings", "projects", "clusters", "repositories", "application_sets")
 _NOISE = frozenset({"resourceVersion", "managedFields", "generation"})
 """Parts of an object's metadata that change with every write of it, whatever was written."""
 _REFRESH = "argocd.argoproj.io/refresh"
@@ -117,6 +118,12 @@ class Asked:
         if isinstance(made, Mapping):
             return _Items(made, partial(self._ask, "derived", "", (function, *arguments)))
         return self._ask("call", "derive", function, *arguments)
+
+    def with_apps(self, apps: Iterable[App]) -> Fleet:
+        """See Fleet.with_apps. What is asked of that fleet is not noted, so all that is common to both counts as asked for."""
+        for name in _COMMON:
+            self._ask("whole", name)
+        return self._answers.fleet.with_apps(apps)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._answers.fleet, name)

@@ -111,7 +111,7 @@ def _fleet(fleet: Fleet, key: ResourceKey, app: App, *, released: bool) -> Fleet
     """The applications that list the object, and what they list once all others have `released` it."""
     refs = {*fleet.owners(key), app.ref}
     some = (fleet.by_ref[ref] for ref in sorted(refs) if ref in fleet.by_ref)
-    return replace(fleet, apps=tuple(_unlisted(a, key) if released != (a.ref == app.ref) else a for a in some))
+    return fleet.with_apps(_unlisted(a, key) if released != (a.ref == app.ref) else a for a in some)
 
 
 def _unlisted(app: App, key: ResourceKey) -> App:

@@ -17,6 +17,7 @@ from argolint.engine.guard import Guard, crash
 from argolint.engine.handover import tried
 from argolint.engine.notes import notes
 from argolint.engine.plan import AppResult, Chosen
+from argolint.engine.rivals import told_of_each_other
 from argolint.engine.settle import settle
 from argolint.engine.stamp import stamp
 from argolint.engine.verify import Render, Today, verify
@@ -51,12 +52,12 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
     guard = Guard(app)
     others = _Others(findings, fleet, rules, failures)
     facts = list(_tried(facts, app, fleet, by_id, others, failures))
-    proven: list[Finding] = []
+    verified: list[Finding] = []
     for finding in kept:
         with charged("verify", finding.rule):
-            found = _proven(finding, app, fleet, by_id[finding.rule], failures, render, today, others)
-        with charged("redact"):
-            proven.append(guard.finding(found))
+            verified.append(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today, others))
+    with charged("redact"):
+        proven = [guard.finding(finding) for finding in told_of_each_other(verified)]
     unused: tuple[Note, ...] = ()
     try:
         unused = tuple(notes(app))

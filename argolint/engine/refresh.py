@@ -36,7 +36,7 @@ def refreshed(t: Transport, fleet: Fleet, wanted: Iterable[AppRef], workers: int
             else:
                 apps[ref.namespace, ref.name] = found
     now = t.now()
-    return replace(fleet, apps=tuple(sorted((replace(app, observed_at=now) for app in apps.values()), key=_ref)))
+    return fleet.with_apps(sorted((replace(app, observed_at=now) for app in apps.values()), key=_ref))
 
 
 def _ref(app: App) -> AppRef:

@@ -15,7 +15,7 @@ from argolint.engine.moments import Today
 from argolint.engine.render_proof import Render, render_again
 from argolint.engine.replay import NOT_REPLAYED, Check, Looks, replay
 from argolint.engine.verdict import CannotReplay, Contradicted, Loses, TakesTwoSyncs
-from argolint.fleet import Fleet
+from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
 from argolint.values import sh
 
@@ -38,7 +38,7 @@ def verify(
     fixes of it passes the same `today`. `check` is the finding's own rule, `others` what any rule finds that is not there
     today. Helm values are proven with `render`: what two renders drew differently must then come out equal.
     """
-    fix = _with(replace(fix, proof=None), effects.of_edit(fix, finding, app))
+    fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
     known: Today = {} if today is None else today
     looks = Looks(check, others)
     found: set[Effect] = set()
@@ -69,6 +69,16 @@ def verify(
 
 
 _AFTER_ITS_STEP = "it was replayed and works after its first step, which is a command; without it the next sync takes the live value away"
+
+
+def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
+    """The fix's own, and where the Application has to be edited when another application makes it."""
+    if fix.target != "application" or fix.edit.kind not in ("json-patch", "yaml"):
+        return fix.caveat
+    key = ResourceKey(IN_CLUSTER, "argoproj.io", "Application", app.ref.namespace, app.ref.name)
+    makers = [ref for ref in fleet.owners(key) if ref != app.ref]
+    told = f"application {makers[0]} makes this Application and puts it back: edit it in its source" if makers else ""
+    return "; ".join(filter(None, (fix.caveat, told)))
 
 
 def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:

@@ -153,7 +153,7 @@ def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
     let_go = {(key.kind, key.name): j.ref for j in judged for key in j.delta.removed}
     if let_go:
         apps = tuple(without_ended_warnings(app, fleet, let_go) for app in apps)
-    return replace(fleet, apps=apps)
+    return fleet.with_apps(apps)
 
 
 def without_ended_warnings(app: App, fleet: Fleet, let_go: Mapping[tuple[str, str], AppRef]) -> App:

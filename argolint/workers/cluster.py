@@ -246,12 +246,13 @@ def in_cluster(
                 versions(),
                 digest(blob),
                 rule_specs(plan),
-                server,
+                server and msgspec.structs.replace(server, rate=server.rate and server.rate / most),
                 tuple(snapshots),
                 threads=1 if t.offline else plan.workers // most,
                 deep=plan.deep,
                 renders=plan.renders,
                 manifests=plan.manifests,
+                timings=plan.timings,
             )
             crew = Cluster(client, msgspec.json.encode(spec), blob, most, warn)
             yield from spread(crew, most, apps, t.stats)

@@ -28,7 +28,7 @@ _NO_TOKEN = "give every worker the token there, or say where it is: --worker-tok
 class Server(msgspec.Struct, frozen=True):
     """A connection without what is secret in it. `token` says where a worker finds its own: `env:NAME` or `file:PATH`.
 
-    Paths are paths on the worker; times are seconds.
+    Paths are paths on the worker; times are seconds, `rate` is requests a second of one worker.
     """
 
     url: str
@@ -39,6 +39,7 @@ class Server(msgspec.Struct, frozen=True):
     client_crt_key: str = ""
     answer_s: float = 180.0
     max_bytes: int = 1 << 30
+    rate: float | None = None
 
 
 class RuleSpec(msgspec.Struct, frozen=True):
@@ -64,6 +65,7 @@ class Spec(msgspec.Struct, frozen=True):
     deep: bool = False
     renders: bool = False
     manifests: bool = False
+    timings: bool = False
 
 
 decode = decoder(Spec)
@@ -93,7 +95,14 @@ def plan_of(spec: Spec) -> Plan:
     if missing:
         raise ArgolintError(f"rule {missing[0]} is not installed", "install the same rule packages on every worker")
     rules = (Chosen(known[r.id], converted(r.options, known[r.id].options), r.severity) for r in spec.rules)
-    return Plan(tuple(rules), workers=spec.threads, deep=spec.deep, renders=spec.renders, manifests=spec.manifests)
+    return Plan(
+        tuple(rules),
+        workers=spec.threads,
+        deep=spec.deep,
+        renders=spec.renders,
+        manifests=spec.manifests,
+        timings=spec.timings,
+    )
 
 
 def opened(spec: Spec, environ: Mapping[str, str]) -> Transport:
@@ -115,7 +124,13 @@ def opened(spec: Spec, environ: Mapping[str, str]) -> Transport:
         ca_pem=server.ca_pem,
         client_pem=client_pair(server.client_crt, server.client_crt_key),
     )
-    return HttpTransport(connection, workers=spec.threads, answer_s=server.answer_s, max_bytes=server.max_bytes)
+    return HttpTransport(
+        connection,
+        workers=spec.threads,
+        rate=server.rate,
+        answer_s=server.answer_s,
+        max_bytes=server.max_bytes,
+    )
 
 
 def require_place(token: str) -> str:

@@ -135,6 +135,16 @@ def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
             app.cluster,
             Edit("command", "kubectl get apiservice v1beta1.metrics.k8s.io"),
         )
+    elif "no metrics returned from resource metrics API" in message or "did not receive metrics" in message:
+        yield Fix(
+            f"Let metrics-server see the pods of {workload}: none of them runs and is ready, or it cannot read their nodes' kubelets",
+            "live",
+            workload,
+            Edit(
+                "command",
+                f"kubectl -n {sh(hpa.namespace)} top pods; kubectl -n kube-system logs deploy/metrics-server --tail=20",
+            ),
+        )
     else:
         yield Fix(
             "Look why the metric is not there",

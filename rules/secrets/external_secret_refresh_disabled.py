@@ -45,22 +45,27 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     )
     for found in zero:
         resource, manifest = found.resource, found.manifest
-        hourly = Edit("json-patch", found.set("/spec/refreshInterval", "1h0m0s"))
-        on_change = Edit("json-patch", found.set("/spec/refreshPolicy", "OnChange"))
         yield Finding(
             message=f'{resource.id} has refreshInterval "{es.spec_of(manifest).get("refreshInterval")}": its '
             f"{es.target_text(manifest)} {until}.",
             at=Location(app.ref, resource.id, found.pointer("/spec/refreshInterval")),
-            fixes=(
-                Fix("Refresh every hour", "manifest", str(resource.id), hourly, "one call a key and hour"),
-                Fix(
-                    "Say that it changes with the manifest only, and let force-sync work",
-                    "manifest",
-                    str(resource.id),
-                    on_change,
-                    "refreshPolicy needs External Secrets v0.16.0 or later",
-                ),
-            ),
+            fixes=tuple(_fixes(app, fleet, found)),
+        )
+
+
+def _fixes(app: App, fleet: Fleet, found: es.Declared) -> Iterator[Fix]:
+    """A field that the cluster's CRD does not know would be pruned, and differ for ever."""
+    where = str(found.resource.id)
+    hourly = Edit("json-patch", found.set("/spec/refreshInterval", "1h0m0s"))
+    yield Fix("Refresh every hour", "manifest", where, hourly, "one call a key and hour")
+    if found.manifest.get("apiVersion") == f"{es.GROUP}/v1" or version_of(app, fleet).at_least("v0.16.0"):
+        on_change = Edit("json-patch", found.set("/spec/refreshPolicy", "OnChange"))
+        yield Fix(
+            "Say that it changes with the manifest only, and let force-sync work",
+            "manifest",
+            where,
+            on_change,
+            "refreshPolicy needs External Secrets v0.16.0 or later",
         )
 
 

@@ -27,6 +27,12 @@ _NODE_STATE = re.compile(
 )
 _CONTROL_PLANE = "node-role.kubernetes.io/"
 _ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
+_ABSENT_KEY = re.compile(
+    r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:[^/\s]{1,63}/)?([^\s,;\"]{1,253})", re.IGNORECASE
+)
+_SECURITY = re.compile(
+    r"violates PodSecurity|unable to validate against any security context constraint", re.IGNORECASE
+)
 _INSUFFICIENT = re.compile(r"Insufficient ([\w./-]+)")
 _KEEP_RUNNING = ("ReplicaSet", "StatefulSet", "DaemonSet")  # their running pods are Progressing while not ready
 _ENDED = re.compile(
@@ -202,6 +208,8 @@ _BACK_OFF = re.compile(r"^(\w+: )?back-off (pulling image \"[^\"]*\"$|.*restarti
 
 def _sharpest(texts: Sequence[str], cause: str) -> str:
     """Of the sentences on one cause, the first that says more than a state's name or that the kubelet waits; empty without any."""
+    if killed := next((t for t in texts if "OOMKilled" in t), ""):
+        return killed  # why it is restarted, whatever else is said of that
     kinds = {t: _known(t) for t in texts if " " in t}
     alike = [t for t, known in kinds.items() if (known and known[0] == cause) or t.startswith("Failed: ")]
     return min(alike, key=lambda t: 2 if _BARE.match(t) else 1 if _BACK_OFF.match(t) else 0, default="")
@@ -313,10 +321,15 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tu
     """Ways to let the pods run, for the workload `id_` whose manifest is `obj` (None: not known)."""
     absent = _ABSENT.search(trouble.text)
     known = ("selector", "resources", "taint", "quota", "image", "volume")
-    topic = "missing" if absent else trouble.cause if trouble.cause in known else "unknown"
-    facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": ""}
+    keyless = _ABSENT_KEY.search(trouble.text)
+    topic = trouble.cause if trouble.cause in known else "security" if _SECURITY.search(trouble.text) else "unknown"
+    facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": ""}
     if absent:
+        topic = "missing"
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
+    elif keyless:
+        topic = "missing-key"
+        facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}
     return advice(__package__, f"pods/{topic}", facts, id_)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
 from argolint.reports.ownership.graph import Drawn
 from argolint.values import plain, shorten
@@ -91,6 +91,6 @@ def _box(label: str, x: float, y: float, round_: int) -> str:
     short = shorten(whole, _LETTERS)
     place = f'x="{x:g}" y="{y:g}" width="{_wide(label):g}" height="{_HEIGHT}" rx="{round_}"'
     return (
-        f'<g aria-label={quoteattr(whole)}><title>{escape(whole)}</title><rect class="box" {place}/>'
+        f'<g><title>{escape(whole)}</title><rect class="box" {place}/>'
         f'<text x="{x + 8:g}" y="{y + 16:g}">{escape(short)}</text></g>'
     )

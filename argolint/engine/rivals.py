@@ -1,0 +1,48 @@
+"""Patches of several findings that make one list or map: whoever applies one after the other as they are undoes the first."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from argolint.model import Finding, Fix, Json, ResourceKey
+
+Place = tuple[ResourceKey | None, str]
+"""A pointer into a manifest, or, without one, into the Application."""
+
+
+def told_of_each_other(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """The findings of one application; a fix whose patch makes otherwise what a fix of another finding makes too says so."""
+    makers: dict[Place, list[tuple[int, Json]]] = defaultdict(list)
+    for number, finding in enumerate(findings):
+        for fix in finding.fixes:
+            for place, value in _made(fix, finding):
+                makers[place].append((number, value))
+    for number, finding in enumerate(findings):
+        fixes = tuple(_told(fix, finding, makers, number) for fix in finding.fixes)
+        yield finding if fixes == finding.fixes else replace(finding, fixes=fixes)
+
+
+def _told(fix: Fix, finding: Finding, makers: Mapping[Place, Sequence[tuple[int, Json]]], number: int) -> Fix:
+    rivals = sorted(
+        place[1]
+        for place, value in _made(fix, finding)
+        if any(maker != number and other != value for maker, other in makers[place])
+    )
+    if not rivals:
+        return fix
+    says = f"another finding's patch makes {rivals[0]} as well: put the two together, as `argolint fix --write` does"
+    return replace(fix, caveat="; ".join(filter(None, (fix.caveat, says))))
+
+
+def _made(fix: Fix, finding: Finding) -> Iterator[tuple[Place, Json]]:
+    """Where the patch makes a list or map that was not there, and what it holds."""
+    if fix.edit.kind != "json-patch" or fix.target not in ("application", "manifest"):
+        return
+    target = fix.resource or finding.at.resource
+    document = target.key if target and fix.target == "manifest" else None
+    for operation in fix.edit.content:
+        made = operation.get("op") == "add" and isinstance(operation.get("value"), list | dict)
+        if made and not str(operation["path"]).endswith("/-"):
+            yield (document, str(operation["path"])), operation["value"]
