@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from argolint.agents import answers
 from argolint.reports import document
-from argolint.reports.formats import Style
+from argolint.reports.formats import Style, with_server_names
 from argolint.serve.documents import Documents
 from argolint.snapshots.replay import Faults
 from tests.conftest import Ran
@@ -139,8 +140,11 @@ def test_causes_are_those_of_their_server(three: Checked) -> None:
     assert sum(c["findings"] for c in causes) == len(three.report["findings"])
 
 
-def test_the_service_answers_for_an_application_of_one_server(three: Checked) -> None:
+def test_agents_and_the_service_know_the_server_of_an_application(three: Checked) -> None:
     report = document.from_json(three.text("report.json").encode(), "the report")
+    rows = json.loads(answers.listed(with_server_names(report), with_server_names(report).findings, 0, 50))["findings"]
+    assert len({row["fingerprint"] for row in rows}) == len(report.findings)
+    assert {row["application"].split("/")[0] for row in rows} == {"eu", "us", "lab"}
     served = Documents(report, [a.app for a in report.applications], Style())
     assert served.at("/api/v1/applications/argocd/web") is None
     answer = served.at("/api/v1/applications/us/argocd/web")
@@ -344,6 +348,15 @@ def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
     ):
         ran = run_here("check", *args, cwd=tmp_path)
         assert (ran.code, ran.err.splitlines()[0]) == (2, f"argolint: {message}")
+
+
+def test_config_names_every_server_and_no_token(tmp_path: Path) -> None:
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
+        ran = run_here("config", "--servers", fleets.file, env=fleets.environ, cwd=tmp_path)
+    assert ran.code == 0
+    for name, server in fleets.servers.items():
+        assert f"server {name}        {server.url}  (token set)\n" in ran.out
+    assert not any(token in ran.out for token in fleets.tokens())
 
 
 def test_what_follows_a_single_server_is_refused_with_many(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from argolint.reports.document import Finding, Report, plain_data
-from argolint.reports.formats import resource_name
+from argolint.reports.formats import app_name, link_of, resource_name
 from argolint.values import shorten
 
 MOST_BYTES = 20_000
@@ -49,18 +49,18 @@ def _fits(finding: Finding, key: str, value: str) -> bool:
         case "project":
             return finding.app.project == value
         case "application":
-            return value in (finding.app.name, f"{finding.app.namespace}/{finding.app.name}")
+            return value in (finding.app.name, f"{finding.app.namespace}/{finding.app.name}", app_name(finding.app))
         case _:
             return value.lower() in finding.message.lower()
 
 
 def _row(finding: Finding) -> dict[str, Any]:
     return {
-        "fingerprint": finding.fingerprint,
+        "fingerprint": link_of(finding),
         "severity": finding.severity,
         "rule": finding.rule,
         "cause": finding.cause,
-        "application": f"{finding.app.namespace}/{finding.app.name}" if finding.app.name else "",
+        "application": app_name(finding.app) if finding.app.name else "",
         "object": resource_name(finding.resource) if finding.resource else "",
         "message": shorten(finding.message, 400),
         "first_fix": shorten(finding.fixes[0].title, 200) if finding.fixes else "",

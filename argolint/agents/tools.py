@@ -23,6 +23,7 @@ from argolint.host import programs
 from argolint.host.programs import Limits
 from argolint.plugins import load_rules
 from argolint.reports.document import Report, from_json
+from argolint.reports.formats import link_of, with_server_names
 
 KEPT_S = 300
 _MOST_ERROR = 1000
@@ -62,7 +63,7 @@ class Tools:
     def get_finding(self, fingerprint: str) -> str:
         """One finding by its fingerprint, with evidence, every fix, caveats and what it follows from."""
         for finding in self._checked().findings:
-            if finding.fingerprint == fingerprint:
+            if fingerprint in (link_of(finding), finding.fingerprint):
                 return answers.whole(finding)
         return answers.document({"error": "there is no such finding; list_findings has the fingerprints"})
 
@@ -88,7 +89,8 @@ class Tools:
         with self._lock:
             if self._report is None or time.monotonic() - self._made_s > KEPT_S:
                 text = self._run("check", "-q", "-o", "json", "--fail-on", "never", "--allow-incomplete", *self._source)
-                self._report, self._made_s = from_json(text, "the check"), time.monotonic()
+                self._report = with_server_names(from_json(text, "the check"))
+                self._made_s = time.monotonic()
             return self._report
 
     def _run(self, command: str, *arguments: str) -> bytes:

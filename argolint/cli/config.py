@@ -11,8 +11,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from argolint.cli import servers
 from argolint.cli import session as common
 from argolint.cli.group import report
+from argolint.cli.servers import servers_options
 from argolint.config.file import Config, Loaded
 from argolint.engine import trusted
 from argolint.engine.trusted import Trusted
@@ -32,6 +34,7 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
 
 @click.command()
 @connection_options
+@servers_options
 @common.rule_options
 @common.fail_options
 @common.output_options
@@ -77,11 +80,26 @@ def command(ctx: click.Context, /, connection: Flags, **given: Any) -> int:
     for index, entry in enumerate(loaded.config.ignore):
         until = f" until {entry.expires}" if entry.expires else ""
         click.echo(f"{'ignore':16} {entry.rule}{until}: {entry.reason}  ({loaded.file}:{loaded.ignore_lines[index]})")
-    for line in _connection(connection, os.environ, Path.home()):
+    several = _servers({**given, "connection": connection, "snapshots": ()})
+    for line in several or _connection(connection, os.environ, Path.home()):
         click.echo(without_secrets(line))
     shown = sum(run.plan.shown.may_take(c.rule.id, c.rule.family) for c in run.plan.rules)
     click.echo(f"All {len(run.plan.rules)} rules run; findings of {shown} are shown.")
     return 2 if broken else 0
+
+
+def _servers(given: Mapping[str, Any]) -> list[str]:
+    """Which servers `check` reads, where they are several, and whether there is a token for each; never the token."""
+    try:
+        found = servers.asked(given)
+    except ArgolintError as error:
+        return [f"{'servers':16} -  ({error.message})"]
+    told = []
+    for one in found[0] if found else ():
+        place = one.connection.url if one.connection else one.snapshot or one.problem
+        token = ("token set" if one.connection.token else "anonymous") if one.connection else "-"
+        told.append(f"{'server ' + one.name:16} {place}  ({token})")
+    return told
 
 
 def _connection(flags: Flags, environ: Mapping[str, str], home: Path) -> Iterator[str]:

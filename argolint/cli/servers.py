@@ -18,6 +18,7 @@ from argolint.model import Failure
 if TYPE_CHECKING:
     from argolint.engine.several import Source
     from argolint.server.connection import Connection
+    from argolint.server.several import Named as Place
     from argolint.server.transport import Transport
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,18 +59,12 @@ def sources(
     given: Mapping[str, Any], connected: Callable[[Connection, int | None], Transport]
 ) -> tuple[tuple[Source, ...], tuple[str, ...]] | None:
     """The Argo CDs to read and remarks on them; None where the options mean a single one. UsageError before any request."""
-    file = _file(given)
-    if file is None and not given.get("all_contexts"):
+    places = asked(given)
+    if places is None:
         return None
     from argolint.engine.several import Source
-    from argolint.server.several import of_logins, read_servers
 
-    now, home, config = datetime.now(UTC), Path.home(), given["connection"].config
-    remarks: tuple[str, ...] = ()
-    if file is None:
-        named, remarks = of_logins(config, os.environ, home, now)
-    else:
-        named = read_servers(file, config, os.environ, home, now)
+    named, remarks = places
     found = []
     for one in named:
         opened: Callable[[int | None], Transport] | None = None
@@ -83,6 +78,19 @@ def sources(
         transport = opened(given["workers"]) if opened is not None else None
         found.append(Source(one.name, transport, one.aliases, failure, opened, one.connection or one.snapshot))
     return tuple(found), remarks
+
+
+def asked(given: Mapping[str, Any]) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
+    """Where they are, and remarks; None where the options mean a single one."""
+    file = _file(given)
+    if file is None and not given.get("all_contexts"):
+        return None
+    from argolint.server.several import of_logins, read_servers
+
+    now, home, config = datetime.now(UTC), Path.home(), given["connection"].config
+    if file is None:
+        return of_logins(config, os.environ, home, now)
+    return read_servers(file, config, os.environ, home, now), ()
 
 
 def _recorded(snapshot: Path, threads: int | None) -> Transport:

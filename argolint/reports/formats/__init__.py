@@ -250,6 +250,12 @@ def subject_of(failure: Failure) -> str:
     return app_name(failure.app) if failure.app else plain(failure.server or "")
 
 
+def link_of(finding: Finding) -> str:
+    """What a link names: the fingerprint, and the server where there are several."""
+    app = finding.app
+    return f"{finding.fingerprint}@{app.server_name}" if isinstance(app, NamedApp) else finding.fingerprint
+
+
 def mark_of(finding: Finding) -> str:
     """One text that follows a finding through reports: its fingerprint, hashed with its server where there are several."""
     if not isinstance(finding.app, NamedApp):

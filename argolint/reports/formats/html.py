@@ -19,9 +19,9 @@ import msgspec
 
 from argolint.engine.fingerprint import Identity
 from argolint.model import SEVERITIES
-from argolint.reports.causes import causes_of, identity
+from argolint.reports.causes import identity
 from argolint.reports.document import Failure, Finding, Fix, Point, Report
-from argolint.reports.formats import NamedApp, Style, app_name, resource_name
+from argolint.reports.formats import Style, app_name, link_of, resource_name
 from argolint.reports.formats.edits import as_text
 from argolint.reports.formats.prometheus import server_of
 from argolint.reports.ownership.findings import held
@@ -137,13 +137,8 @@ def _row(f: Finding, *, new: bool) -> list[Any]:
         new,
         f.since or "",
         _cause(f),
-        _id(f),
+        link_of(f),
     ]
-
-
-def _id(f: Finding) -> str:
-    """What a link in the page names: the fingerprint, and which server where there are several."""
-    return f"{f.fingerprint}@{f.app.server_name}" if isinstance(f.app, NamedApp) else f.fingerprint
 
 
 def _new(report: Report) -> frozenset[Identity]:
@@ -193,7 +188,7 @@ def _fix(fix: Fix) -> dict[str, Any]:
 def _static(f: Finding) -> dict[str, Any]:
     """A finding for who cannot run the script."""
     return {
-        "id": _id(f),
+        "id": link_of(f),
         "severity": f.severity,
         "rule": f.rule + (f"/{f.cause}" if f.cause else ""),
         "app": app_name(f.app),
@@ -231,10 +226,11 @@ def _by_project(active: Sequence[Finding]) -> list[tuple[str, Counter[str]]]:
 def _roots(report: Report) -> Iterator[dict[str, Any]]:
     """The causes that most hangs on, where the report knows what caused what; linked where they are findings themselves."""
     known = {identity(f): f for f in report.findings}
-    found = [(c, known.get((c.server or group[0].app.server, c.fingerprint))) for c, group in causes_of(report)]
+    alone = {f.fingerprint: f for f in report.findings}
+    found = [(c, known.get((c.server, c.fingerprint)) if c.server else alone.get(c.fingerprint)) for c in report.causes]
     causes = [(cause, own) for cause, own in found if cause.findings > 1 or own is None]
     for cause, own in sorted(causes, key=lambda c: (_ORDER[c[0].severity], -c[0].findings))[:_ROOTS]:
-        link = _id(own) if own is not None else ""
+        link = link_of(own) if own is not None else ""
         about = {name: getattr(cause, name) for name in ("title", "severity", "findings", "apps")}
         yield {**about, "link": link}
 
