@@ -13,6 +13,7 @@ import pytest
 from argolint.config import file as config
 from argolint.config.file import Config, Ignore, Loaded
 from argolint.engine import suppress
+from argolint.engine.baseline import Accepted, Baseline, read_baseline
 from argolint.engine.fingerprint import fingerprint
 from argolint.engine.plan import Outcome
 from argolint.errors import UsageError
@@ -38,9 +39,7 @@ def outcome(*notes: Note, findings: tuple[Finding, ...] = (DRIFT,)) -> Outcome:
     return Outcome(findings, (), (APP, OTHER), 1, notes)
 
 
-def suppressions(
-    *ignore: Ignore, whole: bool = True, baseline: suppress.Baseline | None = None
-) -> suppress.Suppressions:
+def suppressions(*ignore: Ignore, whole: bool = True, baseline: Baseline | None = None) -> suppress.Suppressions:
     loaded = Loaded(Config(ignore=ignore), Path("x.yaml"), tuple(range(10, 10 + len(ignore))))
     return suppress.Suppressions(loaded, baseline, KNOWN, datetime(2026, 6, 1, tzinfo=UTC), whole)
 
@@ -151,10 +150,10 @@ def test_an_expired_entry_no_longer_counts_and_says_so() -> None:
 
 def test_a_baseline_hides_what_it_holds_and_tells_what_is_gone() -> None:
     rows = (
-        suppress.Accepted(fingerprint(DRIFT), "unexplained-drift", "argocd/shop"),
-        suppress.Accepted("f" * 32, "shared-resource", "argocd/gone", "ClusterRole//x"),
+        Accepted(fingerprint(DRIFT), "unexplained-drift", "argocd/shop"),
+        Accepted("f" * 32, "shared-resource", "argocd/gone", "ClusterRole//x"),
     )
-    base = suppress.Baseline("1.0", "https://s", "2026-05-01T00:00:00Z", rows, "b.json")
+    base = Baseline("1.0", "https://s", "2026-05-01T00:00:00Z", rows, "b.json")
     found = suppress.apply(outcome(), suppressions(baseline=base)).findings
     assert found[0].suppressed == {"by": "baseline", "where": "b.json", "reason": "accepted on 2026-05-01"}
     assert (found[1].cause, found[1].message) == ("baseline", "1 of 2 entries of b.json match no finding")
@@ -187,7 +186,7 @@ def test_a_baseline_that_does_not_fit_is_refused(tmp_path: Path, text: str, erro
     file = tmp_path / "b.json"
     file.write_text(text)
     with pytest.raises(UsageError) as caught:
-        suppress.read_baseline(file, "https://s")
+        read_baseline(file, "https://s")
     assert error in caught.value.message
     assert caught.value.hint == hint
 
@@ -195,7 +194,7 @@ def test_a_baseline_that_does_not_fit_is_refused(tmp_path: Path, text: str, erro
 def test_a_baseline_serves_any_server_where_none_is_named(tmp_path: Path) -> None:
     file = tmp_path / "b.json"
     file.write_text('{"baseline_version": "1.3", "server": "https://t", "written_at": "", "findings": []}')
-    found = suppress.read_baseline(file)
+    found = read_baseline(file)
     assert (found.server, found.file) == ("https://t", str(file))
 
 
@@ -224,10 +223,10 @@ def test_a_baseline_of_the_first_phase_leaves_exactly_the_new_findings_of_the_se
 def test_prune_drops_what_is_gone_and_accepts_nothing_new(tmp_path: Path, report_of: Callable[[str], Path]) -> None:
     two, file = report_of(SECOND), tmp_path / "b.json"
     run_argolint("baseline", "--report", report_of(FIRST), "-o", file)
-    before = {a.fingerprint for a in suppress.read_baseline(file).findings}
+    before = {a.fingerprint for a in read_baseline(file).findings}
     present = {f["fingerprint"] for f in json.loads(two.read_text())["findings"]}
     assert run_argolint("baseline", "--report", two, "-o", file, "--prune").code == 0
-    assert {a.fingerprint for a in suppress.read_baseline(file).findings} == before & present
+    assert {a.fingerprint for a in read_baseline(file).findings} == before & present
 
 
 def test_a_baseline_is_not_written_over_by_an_incomplete_run(tmp_path: Path) -> None:

@@ -15,6 +15,9 @@ import pytest
 
 from argolint.cli import session as common
 from argolint.cli.demo import RECORDING
+from argolint.cli.options import NO_FAILING, NO_SELECTION
+from argolint.cli.prepare import prepare
+from argolint.cli.reading import collect
 from argolint.engine.run import Look
 from argolint.reports.document import Report, Stats, Tool, summarise, to_json
 from argolint.reports.document import app as report_app
@@ -48,8 +51,8 @@ QUICK = Times(
     idle_s=5.0,
 )
 _GIVEN = {
-    **common.NO_SELECTION,
-    **common.NO_FAILING,
+    **NO_SELECTION,
+    **NO_FAILING,
     "outputs": (),
     "quiet": True,
     "verbose": False,
@@ -69,7 +72,7 @@ class World:
     def __init__(self, server: ReplayServer, fleet: Changing) -> None:
         self.server = server
         self.fleet = fleet
-        self.run = common.prepare(_GIVEN)
+        self.run = prepare(_GIVEN)
         self.token = server.token()
         self.lines: list[str] = []
 
@@ -77,12 +80,12 @@ class World:
         return HttpTransport(Connection(self.server.url, self.token), workers=4, retry_s=0.01)
 
     def collect(self, read: Read, look: Look | None, *, whole: bool) -> Checked:
-        part = common.collect(self.run, {"quiet": True}, self.connect(), read, look)
+        part = collect(self.run, {"quiet": True}, self.connect(), read, look)
         apps = frozenset(report_app(r.ref) for r in part.results)
         return Checked(common.conclude(part, self.run), apps)
 
     def fresh(self) -> Report:
-        part = common.collect(self.run, {"quiet": True}, self.connect())
+        part = collect(self.run, {"quiet": True}, self.connect())
         return common.conclude(part, self.run)
 
 

@@ -9,45 +9,57 @@ import click
 import msgspec
 
 from argolint.cli import session as common
+from argolint.cli.options import (
+    NO_FAILING,
+    Sectioned,
+    look_options,
+    rule_options,
+    run_options,
+    selection_options,
+    source_options,
+)
+from argolint.cli.prepare import prepare
+from argolint.cli.reading import collect
 from argolint.cli.servers import servers_options
-from argolint.engine import suppress
+from argolint.engine.baseline import baseline_text, read_baseline, require_servers, stale
 from argolint.errors import UsageError
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
+from argolint.reports.baseline import baseline_of
 
 
-@click.command(cls=common.Sectioned)
+@click.command(cls=Sectioned)
 @click.option("-o", "--output", "file", required=True, type=click.Path(path_type=Path), help="The baseline file.")
 @click.option("--report", "saved", type=click.Path(path_type=Path), help="Take the findings of a saved JSON report.")
 @click.option("--prune", is_flag=True, help="Only drop from FILE what is gone; accept nothing new.")
-@common.source_options
+@source_options
 @servers_options
-@common.selection_options
-@common.rule_options
-@common.run_options
-@common.look_options
+@selection_options
+@rule_options
+@run_options
+@look_options
 def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
     """Write the fingerprints of today's findings, so that `--baseline FILE` hides them and new ones stand out."""
-    old = suppress.read_baseline(file) if prune else None
+    old = read_baseline(file) if prune else None
     if saved is not None:
         made = report.read(saved)
     else:
-        run = common.prepare({**common.NO_FAILING, **given, "baseline": None, "no_baseline": True, "outputs": ()})
-        made = common.conclude(common.collect(run, given), run)
+        run = prepare({**NO_FAILING, **given, "baseline": None, "no_baseline": True, "outputs": ()})
+        made = common.conclude(collect(run, given), run)
     if not made.complete:
         raise UsageError(
             f"{len(made.failures)} applications or rules could not be looked at, so the baseline would lack their findings",
             made.failures[0].error,
         )
-    fresh = suppress.baseline_of(made)
+    fresh = baseline_of(made)
     if old is not None:
         looked = {server.url: server.name or "" for server in made.servers}
-        suppress.require_servers(old, looked)
-        gone = set(suppress.stale(old, fresh.of(looked), looked))
+        require_servers(old, looked)
+        gone = set(stale(old, fresh.of(looked), looked))
         fresh = msgspec.structs.replace(old, findings=tuple(a for a in old.findings if a not in gone))
-        reporters.put(file, suppress.baseline_text(fresh))
+        reporters.put(file, baseline_text(fresh))
         click.echo(f"{file}: {len(gone)} entries dropped, {len(fresh.findings)} kept", err=True)
     else:
-        reporters.put(file, suppress.baseline_text(fresh))
+        reporters.put(file, baseline_text(fresh))
         click.echo(f"{file}: {len(fresh.findings)} findings accepted", err=True)
     return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from argolint.cli import session as common
+from argolint.cli.options import look_options
 from argolint.engine.fingerprint import Identity
 from argolint.errors import UsageError
 from argolint.reports import document as report
@@ -28,7 +28,7 @@ from argolint.values import plain
 @click.option(
     "-o", "--output", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True
 )
-@common.look_options
+@look_options
 def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose: bool) -> int:
     """Say which findings of NEW are new, by cause and with their fixes, which of OLD are gone, and how many stayed.
 

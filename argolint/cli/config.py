@@ -12,8 +12,9 @@ import click
 from click.core import ParameterSource
 
 from argolint.cli import servers
-from argolint.cli import session as common
 from argolint.cli.group import report
+from argolint.cli.options import NO_SELECTION, fail_options, output_options, rule_options
+from argolint.cli.prepare import prepare
 from argolint.cli.servers import servers_options
 from argolint.config.file import Config, Loaded
 from argolint.engine import trusted
@@ -35,9 +36,9 @@ _KEYS = {"select": "select", "ignore": "deselect", "fail_on": "fail_on", "output
 @click.command()
 @connection_options
 @servers_options
-@common.rule_options
-@common.fail_options
-@common.output_options
+@rule_options
+@fail_options
+@output_options
 @click.pass_context
 def command(ctx: click.Context, /, connection: Flags, **given: Any) -> int:
     """Check the configuration, and print what is in force and from where: flag, environment, file or default.
@@ -48,13 +49,13 @@ def command(ctx: click.Context, /, connection: Flags, **given: Any) -> int:
     counts = Trusted(Loaded(Config()))
     try:
         counts = trusted.read(given)
-        run = common.prepare({**common.NO_SELECTION, **given}, counts=counts)
+        run = prepare({**NO_SELECTION, **given}, counts=counts)
     except UsageError as error:
         broken = error
         report(f"argolint: {error.message}\n" + (f"  → {error.hint}\n" if error.hint else ""))
         counts = Trusted(Loaded(Config()))
         spare = {"select": (), "ignore": (), "outputs": (), "min_severity": None}
-        run = common.prepare({**common.NO_SELECTION, **given, **spare}, counts=counts)
+        run = prepare({**NO_SELECTION, **given, **spare}, counts=counts)
     loaded = counts.loaded
     in_force = {
         "select": given["select"] or loaded.config.select,

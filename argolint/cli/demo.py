@@ -10,6 +10,9 @@ from typing import Any
 import click
 
 from argolint.cli import session as common
+from argolint.cli.options import NO_SELECTION, Sectioned, output_options, rule_options
+from argolint.cli.prepare import prepare
+from argolint.cli.reading import collect
 from argolint.errors import UsageError
 from argolint.reports.formats import SCREEN
 from argolint.snapshots.reader import SnapshotTransport
@@ -18,14 +21,14 @@ from argolint.snapshots.replay import USERNAME, ReplayServer
 RECORDING = Path(__file__).resolve().parents[1] / "demo" / "harbourline.tar.gz"
 
 
-@click.command(cls=common.Sectioned)
+@click.command(cls=Sectioned)
 @click.option("--serve", is_flag=True, help="Keep the server up, and print how to log in to it.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server [default: a free one].")
 @click.option(
     "--snapshot", "snapshots", multiple=True, metavar="PATH", help="Serve this snapshot in place of the embedded one."
 )
-@common.rule_options
-@common.output_options
+@rule_options
+@output_options
 def command(serve: bool, port: int, snapshots: tuple[str, ...], **given: Any) -> int:
     """Check a recording of a real Argo CD of a logistics company, served on loopback as the real one would.
 
@@ -47,10 +50,10 @@ def _check(server: ReplayServer, given: dict[str, Any]) -> int:
     from argolint.server.connection import Connection
     from argolint.server.http import HttpTransport
 
-    run = common.prepare({**common.NO_SELECTION, **given, "fail_on": "never", "allow_incomplete": False})
+    run = prepare({**NO_SELECTION, **given, "fail_on": "never", "allow_incomplete": False})
     run = replace(run, style=replace(run.style, lines=run.style.lines or SCREEN, again="argolint demo"))
     transport = HttpTransport(Connection(server.url, server.token()), workers=run.plan.workers)
-    return common.publish(common.conclude(common.collect(run, given, transport), run), run)
+    return common.publish(common.conclude(collect(run, given, transport), run), run)
 
 
 def _serve(server: ReplayServer) -> int:

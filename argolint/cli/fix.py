@@ -15,6 +15,10 @@ from argolint.checkouts.checkout import Checkout, Committed
 from argolint.checkouts.yaml_text import EditError, documents
 from argolint.cli import fix_told as told
 from argolint.cli import session as common
+from argolint.cli.connecting import open_transport
+from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
+from argolint.cli.prepare import prepare
+from argolint.cli.reading import collected
 from argolint.decoding import json_value
 from argolint.engine.load import load_fleet
 from argolint.errors import ArgolintError, UsageError
@@ -69,11 +73,11 @@ from argolint.values import plain, sh
     help="With --write: commit to this new branch, one commit a cause, and leave work tree and current branch alone.",
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@common.source_options
-@common.selection_options
-@common.rule_options
-@common.run_options
-@common.look_options
+@source_options
+@selection_options
+@rule_options
+@run_options
+@look_options
 def command(
     apps: tuple[str, ...],
     saved: Path | None,
@@ -156,10 +160,10 @@ def _read(
     saved: Path | None, names: Sequence[str], given: Mapping[str, Any], checkouts: tuple[Checkout, ...]
 ) -> tuple[Report, Site]:
     """The findings, and what is known of the applications: from a check, or from a report (with a snapshot if one is given)."""
-    run = common.prepare({**common.NO_FAILING, **given, "outputs": ()}, names)
+    run = prepare({**NO_FAILING, **given, "outputs": ()}, names)
     if saved is None:
-        transport = common.open_transport(given)
-        part, fleet = common.collected(run, given, transport)
+        transport = open_transport(given)
+        part, fleet = collected(run, given, transport)
         return common.conclude(part, run), _site(checkouts, transport, fleet)
     made = report.read(saved)
     findings = tuple(
@@ -170,7 +174,7 @@ def _read(
     made = msgspec.structs.replace(made, findings=findings)
     if not given["snapshots"]:
         return made, Site(checkouts)
-    transport = common.open_transport(given)
+    transport = open_transport(given)
     return made, _site(checkouts, transport, load_fleet(transport)[0])
 
 

@@ -16,6 +16,18 @@ from argolint import __version__, gate
 from argolint.checkouts.checkout import Checkout, Committed
 from argolint.checkouts.git import has_repository
 from argolint.cli import session as common
+from argolint.cli.connecting import open_transport
+from argolint.cli.options import (
+    NO_SELECTION,
+    fail_options,
+    options,
+    output_options,
+    rule_options,
+    source_options,
+    workers_option,
+)
+from argolint.cli.prepare import prepare
+from argolint.cli.progress import Clock
 from argolint.engine import trusted
 from argolint.engine.plan import ServerRead
 from argolint.errors import ArgolintError, UsageError
@@ -48,8 +60,8 @@ class _Command(click.Command):
 
 @click.command(cls=_Command)
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="[FILE]...")
-@common.source_options
-@common.options(
+@source_options
+@options(
     click.option("-r", "--repo", metavar="URL", help="The repository, as Applications name it."),
     click.option("--head", metavar="REV", help="The change: a branch, tag or commit that Argo CD can fetch."),
     click.option(
@@ -90,11 +102,11 @@ class _Command(click.Command):
     click.option("-l", "--selector", metavar="LABELS", help="Only applications with these labels (a=b,c!=d,e,!f)."),
     click.option("-N", "--app-namespace", help="Only applications of this namespace."),
     click.option("-c", "--cluster", help="Only applications of this destination (name or URL)."),
-    common.workers_option,
+    workers_option,
 )
-@common.rule_options
-@common.fail_options
-@common.output_options
+@rule_options
+@fail_options
+@output_options
 def command(files: tuple[Path, ...], **given: Any) -> int:
     """Say what a change does in Argo CD: only the findings that it brings, and what it mends.
 
@@ -125,10 +137,10 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
             "pass --repo URL, --head REV and --checkout DIR",
         )
     checkouts = (f"{given['repo']}={given['checkout']}",) if given["helm_render"] else ()
-    given = {**common.NO_SELECTION, **given, "checkouts": checkouts}
+    given = {**NO_SELECTION, **given, "checkouts": checkouts}
     counts = trusted.read_for_change(given, os.environ)
     twice = given.pop("render_twice")
-    run = common.prepare({**given, "render_twice": False}, counts=counts)
+    run = prepare({**given, "render_twice": False}, counts=counts)
     held = files_of.Files()
     if files:
         held = files_of.read(files, given["trusted_config"] or given["base"] or trusted.base_of(Path.cwd(), os.environ))
@@ -150,8 +162,8 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
             patience=Patience(given["wait"], _waiting),
             local=run.plan.local,
         )
-    clock = common.Clock()
-    t = common.open_transport(given)
+    clock = Clock()
+    t = open_transport(given)
     verdict = gate.judge(t, change, run.plan)
     later = counts.after_merge
     suppressions = replace(run.suppressions, servers={verdict.fleet.server: ""})

@@ -10,10 +10,14 @@ import click
 import argolint
 from argolint.checkouts.files import own_path
 from argolint.cli import session as common
+from argolint.cli.options import NO_FAILING, NO_SELECTION, look_options, source_options
+from argolint.cli.prepare import prepare
+from argolint.cli.reading import collect
 from argolint.config.file import DEFAULT_FILE, find
-from argolint.engine import suppress
+from argolint.engine.baseline import baseline_text
 from argolint.errors import UsageError
 from argolint.reports import formats as reporters
+from argolint.reports.baseline import baseline_of
 
 _BASELINE = Path("argolint-baseline.json")
 _CI = {
@@ -58,8 +62,8 @@ Next:
 @click.command()
 @click.option("--ci", type=click.Choice(sorted(_CI)), help="Also write the file that runs the gate on pull requests.")
 @click.option("--baseline", "accept", is_flag=True, help="Also accept today's findings, so that only new ones count.")
-@common.source_options
-@common.look_options
+@source_options
+@look_options
 def command(ci: str | None, *, accept: bool, **given: Any) -> int:
     """Write a commented .argolint.yaml here, with a baseline and the CI file of choice, and say what to do in Argo CD.
 
@@ -89,13 +93,13 @@ def _accept(given: dict[str, Any]) -> None:
         click.echo(f"{_BASELINE}: there already, left as it is")
         return
     rules = {"config_file": None, "trusted_config": None, "baseline": None, "select": (), "ignore": ()}
-    asked = {**common.NO_SELECTION, **common.NO_FAILING, **rules, **given, "no_baseline": True, "outputs": ()}
-    run = common.prepare(asked)
-    made = common.conclude(common.collect(run, asked), run)
+    asked = {**NO_SELECTION, **NO_FAILING, **rules, **given, "no_baseline": True, "outputs": ()}
+    run = prepare(asked)
+    made = common.conclude(collect(run, asked), run)
     if not made.complete:
         raise UsageError(f"not everything could be looked at: {made.failures[0].error}", made.failures[0].hint)
-    fresh = suppress.baseline_of(made)
-    reporters.put(_BASELINE, suppress.baseline_text(fresh))
+    fresh = baseline_of(made)
+    reporters.put(_BASELINE, baseline_text(fresh))
     click.echo(f"{_BASELINE}: {len(fresh.findings)} findings accepted")
 
 

@@ -9,15 +9,17 @@ import click
 import msgspec
 
 from argolint.cli import session as common
+from argolint.cli.options import NO_SELECTION, Sectioned, fail_options, output_options, rule_options
+from argolint.cli.prepare import prepare
 from argolint.engine import pipeline as lint
 from argolint.errors import UsageError
 
 
-@click.command(cls=common.Sectioned)
+@click.command(cls=Sectioned)
 @click.argument("shards", nargs=-1, required=True, metavar="SHARD...", type=click.Path(path_type=Path))
-@common.rule_options
-@common.fail_options
-@common.output_options
+@rule_options
+@fail_options
+@output_options
 def command(shards: tuple[Path, ...], **given: Any) -> int:
     """Join the shards of one run (`argolint check --shard I/N -o json=FILE`) into the report a plain run would give."""
     parts = []
@@ -29,7 +31,7 @@ def command(shards: tuple[Path, ...], **given: Any) -> int:
                 f"cannot read {shard}: {error.strerror}", "write it with `argolint check --shard I/N -o json=FILE`"
             ) from None
     part = lint.merge(parts)
-    run = common.prepare({**common.NO_SELECTION, **given})
+    run = prepare({**NO_SELECTION, **given})
     if any(given[name] for name in ("select", "ignore", "min_severity")):
         part = msgspec.structs.replace(part, shown=run.plan.shown)
     return common.publish(common.conclude(part, run), run)

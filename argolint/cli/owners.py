@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from argolint.cli import session as common
+from argolint.cli.connecting import open_transport
+from argolint.cli.options import source_options
 from argolint.engine.load import load_fleet
 from argolint.errors import UsageError
 from argolint.harmless import harmless
@@ -25,7 +26,7 @@ _PICTURES = 30
 @click.option(
     "-o", "--output", default="text", metavar="FORMAT[=FILE]", help=f"One of {', '.join(_FORMATS)} [default: text]."
 )
-@common.source_options
+@source_options
 def command(wanted: str, output: str, **given: Any) -> int:
     """Say who owns an object, who else claims it, and what deleting an Application deletes. Globs are understood.
 
@@ -41,7 +42,7 @@ def command(wanted: str, output: str, **given: Any) -> int:
     if form not in _FORMATS or (named and not file):
         raise UsageError(f"-o {output}: there is no such format", f"-o FORMAT[=FILE], formats: {', '.join(_FORMATS)}")
     target = Path(file) if file else None
-    known, failures = load_fleet(common.open_transport({**given, "workers": 1}))
+    known, failures = load_fleet(open_transport({**given, "workers": 1}))
     held = fleet.matching(known, wanted) if wanted else fleet.contested(known)
     reporters.put(target, harmless(_rendered(held, form, without_secrets(known.server))))
     if not held:

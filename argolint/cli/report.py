@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from argolint.cli import session as common
+from argolint.cli.options import output_options
 from argolint.config import file as config
 from argolint.reports import document, trend
 from argolint.reports import formats as reporters
@@ -23,7 +23,7 @@ from argolint.reports import formats as reporters
     envvar="ARGOLINT_CONFIG_FILE",
     help="Whose `metrics:` count for -o prometheus [default: .argolint.yaml].",
 )
-@common.output_options
+@output_options
 def command(saved: tuple[Path, ...], config_file: Path | None, **given: Any) -> int:
     """Turn a saved JSON report into any format; several of one Argo CD make a trend.
 

@@ -17,6 +17,18 @@ import click
 from argolint import __version__
 from argolint.checkouts.files import read_text
 from argolint.cli import session as common
+from argolint.cli.connecting import asked, open_transport
+from argolint.cli.options import (
+    NO_FAILING,
+    NO_SELECTION,
+    rule_options,
+    selection_options,
+    source_options,
+    state_option,
+    workers_option,
+)
+from argolint.cli.prepare import Run, prepare, workers
+from argolint.cli.reading import Reads, collect
 from argolint.cli.servers import servers_options
 from argolint.errors import UsageError
 from argolint.harmless import plain
@@ -72,12 +84,12 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
     help="Follow Argo CD's stream of changes, look again at what changed, and list all applications every 10 minutes "
     "in place of every --interval.",
 )
-@common.state_option
-@common.source_options
+@state_option
+@source_options
 @servers_options
-@common.selection_options
-@common.rule_options
-@common.workers_option
+@selection_options
+@rule_options
+@workers_option
 @click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine.")
 def command(
     interval: str,
@@ -110,10 +122,10 @@ def command(
         raise UsageError(
             "the extension has the token of the service", "give it its own: Argo CD's users act with the extension's"
         )
-    run = common.prepare(
+    run = prepare(
         {
-            **common.NO_SELECTION,
-            **common.NO_FAILING,
+            **NO_SELECTION,
+            **NO_FAILING,
             **given,
             "outputs": (),
             "quiet": True,
@@ -177,11 +189,11 @@ def seconds(text: str) -> float:
     return value
 
 
-def _checked(run: common.Run, given: Mapping[str, Any], known: History | None) -> Checked:
-    return _published(common.collect(run, {**given, "quiet": True}), run, known, whole=True)
+def _checked(run: Run, given: Mapping[str, Any], known: History | None) -> Checked:
+    return _published(collect(run, {**given, "quiet": True}), run, known, whole=True)
 
 
-def _published(part: Part, run: common.Run, known: History | None, *, whole: bool) -> Checked:
+def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> Checked:
     from argolint.serve.checked import Checked
 
     made = common.conclude(part, run)
@@ -190,18 +202,18 @@ def _published(part: Part, run: common.Run, known: History | None, *, whole: boo
     return Checked(made, frozenset(report.app(r.ref) for r in part.results if not r.beside))
 
 
-def _follower(run: common.Run, given: Mapping[str, Any], known: History | None, times: Times | None = None) -> Follower:
+def _follower(run: Run, given: Mapping[str, Any], known: History | None, times: Times | None = None) -> Follower:
     from argolint.serve.follower import Follower
     from argolint.serve.looks import FleetLooks
     from argolint.serve.times import Times
 
     times = times or Times()
 
-    def collect(read: common.Reads, look: Look, *, whole: bool) -> Checked:
-        return _published(common.collect(run, {**given, "quiet": True}, None, read, look), run, known, whole=whole)
+    def look_again(read: Reads, look: Look, *, whole: bool) -> Checked:
+        return _published(collect(run, {**given, "quiet": True}, None, read, look), run, known, whole=whole)
 
-    looks = FleetLooks(collect, times, common.workers(given))
-    return Follower(looks, lambda: cast("HttpTransport", common.open_transport(given)), times, _say)
+    looks = FleetLooks(look_again, times, workers(given))
+    return Follower(looks, lambda: cast("HttpTransport", open_transport(given)), times, _say)
 
 
 def _nothing(given: Mapping[str, Any]) -> report.Report:
@@ -211,7 +223,7 @@ def _nothing(given: Mapping[str, Any]) -> report.Report:
         report.Tool("argolint", __version__),
         "",
         False,
-        common.asked(given),
+        asked(given),
         report.summarise((), 0, apps=0, resources=0),
         (),
     )

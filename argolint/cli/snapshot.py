@@ -7,7 +7,10 @@ from typing import Any
 
 import click
 
-from argolint.cli import session as common
+from argolint.cli.connecting import open_transport
+from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
+from argolint.cli.prepare import prepare
+from argolint.cli.reading import collect
 from argolint.engine.load import load_fleet
 from argolint.errors import UsageError
 from argolint.redaction import without_secrets
@@ -28,11 +31,11 @@ from argolint.snapshots.recorder import record
 @click.option(
     "--fleet-only", is_flag=True, help="Save the list and what belongs to no application, for `check --fleet`."
 )
-@common.source_options
-@common.selection_options
-@common.rule_options
-@common.run_options
-@common.look_options
+@source_options
+@selection_options
+@rule_options
+@run_options
+@look_options
 def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any) -> int:
     """Save what `argolint check` with the same options reads, for `argolint check --snapshot PATH`.
 
@@ -41,13 +44,13 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any)
     """
     if fleet_only and apps:
         raise UsageError("--fleet-only saves the list of all applications", "name no application, or leave it out")
-    run = common.prepare({**common.NO_FAILING, **given, "baseline": None, "outputs": ()}, apps)
-    with record(common.open_transport(given), target) as recorder:
+    run = prepare({**NO_FAILING, **given, "baseline": None, "outputs": ()}, apps)
+    with record(open_transport(given), target) as recorder:
         if fleet_only:
             fleet, unread = load_fleet(recorder)
             server, number, failures = fleet.server, len(fleet.apps), [*unread]
         else:
-            part = common.collect(run, given, recorder)
+            part = collect(run, given, recorder)
             server, number = part.servers[0].url, len(part.results)
             failures = [*part.failures, *(failure for result in part.results for failure in result.failures)]
     for failure in failures:

@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from argolint.app import App
-from argolint.cli import session as common
+from argolint.cli.connecting import open_transport
+from argolint.cli.options import NO_FAILING, NO_SELECTION, look_options, rule_options, source_options
+from argolint.cli.prepare import prepare
 from argolint.engine import run as engine
 from argolint.engine import suppress
 from argolint.engine.inspect import inspect
@@ -30,17 +32,17 @@ from argolint.server.transport import Transport
 @click.argument("resource", required=False, default="", metavar="[KIND/[NAMESPACE/]NAME]")
 @click.argument("pointer", required=False, default="", metavar="[POINTER]")
 @click.option("--json", "as_json", is_flag=True, help="The chain as JSON.")
-@common.source_options
-@common.rule_options
-@common.look_options
+@source_options
+@rule_options
+@look_options
 def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) -> int:
     """Explain why APP (NAME or NAMESPACE/NAME), one of its objects or one field is as it is.
 
     Where the desired state comes from, who wrote the live one, what differs, which rule explains it, who else is involved,
     and the way out. POINTER is a JSON pointer such as /spec/replicas.
     """
-    run = common.prepare({**common.NO_SELECTION, **common.NO_FAILING, **given, "outputs": ()})
-    t = common.open_transport({**given, "workers": 1})
+    run = prepare({**NO_SELECTION, **NO_FAILING, **given, "outputs": ()})
+    t = open_transport({**given, "workers": 1})
     fleet, failures = load_fleet(t)
     asked = why.Asked(resource, pointer)
     wanted = _named(fleet, app)

@@ -18,13 +18,13 @@ from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import AppResult, Chosen, Outcome, Plan, Progress, ServerRead
 from argolint.engine.shown import Shown
+from argolint.engine.stats import Stats
 from argolint.engine.suppress import Suppressions
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.model import Fact, Failure
 from argolint.redaction import Redactor
 from argolint.redaction.masks import slow_mask
-from argolint.reports import document as report
 from argolint.server.transport import Transport
 from argolint.timing import Cost, summed
 
@@ -41,7 +41,7 @@ class Part(msgspec.Struct, frozen=True):
     rules: tuple[str, ...]
     results: tuple[AppResult, ...]
     failures: tuple[Failure, ...]
-    stats: report.Stats = report.Stats()
+    stats: Stats = Stats()
     remarks: tuple[str, ...] = ()
     shown: Shown = Shown()
     spent: tuple[Cost, ...] = ()
@@ -107,7 +107,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
         results=tuple(sorted((r for _, p in parts for r in p.results), key=lambda r: r.ref)),
         remarks=tuple(dict.fromkeys(r for _, p in parts for r in p.remarks)),
         failures=tuple(dict.fromkeys(f for _, p in parts for f in p.failures)),
-        stats=report.Stats(
+        stats=Stats(
             sum(p.stats.requests for _, p in parts),
             sum(p.stats.bytes for _, p in parts),
             round(sum(p.stats.seconds for _, p in parts), 3),

@@ -19,10 +19,10 @@ from argolint.engine.load import load_fleet
 from argolint.engine.pipeline import Part, collect
 from argolint.engine.plan import AppResult, Plan, Progress
 from argolint.engine.run import Look
+from argolint.engine.stats import Stats
 from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
 from argolint.model import Failure
-from argolint.reports.document import Stats
 from argolint.server.connection import Connection
 from argolint.server.transport import Transport
 from argolint.values import dig

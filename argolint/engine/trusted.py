@@ -17,8 +17,7 @@ from argolint.checkouts.files import own_path
 from argolint.checkouts.git import Git, has_repository
 from argolint.config import file as config
 from argolint.config.file import Config, Loaded
-from argolint.engine import suppress
-from argolint.engine.suppress import Baseline
+from argolint.engine.baseline import Baseline, parse_baseline, read_baseline
 from argolint.errors import UsageError
 
 _BASES = (
@@ -54,7 +53,7 @@ def read(given: Mapping[str, Any]) -> Trusted:
     if accepted is None and loaded.config.baseline and loaded.file and not given.get("no_baseline"):
         named = given.get("config_file") is not None  # a file that is named counts from where one stands
         accepted = Path(loaded.config.baseline) if named else loaded.file.parent / loaded.config.baseline
-    return Trusted(loaded, suppress.read_baseline(accepted) if accepted else None, remarks=remarks)
+    return Trusted(loaded, read_baseline(accepted) if accepted else None, remarks=remarks)
 
 
 def read_for_change(given: Mapping[str, Any], environ: Mapping[str, str]) -> Trusted:
@@ -167,9 +166,9 @@ def _read(given: Mapping[str, Any], at: _Commit) -> Trusted:
     place = accepted if given.get("baseline") or named else at.default.parent / accepted
     text = at.text(place)
     if text is not None:
-        return Trusted(loaded, suppress.parse_baseline(text, accepted))
+        return Trusted(loaded, parse_baseline(text, accepted))
     at.require_own(place)
-    return Trusted(loaded, suppress.read_baseline(place))
+    return Trusted(loaded, read_baseline(place))
 
 
 def _with_after_merge(counts: Trusted, given: Mapping[str, Any], clone: Git, revision: str) -> Trusted:

@@ -19,6 +19,8 @@ from argolint import DOCS, model
 from argolint.decoding import converted, json_value
 from argolint.engine.fingerprint import Identity, fingerprint
 from argolint.engine.plan import Outcome, ServerRead
+from argolint.engine.stats import Spent as Spent  # noqa: PLC0414  # a part of the report
+from argolint.engine.stats import Stats as Stats  # noqa: PLC0414
 from argolint.errors import UsageError
 from argolint.redaction import PRINTED, without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
@@ -164,26 +166,6 @@ class Application(msgspec.Struct, frozen=True):
     suppressed: int = 0
     url: str = ""
     labels: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-
-
-class Spent(msgspec.Struct, frozen=True):
-    """Seconds of one stage: of the processor, and in all. Of several threads at once both are added up."""
-
-    cpu: float
-    seconds: float
-
-
-class Stats(msgspec.Struct, frozen=True):
-    """`slowed` says how often fewer requests were sent at a time since the server refused some or turned slow, where it did.
-    `stages` and `rules` are there with --timings: processor seconds, and in all, of each stage; processor seconds of each rule
-    by what was asked of it (`reads`, `wants`, `check`, `collect`, `verify`, `join`)."""
-
-    requests: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    slowed: int | msgspec.UnsetType = msgspec.UNSET
-    stages: Mapping[str, Spent] | msgspec.UnsetType = msgspec.UNSET
-    rules: Mapping[str, Mapping[str, float]] | msgspec.UnsetType = msgspec.UNSET
 
 
 class GateField(msgspec.Struct, frozen=True):

@@ -1,0 +1,64 @@
+"""Transports to what the options mean: a server, several, or a snapshot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from argolint.cli import servers
+from argolint.cli.prepare import workers
+from argolint.redaction import without_secrets
+from argolint.reports import document as report
+from argolint.server.transport import Transport
+
+if TYPE_CHECKING:
+    from argolint.engine.several import Source
+    from argolint.server.connection import Connection
+
+
+def open_transport(given: Mapping[str, Any]) -> Transport:
+    """The snapshot or the server that options, environment, the user's settings and login file name, in this order."""
+    if given["snapshots"]:
+        from argolint.snapshots.reader import SnapshotTransport
+
+        return SnapshotTransport([Path(p) for p in given["snapshots"]])
+    from argolint.server.connection import connect
+
+    return connected(connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)), given)
+
+
+def connected(connection: Connection, given: Mapping[str, Any]) -> Transport:
+    from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES, HttpTransport
+
+    return HttpTransport(
+        connection,
+        workers=workers(given),
+        rate=given.get("rate"),
+        answer_s=given["timeout"] or ANSWER_S,
+        max_bytes=given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+    )
+
+
+def shared(given: Mapping[str, Any], threads: int | None) -> Mapping[str, Any]:
+    """The options of one of several workers: its threads, and its part of --rate. Without `threads` it is the only one."""
+    if threads is None:
+        return given
+    rate = given["rate"] * threads / workers(given) if given.get("rate") else None
+    return {**given, "workers": threads, "rate": rate}
+
+
+def sources_of(given: Mapping[str, Any]) -> tuple[tuple[Source, ...], tuple[str, ...]] | None:
+    return servers.sources(given, lambda connection, threads: connected(connection, shared(given, threads)))
+
+
+def asked(given: Mapping[str, Any]) -> tuple[report.Server, ...]:
+    """The Argo CDs that the options mean, before they are read."""
+    several = sources_of(given)
+    if several is None:
+        return (report.Server(without_secrets(open_transport(given).server), "", 0),)
+    return tuple(
+        report.Server(without_secrets(s.transport.server) if s.transport else "", "", 0, s.name) for s in several[0]
+    )

@@ -1,0 +1,61 @@
+"""--fleet: the list of applications out of a file in place of the server's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from argolint.errors import ArgolintError, UsageError
+from argolint.model import Failure
+from argolint.server.transport import Transport
+
+if TYPE_CHECKING:
+    from argolint.engine.several import Source
+
+
+def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
+    """The transport, and the file of --fleet in place of the server's own list."""
+    if not given.get("fleets"):
+        return t
+    if len(given["fleets"]) > 1:
+        raise UsageError("--fleet is given more than once, for a single server", "pass the file of this server")
+    return _listed_in(Path(given["fleets"][0]), t)
+
+
+def with_fleets(given: Mapping[str, Any], sources: Sequence[Source]) -> Sequence[Source]:
+    """The same for several servers, by name. One that cannot be asked is a failure of its own."""
+    files = dict(text.partition("=")[::2] for text in given.get("fleets", ()))
+    for name, file in files.items():
+        if not file or name not in {source.name for source in sources}:
+            hint = f"write --fleet NAME=FILE; the servers are {', '.join(source.name for source in sources)}"
+            raise UsageError(
+                f"--fleet {name!r} names no server of this run" if file else "--fleet names no server", hint
+            )
+    return [_with_file(source, files.get(source.name)) for source in sources]
+
+
+def _with_file(source: Source, file: str | None) -> Source:
+    if source.transport is None or file is None:
+        return source
+    try:
+        return replace(source, transport=_listed_in(Path(file), source.transport))
+    except UsageError:
+        raise
+    except ArgolintError as error:
+        failure = Failure("server", error.message, error.hint, server=source.name)
+        return replace(source, transport=None, failure=failure)
+
+
+def _listed_in(file: Path, t: Transport) -> Transport:
+    if t.offline:
+        raise UsageError("--fleet and --snapshot exclude each other: a snapshot holds its list", "pass one of them")
+    from argolint.snapshots.fleet_file import OLD, FleetTransport, spoken
+
+    found = FleetTransport(file, t)
+    if found.age > OLD:
+        click.echo(f"warning: the fleet in {file} was read {spoken(found.age)} ago, and states are read now", err=True)
+    return found

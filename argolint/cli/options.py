@@ -1,0 +1,307 @@
+"""Options that several commands share, and the sections in which --help shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from argolint.cli import complete
+from argolint.model import SEVERITIES
+from argolint.server.connection import connection_options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Rate(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic in new versions of click only
+    """`5`, `5/s` and `300/m` as requests a second."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        count, slash, unit = str(value).partition("/")
+        try:
+            rate = float(count) / {"s": 1, "m": 60}[unit.strip() if slash else "s"]
+        except (ValueError, KeyError):
+            rate = 0.0
+        if not 1 / 60 <= rate <= 10_000:
+            self.fail(f"{str(value)!r} is no rate such as 5/s or 30/m, from one a minute to 10000/s", param, ctx)
+        return rate
+
+
+def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    """One decorator of several, in reading order."""
+
+    def apply(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+source_options = options(
+    connection_options,
+    click.option(
+        "--snapshot",
+        "snapshots",
+        multiple=True,
+        metavar="PATH",
+        help="Read a snapshot (directory, .tar.gz or .zip) in place of a server; repeated, later ones fill in what earlier ones lack.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(1, 3600),
+        metavar="SECONDS",
+        envvar="ARGOLINT_TIMEOUT",
+        help="How long one answer of the server may take [default: 180].",
+    ),
+    click.option(
+        "--max-answer",
+        type=click.IntRange(1, 65536),
+        metavar="MB",
+        envvar="ARGOLINT_MAX_ANSWER",
+        help="How large one answer may be, inflated, and all that are held at once [default: 1024].",
+    ),
+    click.option(
+        "--rate",
+        type=Rate(),
+        metavar="N/s",
+        envvar="ARGOLINT_RATE",
+        help="How many requests may be sent in a second, or in a minute (N/m) [default: any number].",
+    ),
+)
+
+
+selection_options = options(
+    click.option(
+        "-p", "--project", "projects", multiple=True, help="Only applications of this project (repeatable, glob)."
+    ),
+    click.option("-l", "--selector", metavar="LABELS", help="Only applications with these labels (a=b,c!=d,e,!f)."),
+    click.option("-N", "--app-namespace", help="Only applications of this namespace."),
+    click.option("-c", "--cluster", help="Only applications of this destination (name or URL)."),
+    click.option("-r", "--repo", help="Only applications of this repository URL."),
+)
+
+
+rule_options = options(
+    click.option(
+        "--config-file",
+        metavar="FILE",
+        envvar="ARGOLINT_CONFIG_FILE",
+        help="argolint's own configuration [default: .argolint.yaml].",
+    ),
+    click.option(
+        "--trusted-config",
+        metavar="REV",
+        envvar="ARGOLINT_TRUSTED_CONFIG",
+        help="Read configuration and baseline from this Git revision instead of the work tree [gate: the base].",
+    ),
+    click.option("--baseline", metavar="FILE", envvar="ARGOLINT_BASELINE", help="Findings accepted before: hide them."),
+    click.option(
+        "--select",
+        multiple=True,
+        shell_complete=complete.shown,
+        envvar="ARGOLINT_SELECT",
+        metavar="WHAT",
+        help="Show only these findings: rule ids, families or severities (comma list).",
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        shell_complete=complete.shown,
+        envvar="ARGOLINT_IGNORE",
+        metavar="WHAT",
+        help="Do not show these findings: rule ids, families or severities (comma list).",
+    ),
+    click.option(
+        "--min-severity",
+        type=click.Choice(list(reversed(SEVERITIES))),
+        envvar="ARGOLINT_MIN_SEVERITY",
+        help="Show only findings that are at least this severe.",
+    ),
+)
+
+
+workers_option = click.option(
+    "-j",
+    "--workers",
+    type=click.IntRange(1, 64),
+    help="Requests in flight [default: 8; 1 with --snapshot, where threads only slow it down].",
+)
+
+
+run_options = options(
+    click.option("--deep", is_flag=True, help="Read the states of every application, also of those that look fine."),
+    click.option(
+        "--manifests", is_flag=True, help="Ask the server for rendered manifests (cached; costs the repo-server)."
+    ),
+    click.option(
+        "--render-twice",
+        is_flag=True,
+        help="Let the server render each chart twice, one at a time, and compare. This replaces the server's cache: "
+        "an application with self-heal may deploy what comes out.",
+    ),
+    click.option(
+        "--helm-render",
+        is_flag=True,
+        help="Render Helm applications here, twice, with the helm on PATH and from --checkout: proves what each render "
+        "draws anew, and the Helm values that end it, at no cost for the server.",
+    ),
+    click.option(
+        "--checkout",
+        "checkouts",
+        multiple=True,
+        metavar="[URL=]DIR",
+        help="A clone of an application's repository (repeatable), to tell file and line of findings and for --helm-render; "
+        "URL when its remote is another one.",
+    ),
+    workers_option,
+    click.option("--shard", metavar="I/N", help="Look at the I-th of N parts and write a shard for `argolint merge`."),
+)
+
+
+scale_options = options(
+    click.option(
+        "--processes",
+        type=click.IntRange(1, 64),
+        metavar="N",
+        envvar="ARGOLINT_PROCESSES",
+        help="Look at applications in N processes of this machine, which share --workers [default: 1].",
+    ),
+    click.option(
+        "--dask",
+        metavar="ADDRESS",
+        envvar="ARGOLINT_DASK",
+        help="Look at applications on the workers of the Dask cluster with its scheduler there (tls://HOST:PORT).",
+    ),
+    click.option(
+        "--dask-insecure",
+        is_flag=True,
+        help="Allow a Dask cluster without TLS beyond this machine.",
+    ),
+    click.option(
+        "--worker-token",
+        metavar="WHERE",
+        envvar="ARGOLINT_WORKER_TOKEN",
+        help="Where each Dask worker finds its token: env:NAME or file:/PATH [default: env:ARGOCD_AUTH_TOKEN].",
+    ),
+    click.option(
+        "--fleet",
+        "fleets",
+        multiple=True,
+        metavar="[NAME=]FILE",
+        envvar="ARGOLINT_FLEET",
+        help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards. "
+        "With --servers repeated, NAME being an entry.",
+    ),
+)
+
+
+state_option = click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    envvar="ARGOLINT_STATE",
+    help="Keep in this file since when each finding is there, and tell it (SQLite; made if it is not there).",
+)
+
+
+fail_options = options(
+    click.option(
+        "--fail-on",
+        type=click.Choice([*reversed(SEVERITIES), "never"]),
+        envvar="ARGOLINT_FAIL_ON",
+        default=None,
+        help="Exit 1 when a finding is at least this severe [default: error].",
+    ),
+    click.option("--allow-incomplete", is_flag=True, help="Do not exit 3 when something could not be looked at."),
+)
+
+
+look_options = options(
+    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True),
+    click.option("-q", "--quiet", is_flag=True, help="Only the summary line; no progress."),
+    click.option("-v", "--verbose", is_flag=True, help="Evidence, every fix, related objects."),
+)
+
+
+output_options = options(
+    click.option(
+        "-o",
+        "--output",
+        "outputs",
+        multiple=True,
+        shell_complete=complete.formats,
+        envvar="ARGOLINT_OUTPUT",
+        metavar="FORMAT[=FILE]",
+        help="Report format, to a file if named, - is standard output; repeatable [default: text].",
+    ),
+    click.option("--full", is_flag=True, help="Show every finding, also where there are many."),
+    click.option(
+        "--group-by",
+        type=click.Choice(["cause", "rule", "app", "project"]),
+        help="How the text report is ordered [default: by application, above 30 findings by cause].",
+    ),
+    click.option("--statistics", is_flag=True, help="Show counts by rule in place of findings."),
+    look_options,
+)
+
+
+def _names(decorator: Callable[[Any], Any]) -> frozenset[str]:
+    """The parameters that a decorator of options adds."""
+
+    def nothing() -> None: ...
+
+    decorated = decorator(nothing)
+    return frozenset(p.name for p in decorated.__click_params__ if p.name)
+
+
+_SECTIONS: Mapping[str, frozenset[str]] = {
+    "What is read": _names(source_options) | {"servers", "all_contexts"},
+    "Which applications": _names(selection_options),
+    "Which findings are shown": _names(rule_options),
+    "How it is looked at": _names(run_options) - {"workers", "shard"},
+    "Who looks": _names(workers_option) | _names(scale_options) | {"shard"},
+    "How it ends": _names(fail_options),
+    "How it is shown": _names(output_options) | _names(state_option) | {"timings"},
+}
+
+
+class Sectioned(click.Command):
+    """A command whose --help shows its options in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *_SECTIONS)}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and isinstance(param, click.Option):
+                title = next((t for t, names in _SECTIONS.items() if param.name in names), "Options")
+                rows[title].append(record)
+        for title in (*_SECTIONS, "Options"):
+            if rows[title]:
+                with formatter.section(title):
+                    formatter.write_dl(rows[title])
+
+
+NO_SELECTION: Mapping[str, Any] = {
+    "projects": (),
+    "selector": None,
+    "app_namespace": None,
+    "cluster": None,
+    "repo": None,
+    "workers": 1,
+    "deep": False,
+    "manifests": False,
+    "render_twice": False,
+    "helm_render": False,
+    "checkouts": (),
+    "shard": None,
+}
+
+
+NO_FAILING: Mapping[str, Any] = {"fail_on": None, "allow_incomplete": False}

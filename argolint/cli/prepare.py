@@ -1,0 +1,110 @@
+"""Everything a check needs, from the options, the environment and the configuration; checked before any request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+from argolint.checkouts.checkout import Checkout, open_checkouts
+from argolint.cli.selection import Selection, chosen, parse_shard
+from argolint.config import file as config
+from argolint.engine import suppress, trusted
+from argolint.engine.plan import Chosen, Plan
+from argolint.engine.trusted import Trusted
+from argolint.errors import UsageError
+from argolint.host.leftovers import temporary_folder
+from argolint.renders import helm
+from argolint.renders.local import LocalRenders
+from argolint.reports import formats as reporters
+
+
+def workers(given: Mapping[str, Any]) -> int:
+    """How many applications are read at a time: beside a server's answers much can be done, beside a disk's nothing."""
+    return int(given["workers"] or (1 if given.get("snapshots") else 8))
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything a check needs, from the options, the environment and the configuration; checked before any request."""
+
+    plan: Plan
+    suppressions: suppress.Suppressions
+    outputs: tuple[reporters.Output, ...]
+    style: reporters.Style
+    fail_on: str
+    allow_incomplete: bool
+    selection: Selection
+    remarks: tuple[str, ...] = ()
+    checkouts: tuple[Checkout, ...] = ()
+
+
+def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted | None = None) -> Run:
+    """Read the configuration (unless given) and choose rules and outputs. UsageError tells the first thing that is wrong."""
+    from argolint.plugins import load_rules, providers
+
+    counts = trusted.read(given) if counts is None else counts
+    loaded = counts.loaded
+    known = load_rules()
+    config.check_rules(loaded, known, providers())
+    wanted = loaded.config
+    shown = chosen(
+        known, given["select"] or wanted.select, given["ignore"] or wanted.deselect, given.get("min_severity")
+    )
+    rules = []
+    for rule in known.values():
+        own = wanted.rules.get(rule.id, config.RuleSettings())
+        rules.append(Chosen(rule, config.rule_options(rule, own.options, str(loaded.file)), own.severity))
+    selection = Selection(
+        tuple(names), given["projects"], given["selector"], given["app_namespace"], given["cluster"], given["repo"]
+    )
+    suppressions = suppress.Suppressions(
+        loaded,
+        counts.baseline,
+        frozenset(known),
+        whole=selection == Selection(),
+        severities={c.rule.id: c.severity for c in rules if c.severity},
+    )
+    checkouts = _checkouts(given)
+    plan = Plan(
+        tuple(rules),
+        selection.takes,
+        workers=workers(given),
+        deep=given["deep"],
+        renders=given["render_twice"],
+        manifests=given["manifests"],
+        shard=parse_shard(given["shard"]),
+        local=local_renders(given, checkouts),
+        shown=shown,
+        app_labels=wanted.metrics.app_labels,
+        timings=bool(given.get("timings")),
+    )
+    return Run(
+        plan,
+        suppressions,
+        reporters.parse_outputs(given["outputs"] or wanted.output, None if given["outputs"] else loaded.file),
+        replace(reporters.Style.from_options(given), metrics=wanted.metrics),
+        given["fail_on"] or wanted.fail_on or "error",
+        given["allow_incomplete"],
+        selection,
+        counts.remarks,
+        checkouts,
+    )
+
+
+def _checkouts(given: Mapping[str, Any]) -> tuple[Checkout, ...]:
+    """The clones that --checkout names; what else --helm-render needs is looked for first."""
+    if given["helm_render"]:
+        if not given["checkouts"]:
+            raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
+        helm.find()
+    return open_checkouts(given["checkouts"], "--checkout")
+
+
+def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> LocalRenders | None:
+    """What --helm-render asks for. Its folder lives as long as the command."""
+    if not given["helm_render"]:
+        return None
+    return LocalRenders(helm.find(), checkouts, click.get_current_context().with_resource(temporary_folder()))

@@ -1,0 +1,63 @@
+"""What a person sees while a command works, and how long it took."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from argolint.values import plain
+
+
+class Clock:
+    """Seconds since it was made, for the report's stats."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return round(time.monotonic() - self._start, 3)
+
+
+class Progress:
+    """One line on a terminal's standard error that says what is going on, from the first second; it is gone at the end."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self._wanted = wanted
+        self._shown = 0
+        self._lock = threading.Lock()
+
+    def say(self, what: str) -> None:
+        """What goes on now."""
+        if not self._wanted:
+            return
+        text = f"{plain(what)}…"
+        with self._lock:
+            sys.stderr.write("\r" + text.ljust(self._shown))
+            sys.stderr.flush()
+            self._shown = len(text)
+
+    def count(self, done: int, total: int) -> None:
+        """How many applications were looked at."""
+        self.say(f"looking at applications: {done}/{total}")
+
+    def of(self, server: str) -> Callable[[int, int], None]:
+        """The same of one of several servers."""
+        return lambda done, total: self.say(f"{server}: looking at applications: {done}/{total}")
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._wanted:
+            sys.stderr.write("\r" + " " * self._shown)
+            sys.stderr.write("\r")
+            sys.stderr.flush()
+
+
+def progress(given: Mapping[str, Any]) -> Progress:
+    """Silent where standard error is piped, and with -q."""
+    return Progress(wanted=not given["quiet"] and sys.stderr.isatty())

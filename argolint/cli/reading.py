@@ -1,0 +1,145 @@
+"""The fleet read and its applications examined, with the guards and warnings of every command."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from argolint.cli.connecting import open_transport, sources_of
+from argolint.cli.fleet_files import with_fleet, with_fleets
+from argolint.cli.prepare import Run
+from argolint.cli.progress import Clock, progress
+from argolint.cli.selection import Selection
+from argolint.cli.workers import look_of
+from argolint.engine import pipeline as lint
+from argolint.engine.load import load_fleet
+from argolint.engine.run import Look
+from argolint.errors import UsageError
+from argolint.fleet import Fleet
+from argolint.model import Failure
+from argolint.reports import document as report
+from argolint.server import api as argocd
+from argolint.server.transport import Transport
+from argolint.timing import charged, measured
+
+if TYPE_CHECKING:
+    from argolint.engine.several import Source
+
+Reads = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
+
+
+def collect(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> lint.Part:
+    """Read and examine, from `t` or from where the options point; the stats say what it cost.
+
+    `read` and `look` stand in for the reading of the fleet and of applications, where earlier checks are known.
+    """
+    return collect_all(run, given, t, read, look)[0]
+
+
+def collect_all(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> tuple[lint.Part, tuple[Fleet, ...]]:
+    """The part, and the fleets of all servers that the options mean."""
+    several = sources_of(given) if t is None else None
+    if several is not None:
+        return _collected_of(*several, run, given)
+    part, fleet = collected(run, given, t, read, look)
+    return part, (fleet,)
+
+
+def collected(
+    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+) -> tuple[lint.Part, Fleet]:
+    """As `collect` of a single server, and the fleet. The one way to read for every command, with its guards and warnings."""
+    clock = Clock()
+    _leave_garbage()
+    t = t or open_transport(given)
+    look = look or look_of(given, t)
+    t = with_fleet(given, t)
+    if run.plan.renders and not t.offline:
+        _warn_of_renders(t)
+    told = progress(given)
+    told.say("reading the snapshot" if t.offline else f"connecting to {t.server} and listing applications")
+    with told:
+        with measured(run.plan.timings) as ledger, charged("list"):
+            fleet, failures = read(t)
+        _require_named(run.selection, [fleet])
+        part = lint.collect(t, run.plan, told.count, fleet, look)
+    part = msgspec.structs.replace(
+        part,
+        failures=(*failures, *part.failures),
+        remarks=(*run.remarks, *part.remarks),
+        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET),
+        spent=ledger.costs,
+    )
+    return part, fleet
+
+
+def _leave_garbage() -> None:
+    """Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time."""
+    if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
+        gc.freeze()
+    gc.set_threshold(200_000, 20, 20)
+
+
+def _collected_of(
+    sources: Sequence[Source], remarks: Sequence[str], run: Run, given: Mapping[str, Any]
+) -> tuple[lint.Part, tuple[Fleet, ...]]:
+    """The same over several Argo CDs."""
+    from argolint.engine import several
+
+    sources = with_fleets(given, sources)
+    clock = Clock()
+    _leave_garbage()
+    looks = {id(t): look_of(given, t, s) for s in sources if (t := s.transport) is not None}
+    told = progress(given)
+    told.say(f"listing the applications of {len(sources)} servers")
+    with told:
+        with measured(run.plan.timings) as ledger, charged("list"):
+            read, failures, more = several.load(sources)
+        _require_named(run.selection, [one.fleet for one in read])
+        for one in read if run.plan.renders else ():
+            if not one.transport.offline:
+                _warn_of_renders(one.transport)
+        part = several.examine(
+            read, failures, (*run.remarks, *remarks, *more), run.plan, told.of, lambda t: looks.get(id(t))
+        )
+    stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
+    part = msgspec.structs.replace(part, stats=stats, spent=ledger.costs)
+    return part, tuple(one.fleet for one in read)
+
+
+def _require_named(selection: Selection, fleets: Sequence[Fleet]) -> None:
+    """UsageError for a plain name on the command line that is no application's, with the nearest one that is."""
+    for name in sorted(n for n in selection.names if not set("*?[") & set(n)):
+        if any(Selection((name,)).names_ref(app.ref) for fleet in fleets for app in fleet.apps):
+            continue
+        import difflib
+
+        known = {text: None for fleet in fleets for app in fleet.apps for text in (app.ref.name, str(app.ref))}
+        close = difflib.get_close_matches(name, known, 1)
+        raise UsageError(
+            f"there is no application {name!r} on {', '.join(fleet.server for fleet in fleets)}, or the account may not see it"
+            + (f"; did you mean {close[0]!r}?" if close else ""),
+            "`argocd app list` shows what it may see",
+        )
+
+
+def _warn_of_renders(t: Transport) -> None:
+    """Say aloud what fresh renders do. UsageError when the server would answer them from its cache."""
+    if not argocd.renders_afresh(t):
+        raise UsageError(
+            f"{t.server} does not know noCache, so it would answer both renders from its cache and all would look alike",
+            "leave --render-twice out: Argo CD 2.14 and older cannot render past the cache",
+        )
+    click.echo(
+        "warning: --render-twice renders each chart anew on the server, one at a time, and replaces its manifest cache; "
+        "where a chart draws random values the application turns OutOfSync, and self-heal may deploy them",
+        err=True,
+    )

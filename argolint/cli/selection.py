@@ -1,0 +1,80 @@
+"""Which applications and which findings the options mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from argolint.app import App
+from argolint.engine.shown import Shown
+from argolint.errors import UsageError
+from argolint.fleet import Fleet
+from argolint.model import SEVERITIES, AppRef
+from argolint.rule import Rule
+from argolint.snapshots.narrow import label_selector
+from argolint.values import integer, labels_of, same_repository
+
+
+def chosen(rules: Mapping[str, Rule], select: Iterable[str], ignore: Iterable[str], least: str | None) -> Shown:
+    """What --select, --ignore and --min-severity show. UsageError names a word that is no rule, family or severity."""
+    wanted, unwanted = _words(select), _words(ignore)
+    families = {r.family for r in rules.values()}
+    for word in (*wanted, *unwanted):
+        if word not in rules and word not in families and word not in SEVERITIES:
+            import difflib
+
+            close = difflib.get_close_matches(word, [*rules, *families, *SEVERITIES], 1)
+            raise UsageError(
+                f"{word!r} is no rule, family or severity" + (f"; did you mean {close[0]!r}?" if close else ""),
+                "`argolint rules` lists them",
+            )
+    return Shown(wanted, unwanted, next((s for s in SEVERITIES if s == least), SEVERITIES[0]))
+
+
+def _words(groups: Iterable[str]) -> tuple[str, ...]:
+    return tuple(word for group in groups for word in group.replace(",", " ").split())
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which applications to lint; the whole fleet is read all the same, since ownership is a matter of the whole."""
+
+    names: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    selector: str | None = None
+    app_namespace: str | None = None
+    cluster: str | None = None
+    repo: str | None = None
+
+    def takes(self, app: App, fleet: Fleet) -> bool:
+        return (
+            (not self.names or self.names_ref(app.ref))
+            and (not self.projects or any(fnmatchcase(app.ref.project, p) for p in self.projects))
+            and (not self.app_namespace or app.ref.namespace == self.app_namespace)
+            and (not self.cluster or self._on_cluster(app, fleet))
+            and (not self.repo or any(same_repository(self.repo, str(s.get("repoURL") or "")) for s in app.sources))
+            and (not self.selector or label_selector(self.selector)(labels_of(app.raw)))
+        )
+
+    def names_ref(self, ref: AppRef) -> bool:
+        """True when one of the names, `NAME` or `NAMESPACE/NAME` with globs, is this application's."""
+        parts = (name.rpartition("/") for name in self.names)
+        return any(
+            fnmatchcase(ref.name, bare) and (not slash or fnmatchcase(ref.namespace, ns)) for ns, slash, bare in parts
+        )
+
+    def _on_cluster(self, app: App, fleet: Fleet) -> bool:
+        named = (fleet.clusters.get(app.cluster) or {}).get("name")
+        return self.cluster in (app.cluster, named, *(app.spec.get("destination") or {}).values())
+
+
+def parse_shard(text: str | None) -> tuple[int, int]:
+    """`2/3` as (2, 3); UsageError for anything else."""
+    if text is None:
+        return (1, 1)
+    index, slash, count = text.partition("/")
+    number, of = integer(index), integer(count)
+    if not slash or number is None or of is None or not 1 <= number <= of:
+        raise UsageError(f"--shard {text!r} is not I/N with 1 <= I <= N", "for example --shard 1/3")
+    return number, of

@@ -1,0 +1,113 @@
+"""Who looks at the applications, when it is not this process: --processes and --dask."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from argolint.cli.connecting import open_transport, shared
+from argolint.cli.prepare import workers
+from argolint.engine.run import Look
+from argolint.errors import UsageError
+from argolint.server.transport import Transport
+from argolint.values import plain
+
+if TYPE_CHECKING:
+    from argolint.engine.several import Source
+    from argolint.server.connection import Connection
+    from argolint.workers.spec import Server
+
+
+def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None) -> Look | None:
+    """Who looks at the applications (of one of several servers), when it is not this process. UsageError for what cannot be divided."""
+    count, dask = given.get("processes") or 1, given.get("dask")
+    if count == 1 and not dask:
+        return None
+    option = "--dask" if dask else "--processes"
+    if dask and count > 1:
+        raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
+    if given["render_twice"] and not t.offline:
+        raise UsageError(
+            "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
+        )
+    if dask:
+        return _look_in_cluster(given, t, source)
+    if sys.platform != "linux":
+        hint = "divide the work with --shard I/N, and join it with `argolint merge`"
+        raise UsageError("--processes needs Linux", hint)
+    if not t.offline and count > workers(given):
+        raise UsageError(
+            f"{count} processes need {count} requests in flight at least, and --workers allows {workers(given)}",
+            f"pass --workers {count} if the server may be asked so much, or fewer --processes",
+        )
+    from argolint.workers.processes import in_processes
+
+    opened = source.opened if source else None
+    return in_processes(count, opened or (lambda threads: open_transport(shared(given, threads))))
+
+
+def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | None) -> Look:
+    """Look on a Dask cluster. What is secret of a connection stays here: each worker has its own token."""
+    from argolint.workers.cluster import in_cluster
+    from argolint.workers.spec import TOKEN, require_place
+
+    if given["helm_render"]:
+        raise UsageError(
+            "--helm-render needs the checkouts, which the Dask workers do not have", "leave one of both out"
+        )
+    place = require_place(given["worker_token"] or TOKEN)
+    snapshots = [str(Path(path).absolute()) for path in given["snapshots"]]
+    reached = source.reached if source else None
+    server = None
+    if isinstance(reached, Path):
+        snapshots = [str(reached.absolute())]
+    elif source is not None and reached is not None:
+        if given["worker_token"]:
+            raise UsageError("--worker-token is of a single server", "the entries of --servers say where each token is")
+        if not reached.token_place:
+            hint = "give its entry auth-token-env or auth-token-file, and every worker the same variable or file"
+            raise UsageError(f"{source.name}: no Dask worker has the token of this login", hint)
+        server = _elsewhere(given, reached, reached.token_place)
+    elif not t.offline:
+        from argolint.server.connection import connect
+
+        server = _elsewhere(given, connect(given["connection"], os.environ, Path.home(), datetime.now(UTC)), place)
+    return in_cluster(
+        given["dask"],
+        insecure=given["dask_insecure"],
+        snapshots=snapshots,
+        server=server,
+        warn=lambda text: click.echo(f"warning: {plain(text)}", err=True),
+    )
+
+
+def _elsewhere(given: Mapping[str, Any], connection: Connection, place: str) -> Server:
+    """How a worker elsewhere reaches a server. UsageError for what only this process has."""
+    from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
+    from argolint.workers.spec import Server
+
+    certificate, key = connection.client_files
+    for what, there in (
+        ("headers", connection.headers),
+        ("client certificate", connection.client_pem and not certificate),
+    ):
+        if there:
+            hint = "with --dask, name a client certificate by files that are on every worker; headers cannot be sent"
+            raise UsageError(f"the {what} of this connection would have to travel to the Dask workers", hint)
+    return Server(
+        connection.url,
+        place,
+        connection.insecure,
+        connection.ca_pem,
+        certificate,
+        key,
+        given["timeout"] or ANSWER_S,
+        given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+        given.get("rate"),
+    )
