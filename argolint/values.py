@@ -270,3 +270,9 @@ def _bare_address(url: str) -> str:
 def shorten(text: str, limit: int) -> str:
     """The text with `limit` characters at most; an ellipsis says that there was more."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def joined(*remarks: str) -> str:
+    """Remarks as one, parted by semicolons; empty ones are left out."""
+    *first, last = filter(None, remarks) if any(remarks) else ("",)
+    return "; ".join((*(remark.rstrip(".") for remark in first), last))

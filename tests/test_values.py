@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 
 from argolint.comparison.ignore import without
 from argolint.quantities import amount, quantity
-from argolint.values import get, index_of, integer, join_pointer, number_at, parse_duration, plain, sh, split_pointer
+from argolint.values import (
+    get,
+    index_of,
+    integer,
+    join_pointer,
+    joined,
+    number_at,
+    parse_duration,
+    plain,
+    sh,
+    split_pointer,
+)
 
 ODD = ["²", "٣", "1_0", "0x1", " 1", "1 ", "--1", "", "9" * 5000, "1e3", "½", "\N{FULLWIDTH DIGIT ONE}"]
 
@@ -140,3 +151,8 @@ def _amount(text: str) -> Fraction:
 def test_any_text_is_a_quantity_or_stays_as_it_is(text: str) -> None:
     assert isinstance(quantity(text), str)
     assert amount(text) is None or grammar.same_quantity(text, text) in (True, False)
+
+
+def test_remarks_are_joined_by_semicolons_and_the_last_keeps_its_full_stop() -> None:
+    assert joined("", "Second choice. Hides it.", "sync again") == "Second choice. Hides it; sync again"
+    assert (joined("Alone.", ""), joined("", "")) == ("Alone.", "")

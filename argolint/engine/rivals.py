@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from argolint.model import Finding, Fix, Json, ResourceKey
+from argolint.values import joined
 
 Place = tuple[ResourceKey | None, str]
 """A pointer into a manifest, or, without one, into the Application."""
@@ -33,7 +34,7 @@ def _told(fix: Fix, finding: Finding, makers: Mapping[Place, Sequence[tuple[int,
     if not rivals:
         return fix
     says = f"another finding's patch makes {rivals[0]} as well: put the two together, as `argolint fix --write` does"
-    return replace(fix, caveat="; ".join(filter(None, (fix.caveat, says))))
+    return replace(fix, caveat=joined(fix.caveat, says))
 
 
 def _made(fix: Fix, finding: Finding) -> Iterator[tuple[Place, Json]]:

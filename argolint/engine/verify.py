@@ -17,7 +17,7 @@ from argolint.engine.replay import NOT_REPLAYED, Check, Looks, replay
 from argolint.engine.verdict import CannotReplay, Contradicted, Loses, TakesTwoSyncs
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
-from argolint.values import sh
+from argolint.values import joined, sh
 
 __all__ = ["Check", "Render", "Today", "unreplayed", "verify", "verify_together"]
 
@@ -56,7 +56,7 @@ def verify(
         scaled = losses.REPLICAS in lost.pointers
         return _with(replace(fix, verified=None, unverified=str(lost)), {*found, "scales" if scaled else "deletes"})
     except TakesTwoSyncs as twice:
-        caveat = "; ".join(filter(None, (fix.caveat, _sync_twice(twice, app))))
+        caveat = joined(fix.caveat, _sync_twice(twice, app))
         return _with(replace(fix, verified=None, unverified=str(twice), caveat=caveat), {*found, "needs-sync"})
     except CannotReplay as reason:
         why = f"{reason}{_could_be(fix, app)}" if render is None else str(reason)
@@ -78,7 +78,7 @@ def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
     key = ResourceKey(IN_CLUSTER, "argoproj.io", "Application", app.ref.namespace, app.ref.name)
     makers = [ref for ref in fleet.owners(key) if ref != app.ref]
     told = f"application {makers[0]} makes this Application and puts it back: edit it in its source" if makers else ""
-    return "; ".join(filter(None, (fix.caveat, told)))
+    return joined(fix.caveat, told)
 
 
 def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
@@ -114,7 +114,7 @@ def _with_step(fix: Fix, lost: Loses, app: App) -> tuple[Fix, Mapping[ResourceKe
     kept, places = found
     again = "switch self-heal on again when the edit is synced" if app.self_heal else ""
     step = losses.step(app, lost.resource.id, places)
-    caveat = "; ".join(filter(None, (fix.caveat, again)))
+    caveat = joined(fix.caveat, again)
     return replace(fix, before=step, caveat=caveat), {lost.resource.key: kept}
 
 
