@@ -185,7 +185,7 @@ def test_workers_that_cannot_start_are_not_started_for_ever() -> None:
 
 
 def test_a_worker_elsewhere_is_told_all_that_a_plan_says_of_how_to_look() -> None:
-    decided_here = {"wanted", "workers", "shard", "local", "shown"}
+    decided_here = {"wanted", "workers", "shard", "local", "shown", "app_labels"}
     assert {field.name for field in fields(Plan)} - decided_here <= set(Spec.__struct_fields__)
     rules = tuple(Chosen(r, r.default_options, "info") for r in load_rules().values())
     plan = Plan(rules, workers=3, deep=True, renders=True, manifests=True, timings=True)

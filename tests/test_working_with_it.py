@@ -74,6 +74,7 @@ def test_help_shows_options_in_sections() -> None:
         "Which applications:",
         "Which findings are shown:",
         "How it is looked at:",
+        "Who looks:",
         "How it ends:",
         "How it is shown:",
         "Options:",
