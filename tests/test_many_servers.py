@@ -263,7 +263,9 @@ def test_an_alias_to_nowhere_is_a_failure_of_its_server(tmp_path: Path) -> None:
     ) as fleets:
         ran = check(fleets)
     assert ran.code == 3
-    assert "not looked at us: clusters: there is an alias for cluster edge-9, and neither a cluster nor an" in one_line(ran.out)
+    assert "not looked at us: clusters: there is an alias for cluster edge-9, and neither a cluster nor an" in one_line(
+        ran.out
+    )
 
 
 def test_servers_that_say_the_same_of_themselves_are_told_apart(tmp_path: Path) -> None:
