@@ -20,8 +20,8 @@ from argolint.fleet import Fleet
 from argolint.kubernetes import is_secret
 from argolint.model import AppRef, Effect, Fact, Finding, Fix, ResourceKey, Trial
 from argolint.resource import Listed, Resource
-from argolint.shared_warnings import shared_warnings
-from argolint.values import annotations_of, join_pointer, maps
+from argolint.shared_warnings import without_warnings
+from argolint.values import annotations_of, join_pointer
 
 Collect = Callable[[App, Fleet], Iterable[Fact]]
 """The rule's facts about one application of a fleet."""
@@ -48,7 +48,7 @@ def _tried(
             raise CannotReplay(f"{moment.comparison.pointers[0]} of {resource.id} would differ all the same")
         else:
             after = application_after(app, app.raw, {key: moment})
-        after = _without_warnings(after, resource)
+        after = without_warnings(after, lambda w: (w.kind, w.name) == (resource.kind, resource.name))
         for other in others(after):
             raise CannotReplay(f"{other.rule} would speak of {app.ref} then")
         if any(
@@ -98,13 +98,6 @@ def _released(app: App, key: ResourceKey) -> App:
     if not any(resource.claimed for resource in left):
         raise CannotReplay(f"it is the only object of {app.ref}, and automated sync refuses to leave none")
     return application_after(replace(app, resources=left), app.raw, {})
-
-
-def _without_warnings(app: App, resource: Resource) -> App:
-    """Without the SharedResourceWarnings about the object: Argo CD writes them anew at each comparison."""
-    gone = {w.condition.message for w in shared_warnings(app) if (w.kind, w.name) == (resource.kind, resource.name)}
-    kept = [c for c in maps(app.status, "conditions") if c.get("message") not in gone]
-    return replace(app, raw={**app.raw, "status": {**app.status, "conditions": kept}})
 
 
 def _fleet(fleet: Fleet, key: ResourceKey, app: App, *, released: bool) -> Fleet:

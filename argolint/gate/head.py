@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from msgspec import structs
 
@@ -21,6 +20,7 @@ from argolint.kubernetes import api_of, is_secret, wave
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey, Want
 from argolint.renders.manifests import Rendered
 from argolint.resource import Resource
+from argolint.shared_warnings import without_conditions
 from argolint.values import annotations_of, items, labels_of, mapping, split_pointer
 
 
@@ -108,13 +108,6 @@ def _recompared(resource: Resource, before: App, after: App, fleet: Fleet) -> Re
         if pointer not in old and pointer not in {c.pointer for c in kept}
     ]
     return _showing(resource, made[1].predicted, (*kept, *fresh))
-
-
-def without_conditions(raw: Object, unwanted: Any) -> Object:
-    """An Application without the conditions that `unwanted(condition)` picks."""
-    conditions = items(raw, "status", "conditions")
-    kept = [c for c in conditions if not unwanted(c)]
-    return raw if len(kept) == len(conditions) else {**raw, "status": {**raw["status"], "conditions": kept}}
 
 
 def added(key: ResourceKey, desired: Object) -> Resource:

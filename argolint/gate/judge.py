@@ -23,15 +23,14 @@ from argolint.gate import candidates as touched
 from argolint.gate.candidates import Change
 from argolint.gate.children import edits_of, with_children
 from argolint.gate.delta import Delta, overlap
-from argolint.gate.head import without_conditions
 from argolint.gate.refused import REFUSED_RULE, unknown_repositories
 from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
 from argolint.gate.verdict import Mark, Verdict, mark
-from argolint.model import AppRef, Failure, Finding, Object, ResourceKey, Symptom
+from argolint.model import AppRef, Failure, Finding, ResourceKey, Symptom
 from argolint.resource import Resource
 from argolint.server.transport import Transport
-from argolint.shared_warnings import SharedWarning, shared_warnings
+from argolint.shared_warnings import SharedWarning, without_warnings
 from argolint.values import enumerated, mapping
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
@@ -163,13 +162,7 @@ def without_ended_warnings(app: App, fleet: Fleet, let_go: Mapping[tuple[str, st
         leaver, owner = let_go.get((warning.kind, warning.name)), fleet.app_of_instance(warning.owner)
         return leaver is not None and leaver in (app.ref, owner.ref if owner else None)
 
-    ended = {warning.condition.message for warning in shared_warnings(app) if is_over(warning)}
-
-    def cured(condition: Object) -> bool:
-        return condition.get("type") == "SharedResourceWarning" and condition.get("message") in ended
-
-    raw = without_conditions(app.raw, cured)
-    return app if raw is app.raw else replace(app, raw=raw)
+    return without_warnings(app, is_over)
 
 
 def _peers(judged: Sequence[Touched], fleet: Fleet) -> Iterator[App]:

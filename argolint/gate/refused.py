@@ -13,9 +13,9 @@ from dataclasses import replace
 from argolint import glob
 from argolint.app import App
 from argolint.fleet import Fleet
-from argolint.gate.head import without_conditions
 from argolint.model import Edit, Finding, Fix, Location, Object, Source
 from argolint.redaction import excerpt, without_secrets
+from argolint.shared_warnings import without_conditions
 from argolint.values import dig, items, mapping, maps, same_repository, text_at
 
 REFUSED_RULE = "invalid-spec"
