@@ -18,6 +18,7 @@ from argolint.cli.demo import RECORDING
 from argolint.cli.options import NO_FAILING, NO_SELECTION
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
+from argolint.engine.load import ReadFleet
 from argolint.engine.run import Look
 from argolint.reports.document import Report, Stats, Tool, summarise, to_json
 from argolint.reports.document import app as report_app
@@ -26,7 +27,7 @@ from argolint.serve import live
 from argolint.serve.checked import Checked
 from argolint.serve.checker import Checker
 from argolint.serve.follower import Follower
-from argolint.serve.looks import FleetLooks, Read
+from argolint.serve.looks import FleetLooks
 from argolint.serve.times import Times
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.connection import Connection
@@ -79,7 +80,7 @@ class World:
     def connect(self) -> HttpTransport:
         return HttpTransport(Connection(self.server.url, self.token), workers=4, retry_s=0.01)
 
-    def collect(self, read: Read, look: Look | None, *, whole: bool) -> Checked:
+    def collect(self, read: ReadFleet, look: Look | None, *, whole: bool) -> Checked:
         part = collect(self.run, {"quiet": True}, self.connect(), read, look)
         apps = frozenset(report_app(r.ref) for r in part.results)
         return Checked(common.conclude(part, self.run), apps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,11 +16,10 @@ from argolint.cli.progress import Clock, progress
 from argolint.cli.selection import Selection
 from argolint.cli.workers import look_of
 from argolint.engine import pipeline as lint
-from argolint.engine.load import load_fleet
+from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.run import Look
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
-from argolint.model import Failure
 from argolint.reports import document as report
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
@@ -29,11 +28,13 @@ from argolint.timing import charged, measured
 if TYPE_CHECKING:
     from argolint.engine.several import Source
 
-Reads = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
-
 
 def collect(
-    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+    run: Run,
+    given: Mapping[str, Any],
+    t: Transport | None = None,
+    read: ReadFleet = load_fleet,
+    look: Look | None = None,
 ) -> lint.Part:
     """Read and examine, from `t` or from where the options point; the stats say what it cost.
 
@@ -43,7 +44,11 @@ def collect(
 
 
 def collect_all(
-    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+    run: Run,
+    given: Mapping[str, Any],
+    t: Transport | None = None,
+    read: ReadFleet = load_fleet,
+    look: Look | None = None,
 ) -> tuple[lint.Part, tuple[Fleet, ...]]:
     """The part, and the fleets of all servers that the options mean."""
     several = sources_of(given) if t is None else None
@@ -54,7 +59,11 @@ def collect_all(
 
 
 def collected(
-    run: Run, given: Mapping[str, Any], t: Transport | None = None, read: Reads = load_fleet, look: Look | None = None
+    run: Run,
+    given: Mapping[str, Any],
+    t: Transport | None = None,
+    read: ReadFleet = load_fleet,
+    look: Look | None = None,
 ) -> tuple[lint.Part, Fleet]:
     """As `collect` of a single server, and the fleet. The one way to read for every command, with its guards and warnings."""
     clock = Clock()

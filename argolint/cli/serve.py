@@ -28,14 +28,16 @@ from argolint.cli.options import (
     workers_option,
 )
 from argolint.cli.prepare import Run, prepare, workers
-from argolint.cli.reading import Reads, collect
+from argolint.cli.reading import collect
 from argolint.cli.servers import servers_options
 from argolint.errors import UsageError
 from argolint.harmless import plain
+from argolint.host.addresses import is_loopback
 from argolint.host.folder import FileError
 from argolint.reports import document as report
 
 if TYPE_CHECKING:
+    from argolint.engine.load import ReadFleet
     from argolint.engine.pipeline import Part
     from argolint.engine.run import Look
     from argolint.reports.history import History
@@ -152,7 +154,7 @@ def command(
             asked = _asked_to_end()
             often = "following changes" if watch else f"checking every {interval}"
             _tell(f"listening on http://{_shown(web)}, {often}")
-            if not token and not _is_loopback(host):
+            if not token and not is_loopback(host):
                 _tell("anybody who reaches this address reads the report: set a token, or let a proxy ask for one")
             checker.start()
             _serve(web, asked)
@@ -209,7 +211,7 @@ def _follower(run: Run, given: Mapping[str, Any], known: History | None, times: 
 
     times = times or Times()
 
-    def look_again(read: Reads, look: Look, *, whole: bool) -> Checked:
+    def look_again(read: ReadFleet, look: Look, *, whole: bool) -> Checked:
         return _published(collect(run, {**given, "quiet": True}, None, read, look), run, known, whole=whole)
 
     looks = FleetLooks(look_again, times, workers(given))
@@ -272,10 +274,6 @@ def _serve(web: Web, asked: threading.Event) -> None:
 def _shown(web: Web) -> str:
     host, port = str(web.server_address[0]), web.server_address[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _say(line: str) -> None:

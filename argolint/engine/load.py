@@ -22,6 +22,9 @@ from argolint.server.transport import Transport
 from argolint.timing import charged
 from argolint.values import mapping, text_at
 
+ReadFleet = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
+"""How the fleet is read: `load_fleet`, or what knows an earlier one."""
+
 
 def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     """The fleet, and what of it could not be read. Raises ArgolintError when the applications cannot be listed."""

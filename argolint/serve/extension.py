@@ -19,6 +19,7 @@ import msgspec
 from argolint.reports.document import App, Failure, Finding, counted, plain_data
 from argolint.serve.documents import JSON, Document, Documents, document
 from argolint.serve.other_projects import Others
+from argolint.values import shorten
 
 PATH = "/api/v1/application"
 MOST_FINDINGS = 100
@@ -152,7 +153,7 @@ class _Index:
 
 def _cut(node: Any, most: int) -> Any:
     if isinstance(node, str):
-        return node if len(node) <= most else f"{node[: most - 1]}…"
+        return shorten(node, most)
     if isinstance(node, dict):
         if "edit" in node:  # a fix that is cut is none
             content = node["edit"]["content"]

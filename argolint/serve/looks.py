@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
 from argolint.engine.kept import Kept
-from argolint.engine.load import load_fleet
+from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.refresh import refreshed
 from argolint.engine.run import Look, here
 from argolint.fleet import Fleet
@@ -18,13 +18,11 @@ from argolint.serve.times import Times
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.transport import Transport
 
-Read = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]
-
 
 class Collect(Protocol):
     """Runs a check that reads the fleet and looks at applications as it is told; `whole` when everything is read."""
 
-    def __call__(self, read: Read, look: Look, *, whole: bool) -> Checked: ...
+    def __call__(self, read: ReadFleet, look: Look, *, whole: bool) -> Checked: ...
 
 
 class FleetLooks:

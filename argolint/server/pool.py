@@ -22,6 +22,7 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
+from argolint.host.addresses import is_loopback
 from argolint.host.inflate import TooLargeError
 from argolint.server.connection import Connection
 from argolint.server.tls import client_context
@@ -114,7 +115,7 @@ class Session(requests.Session):
         self.mount("http://", adapter)
         if connection.insecure:
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the user asked for it
-        if urlsplit(connection.url).hostname in ("localhost", "127.0.0.1", "::1"):
+        if is_loopback(urlsplit(connection.url).hostname or ""):
             self.trust_env = False  # a loopback address is never behind a proxy; Go's clients do the same
         self.headers.clear()
         self.headers.update({"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "argolint"})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import ipaddress
 import itertools
 import logging
 import os
@@ -28,6 +27,7 @@ from argolint.engine.plan import AppResult, Plan
 from argolint.engine.run import Look
 from argolint.errors import ArgolintError, ConnectError, UsageError
 from argolint.fleet import Fleet
+from argolint.host.addresses import is_loopback
 from argolint.server.transport import Transport
 from argolint.values import plain
 from argolint.workers.chunks import digest, equip, lint_chunk, packed
@@ -297,21 +297,12 @@ def require_encrypted(who: str, address: str, *, insecure: bool) -> None:
         host, port = "", None
     if parts.scheme not in (*_ENCRYPTED, *_PLAIN) or not host or not port:
         raise UsageError(f"{address!r} is no address of a Dask scheduler", "write tls://HOST:PORT")
-    if parts.scheme in _ENCRYPTED or insecure or _is_loopback(host):
+    if parts.scheme in _ENCRYPTED or insecure or is_loopback(host):
         return
     raise UsageError(
         f"{who} at {address} speaks without TLS: who is on the way can read the results, and run code on the workers",
         "set up TLS in Dask's configuration and use tls://, or pass --dask-insecure",
     )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def require_versions(client: Client, workers: Sequence[str]) -> None:
