@@ -19,8 +19,25 @@ def of_secret(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
         yield from _into_one(resource, found.detail.get("owner") or "the other one")
     elif found.cause == "invalid-keys" and found.detail.get("item"):
         yield from _as_metadata(resource, found.detail["item"])
+    elif found.cause == "immutable" and es.keeps_first_value(resource.live):
+        yield _written_once(resource)
     elif found.topic == "admission-docker":
         yield from _encoded_once(resource, found.detail["item"])
+
+
+def _written_once(resource: Resource) -> Fix:
+    """An immutable Secret is written once: each refresh after it fails, and one that is deleted fails again (issue 3604)."""
+    if str(dig(resource.live, "apiVersion")).endswith("/v1"):
+        title, path, value = (
+            "Write the immutable Secret once: refreshPolicy CreatedOnce",
+            "/spec/refreshPolicy",
+            "CreatedOnce",
+        )
+    else:
+        title, path, value = 'Write the immutable Secret once: refreshInterval "0"', "/spec/refreshInterval", "0"
+    return patch(
+        resource, title, path, value, caveat="a new value then takes a new Secret: delete it and the ExternalSecret"
+    )
 
 
 def _into_one(resource: Resource, owner: str) -> Iterator[Fix]:

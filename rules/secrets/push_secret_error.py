@@ -241,6 +241,10 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
         content = f"Delete what is there, or give it the operator's mark (tag or metadata managed-by: external-secrets), or push to another remoteKey.\n{retry}   # afterwards"
         title = "Free the key at the provider: something else made the value that is there"
         return (Fix(title, "live", "the provider", Edit("text", content), "whoever made the value may still write it"),)
+    if text.endswith("secret not found") and dig(target.manifest, "spec", "provider", "vault", "version") == "v1":
+        content = f"Operators before v0.9.10 push to KV version 2 alone (pull request 2879): upgrade, or name an engine of version 2 in the store.\n{retry}   # afterwards"
+        title = "Push to an engine of KV version 2, or upgrade External Secrets to v0.9.10 or later"
+        return (Fix(title, "operator", f"{target.ref.kind} {target.ref.name}", Edit("text", content)),)
     if _CANNOT_ASK.search(text):
         edit = Edit("json-patch", set_field(resource.any, "/spec/updatePolicy", "Replace"))
         title = "Write without asking first: this provider cannot tell whether a key exists"
