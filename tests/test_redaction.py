@@ -14,6 +14,7 @@ import yaml
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from argolint.knowledge import parse
 from argolint.model import MISSING
 from argolint.redaction import HIDDEN, PRINTED, excerpt, in_place, is_hidden, show, without_secrets
 from argolint.redaction.names import is_secret, sort_of
@@ -438,7 +439,7 @@ def test_a_known_secret_shows_where_it_comes_from() -> None:
 
 def test_no_value_that_a_fix_recommends_is_hidden() -> None:
     hidden = []
-    for number, chart in enumerate(yaml.safe_load((ROOT / "rules/shared/charts.yaml").read_text())["charts"]):
+    for number, chart in enumerate(parse((ROOT / "rules/shared/charts.yaml").read_text())["charts"]):
         for random in chart.get("random") or ():
             for pin in random.get("pin") or ():
                 for values in (pin.get("values"), (pin.get("existing_secret") or {}).get("values")):
