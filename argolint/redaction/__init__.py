@@ -3,6 +3,7 @@
     names       which names are those of secrets, and which values under them are none
     forms       what is a secret by its form alone; `words`: what the words before it tell; `commands`: what a program asks for
     documents   JSON and YAML inside a text; `lines`: files that are neither
+    drawn       words that look drawn, where nothing else tells
     redactor    objects, their places, and the texts in them
     findings    the net below all rules
 
@@ -28,6 +29,7 @@ __all__ = [
     "Redactor",
     "agrees",
     "excerpt",
+    "in_name",
     "in_place",
     "is_hidden",
     "of_secret",
@@ -45,6 +47,11 @@ _SENTENCES = Redactor(userinfo=lambda value: "")
 def without_secrets(text: str) -> str:
     """A text as it may be printed; masks of a snapshot are shown as any other."""
     return _redacted(text) if len(text) < _REPEATED else _redacted.__wrapped__(text)
+
+
+def in_name(text: str) -> str:
+    """The name of a file, a branch or a field as it may be printed: it may look drawn, and is no secret for that."""
+    return _SENTENCES.text(text, named=True)
 
 
 _REPEATED = 1000  # characters: titles, caveats and much of what is said of one fault stand in many findings

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from argolint.model import Json, Object
-from argolint.redaction import commands, documents, forms, lines, tables, words
+from argolint.redaction import commands, documents, drawn, forms, lines, tables, words
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import (
     is_mask,
@@ -98,9 +98,9 @@ class Redactor:
         except RecursionError:
             return self._hide("nested too deeply")
 
-    def text(self, text: str) -> str:
-        """A text of any kind with its secrets hidden."""
-        return words.in_text(self._objects_in(text), self._hide, self._userinfo)
+    def text(self, text: str, *, named: bool = False) -> str:
+        """A text of any kind with its secrets hidden; what is `named` like an identifier may look drawn."""
+        return words.in_text(self._objects_in(text), self._hide, self._userinfo, named=named)
 
     def document(self, text: str) -> str:
         """A file's text (JSON, YAML, lines of settings) with its secrets hidden, line by line as it was."""
@@ -189,7 +189,7 @@ class Redactor:
             return text if is_mask(text) else self._hide(text)
         if name and (sort := sort_of(name)) and is_secret(sort, text):
             return self._hide(text)
-        if len(text) < _SHORTEST and not _MAY_HOLD.search(text):
+        if len(text) < _SHORTEST and not _MAY_HOLD.search(text) and not drawn.may_stand_in(text):
             return text
         manner = _manner(name, text)
         found = (self._short if len(text) < _REMEMBERED else self._long)(text, manner)
@@ -221,7 +221,7 @@ class Redactor:
                 return forms.by_form(words.in_comments(found, self._hide), self._hide, self._userinfo)
             text = text if found is None else found
             text = lines.in_lines(text, self._hide, code=code)
-        return words.in_text(self._objects_in(text), self._hide, self._userinfo, code=code)
+        return words.in_text(self._objects_in(text), self._hide, self._userinfo, code=code, named=manner == "named")
 
     def _objects_in(self, text: str) -> str:
         """A text without the secrets of the objects in it; where it speaks of a Secret, a patch is one of a Secret."""
@@ -235,14 +235,14 @@ class Redactor:
 
 
 def _manner(name: str, text: str) -> str:
-    """How a text is read: `prose`, `code`, `shell`, the numbers of lists (`tables`), or empty for settings and all else."""
+    """How a text is read: `prose`, `code`, `shell`, the numbers of lists (`tables`), `named` like no secret, or empty for all else."""
     if name in _PROSE:
         return "prose"
     if name.endswith(_SHELL) or _SHEBANG.match(text):
         return "shell"
     if name.endswith(_CODE) or text.startswith("#!"):
         return "code"
-    return tables.lists_of(name)
+    return tables.lists_of(name) or ("named" if drawn.is_open(name) else "")
 
 
 _SHEBANG = re.compile(r"#![^\n]{0,100}?\b(?:ba|da|z|k|a)?sh\b")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from argolint.redaction import commands
+from argolint.redaction import commands, drawn
 from argolint.redaction.forms import Hide, by_form, decoded
 from argolint.redaction.names import is_reference, is_secret, looks_drawn, sort_of, word_set
 from argolint.redaction.tables import in_table
@@ -169,10 +169,11 @@ _NO_VALUE = word_set(
 """Words that follow the name of a flag in a sentence."""
 
 
-def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool = False) -> str:
+def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool = False, named: bool = False) -> str:
     """The text with every secret in it hidden; `userinfo` makes what stands for user and password of a URL, if not `hide`.
 
-    In `code` a word after `password =` is a variable, and only what is quoted or looks like a secret is one.
+    In `code` a word after `password =` is a variable, and only what is quoted or looks like a secret is one. What is `named`
+    like an identifier may look drawn.
     """
     text = by_form(text, hide, userinfo)
     if may_tell(text):
@@ -187,7 +188,7 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
     if "Invalid value: " in text:
         of_secret = _REFUSED_SECRET.search(text) is not None
         text = _REFUSED.sub(lambda found: _refused(found, hide, of_secret=of_secret), text)
-    return text
+    return text if named else drawn.in_text(text, hide)
 
 
 def in_comments(text: str, hide: Hide) -> str:
