@@ -49,7 +49,7 @@ _OPEN = word_set(
     "id ids uid uids guid guids uuid arn arns sha md thumbprint etag revision revisions version versions"
     " commit commits tag tags image images crt cert certs certificate certificates ca cabundle bundle chain kid x5c x5t integrity"
     " name names kind reason group pattern regex cipher ciphers suites curves algorithm algorithms selector namespace time timestamp"
-    " host hosts hostname domain path paths file branch chart repo message"
+    " host hosts hostname domain path paths file branch chart repo"
 )
 """At the end of its name: an identifier, a name, what is public."""
 _DIGESTS = word_set("checksum checksums digest digests hash fingerprint fingerprints")
