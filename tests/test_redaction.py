@@ -558,3 +558,12 @@ def test_a_word_of_letters_and_digits_that_means_something_stays(text: str) -> N
 def test_the_name_of_a_file_a_branch_and_a_field_may_look_drawn() -> None:
     assert in_name("apps/kR9vT2mLx8QpW4nZ/a.yaml") == "apps/kR9vT2mLx8QpW4nZ/a.yaml"
     assert in_name("ghp_" + "a1B2" * 9) == HIDDEN
+
+
+def test_arguments_are_read_with_their_command() -> None:
+    """Of a difference only the arguments are known, of a patch often a single one."""
+    container = {"command": ["mysql"], "args": ["-u", "root", "-phunter2288"]}
+    assert in_place(container["args"], {"c": container}, "/c/args") == ["-u", "root", f"-p{HIDDEN}"]
+    assert in_place("-phunter2288", {"c": container}, "/c/args/2") == f"-p{HIDDEN}"
+    assert in_place("-phunter2288", {"c": {**container, "args": []}}, "/c/args/0") == f"-p{HIDDEN}"
+    assert in_place(["-p3306"], {"c": {"command": ["web"]}}, "/c/args") == ["-p3306"]

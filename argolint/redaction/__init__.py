@@ -67,23 +67,28 @@ def _redacted(text: str) -> str:
 def in_place(value: Json, within: Json, pointer: str) -> Json:
     """A value as it may be printed, whose place is this pointer of an object: its neighbours tell what it is called."""
     name, everything, node = "", False, within
+    command: list[Json] = []
     *above, last = split_pointer(pointer) or ("",)
     for token in above:
         child = _child(node, token)
         name, everything = _called(node, name, token, child, everything)
+        command = _command(node, token)
         node = child
-    if (
-        isinstance(node, list)
-        and isinstance(value, str)
-        and (index := index_of(last)) is not None
-        and 0 < index <= len(node)
-        and not everything
-    ):
-        return PRINTED.item([*node[:index], value], index, value, name)
+    if isinstance(node, list) and isinstance(value, str) and (index := index_of(last)) is not None and not everything:
+        if index <= len(node) and (index or command):
+            return PRINTED.item([*command, *node[:index], value], len(command) + index, value, name)
+    elif isinstance(value, list) and not everything and (command := _command(node, last)):
+        return PRINTED.arguments(value, command)
     name, everything = _called(node, name, last, value, everything)
     if words.names_a_key(pointer):
         name = ""
     return PRINTED.value(value, name, everything=everything)
+
+
+def _command(node: Json, token: str) -> list[Json]:
+    """What stands before the arguments of a container."""
+    command = node.get("command") if isinstance(node, dict) and token == "args" else None  # noqa: S105  # a part of a pointer
+    return [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
 
 
 def _child(node: Json, token: str) -> Json:

@@ -112,6 +112,10 @@ class Redactor:
         except RecursionError:
             return self._hide("nested too deeply")
 
+    def arguments(self, items: list[Json], command: Sequence[Json]) -> Json:
+        """The arguments of a command with their secrets hidden."""
+        return self._list(items, "args", everything=False, before=command)
+
     def text(self, text: str, *, named: bool = False) -> str:
         """A text of any kind with its secrets hidden; what is `named` like an identifier may look drawn."""
         return words.in_text(self._objects_in(text), self._hide, self._userinfo, named=named)
@@ -163,7 +167,7 @@ class Redactor:
         """A key of a map that is a token, or an address with a login, itself."""
         return forms.by_form(key, self._hide, self._userinfo)
 
-    def _list(self, node: list[Json], name: str, everything: bool, before: Sequence[str] = ()) -> Json:
+    def _list(self, node: list[Json], name: str, everything: bool, before: Sequence[Json] = ()) -> Json:
         """A list; of arguments also what stands `before` them, their command."""
         made: list[Json] | None = None
         named = _indexed(node)
