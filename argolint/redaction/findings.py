@@ -92,6 +92,11 @@ class _Finder(Redactor):
         self.hidden.add(value)
         return HIDDEN
 
+    def _leaf(self, text: str, name: str, everything: bool) -> str:
+        if everything or len(text) >= _SHORT:
+            return super()._leaf(text, name, everything)
+        return self._known(text, _read_leaf(text, name))
+
     def _found_in(self, text: str, manner: str) -> str:
         return self._known(text, (_read_short if len(text) < _SHORT else _read_long)(text, manner))
 
@@ -100,8 +105,13 @@ class _Finder(Redactor):
 
     def _known(self, text: str, read: _Read) -> str:
         found, hidden = read
-        self.hidden |= hidden
+        if hidden:
+            self.hidden |= hidden
         return text if found == text else found
+
+    def read_leaf(self, text: str, name: str) -> _Read:
+        """What stands under this name, without its secrets, and these."""
+        return super()._leaf(text, name, everything=False), frozenset(self.hidden)
 
     def read(self, text: str, manner: str) -> _Read:
         """The text without its secrets, and these."""
@@ -113,6 +123,11 @@ class _Finder(Redactor):
 
 
 _SHORT = 400  # characters
+
+
+@lru_cache(maxsize=16384)
+def _read_leaf(text: str, name: str) -> _Read:
+    return _Finder().read_leaf(text, name)
 
 
 @lru_cache(maxsize=16384)
