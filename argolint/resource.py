@@ -20,6 +20,7 @@ from argolint.decoding import json_value, kind_of
 from argolint.errors import UnreadableStateError
 from argolint.kubernetes import wave
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
+from argolint.remembered import by_identity
 from argolint.timing import charged
 from argolint.values import below, number_at, real_time, text_at
 
@@ -374,8 +375,13 @@ def tree_node(raw: _TreeNode, cluster: str, *, orphaned: bool) -> Node:
 
 
 def _holds(state: State, what: str | re.Pattern[str]) -> bool:
-    text = state if isinstance(state, str) else msgspec.json.encode(state).decode() if state else ""
+    text = state if isinstance(state, str) else _encoded(state) if state else ""
     return what in text if isinstance(what, str) else what.search(text) is not None
+
+
+@by_identity(16)
+def _encoded(state: Object) -> str:
+    return msgspec.json.encode(state).decode()
 
 
 def _absent(state: State) -> bool:

@@ -13,14 +13,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
-from argolint.model import Edit, Failure, Finding, Fix, Json, Source
+from argolint.model import Edit, Failure, Finding, Fix, Follows, Json, Location, Related, Source
 from argolint.redaction import HIDDEN, PRINTED, Redactor, in_place, without_secrets
 
 UNTOLD = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
 """Why a fix that holds one is not proven as it stands."""
 
+T = TypeVar("T", Finding, Fix, Follows, Location, Related, Source)
 _Read = tuple[str, frozenset[str]]
 
 Within = Callable[[Finding, Fix], Iterable[Json]]
@@ -173,23 +174,28 @@ NOTHING_KNOWN = Known()
 
 def guarded(finding: Finding, known: Known = NOTHING_KNOWN, within: Within = lambda finding, fix: ()) -> Finding:
     """The finding with every secret in it hidden, the same object when there is none."""
-    found = replace(
+    return _with(
         finding,
-        at=replace(finding.at, pointer=without_secrets(finding.at.pointer)),
-        related=tuple(replace(one, pointer=without_secrets(one.pointer)) for one in finding.related),
+        at=_with(finding.at, pointer=without_secrets(finding.at.pointer)),
+        related=tuple(_with(one, pointer=without_secrets(one.pointer)) for one in finding.related),
         message=known.without(finding.message),
         evidence=tuple(map(known.without, finding.evidence)),
         fixes=tuple(_fix(fix, known, tuple(within(finding, fix))) for fix in finding.fixes),
-        follows=tuple(replace(f, title=known.without(f.title)) if f.title else f for f in finding.follows),
+        follows=tuple(_with(f, title=known.without(f.title)) if f.title else f for f in finding.follows),
         source=finding.source and _source(finding.source),
         suppressed=finding.suppressed and {key: known.without(text) for key, text in finding.suppressed.items()},
     )
-    return finding if found == finding else found
+
+
+def _with(told: T, **fields: Any) -> T:
+    """What is told with these fields, the same object when they are so already: most texts hold no secret."""
+    changed = {name: value for name, value in fields.items() if getattr(told, name) != value}
+    return replace(told, **changed) if changed else told
 
 
 def _source(source: Source) -> Source:
     """Where the manifest comes from; a field may hold a token for the name of a branch."""
-    return replace(
+    return _with(
         source,
         repo=without_secrets(source.repo),
         revision=without_secrets(source.revision),
@@ -201,7 +207,7 @@ def _source(source: Source) -> Source:
 
 def _fix(fix: Fix, known: Known, objects: tuple[Json, ...]) -> Fix:
     content = _content(fix.edit, known, objects)
-    found = replace(
+    found = _with(
         fix,
         title=known.without(fix.title),
         where=known.without(fix.where),
