@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from argolint.comparison.diff import differences
 from argolint.comparison.ignore import (
@@ -64,7 +65,7 @@ class Rules:
     tracking: Tracking = Tracking()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """What Argo CD would show: `normalized` live against `predicted` live; None where that side does not exist."""
 
@@ -72,7 +73,7 @@ class Comparison:
     predicted: Object | None
     modified: bool
 
-    @property
+    @cached_property
     def pointers(self) -> tuple[str, ...]:
         """The pointers of every difference, sorted; empty for an object that exists on one side only.
 
@@ -84,6 +85,7 @@ class Comparison:
         return tuple(sorted(pointer for pointer, *sides in found if not all(s is None or s is MISSING for s in sides)))
 
 
+@by_identity(8)
 def rules_of(application: Object, settings: Object) -> Rules:
     """What the Application's spec and the server's settings (as /api/v1/settings answers them) say about comparing."""
     return Rules(
@@ -131,6 +133,7 @@ def _options(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(","))
 
 
+@by_identity(64)
 def compare(
     live: Object | None, desired: Object | None, rules: Rules = Rules(), strategy: Strategy = Strategy.THREE_WAY
 ) -> Comparison:
@@ -168,6 +171,7 @@ def hidden(
     return tuple(pointer for pointer in compare(live, desired, others, strategy).pointers if pointer not in shown)
 
 
+@by_identity(16)
 def apply(
     live: Object | None,
     desired: Object | None,

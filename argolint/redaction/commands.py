@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import is_secret
@@ -16,13 +17,17 @@ class _Command:
     `flagged`: and a flag after a space.
     """
 
-    pattern: re.Pattern[str]
+    expression: str
     words: tuple[str, ...]
     flagged: bool
 
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(self.expression)
+
 
 def _after(pattern: str, *words: str) -> _Command:
-    return _Command(re.compile(pattern), words, flagged=r"\s-" in pattern or r"\s(?:-" in pattern)
+    return _Command(pattern, words, flagged=r"\s-" in pattern or r"\s(?:-" in pattern)
 
 
 _COMMANDS = (

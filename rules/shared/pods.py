@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 
 from argolint import App, Event, Fix, Json, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import dump, load
@@ -62,6 +62,10 @@ class Trouble:
 
 def below(app: App) -> Mapping[str, tuple[Node, ...]]:
     """By uid of a managed object: the pods, ReplicaSets and Jobs under it that are not well, in the tree's order."""
+    return app.derive(_below)
+
+
+def _below(app: App) -> Mapping[str, tuple[Node, ...]]:
     found: dict[str, list[Node]] = defaultdict(list)
     managed = {r.uid for r in app.resources if r.uid}
     for node in app.nodes:
@@ -223,6 +227,7 @@ def _patterns(name: str) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
     )
 
 
+@lru_cache(maxsize=2048)
 def _known(text: str) -> tuple[str, str] | None:
     return next(((cause, verb) for cause, verb, match in _patterns("reasons") if match.search(text)), None)
 
