@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from argolint.kubernetes import misshapen
 from argolint.model import Json, Object
 
 MAX_LENGTH = 64_000_000
@@ -62,6 +63,14 @@ def objects(found: Iterable[Json]) -> Iterator[Object]:
             yield from (item for item in listed if isinstance(item, dict) and item.get("kind"))
         else:
             yield document
+
+
+def sound_objects(text: str) -> tuple[Object, ...]:
+    """The manifests of a rendered text. Raises ManifestError, also for one whose name is no text."""
+    found = tuple(objects(documents(text)))
+    if flaw := next(filter(None, map(misshapen, found)), ""):
+        raise ManifestError(f"of a manifest in it {flaw}")
+    return found
 
 
 def mapping_of(text: str | None) -> Object:

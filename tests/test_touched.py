@@ -14,7 +14,7 @@ import pytest
 from argolint.app import App, app_from_list
 from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
-from argolint.gate import Git
+from argolint.gate import Git, children
 from argolint.gate.candidates import Candidate, Change, by_files, candidates, usual_base
 from argolint.gate.children import edits_of
 from argolint.gate.declared import UnreadableError, applications_of
@@ -337,6 +337,15 @@ def test_what_a_change_brings_of_argo_cd_is_told_however_its_file_is_called(
     told = [*made.notes, *(f.error for f in made.failures)]
     assert len(told) == len(notes)
     assert all(note in one for note, one in zip(notes, told, strict=True))
+
+
+def test_a_change_with_too_many_manifests_is_not_passed(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "_MAX_CHARACTERS", 2 * len(NEW_APP))
+    commit(clone, {f"apps/{n}.yaml": NEW_APP.replace("new", f"new{n}") for n in range(4)})
+    made = edits_of(Change(REPO, "feature", "main", Git(clone)), fleet(WEB), "main")
+    (failure,) = made.failures
+    assert len(made.notes) == 1
+    assert "3 files were not read" in failure.error
 
 
 def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(

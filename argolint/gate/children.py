@@ -12,7 +12,7 @@ from argolint.engine.load import load
 from argolint.engine.plan import Plan
 from argolint.fleet import Fleet
 from argolint.gate.candidates import Change, kustomize_files
-from argolint.gate.declared import UnreadableError, declared, is_application, is_other
+from argolint.gate.declared import UnreadableError, declared, is_application, is_other, may_declare
 from argolint.gate.delta import Delta, delta
 from argolint.gate.head import head_app, respecified
 from argolint.gate.refused import refused_app
@@ -57,8 +57,8 @@ def _in_the_change(change: Change, git: Git, fleet: Fleet, base: str, known: Map
     files = [c for c in git.changes(base, change.head) if _may_hold(c.path) or any(c.path in a for a in also.values())]
     was = {c.path: c.before for c in files if c.before is not None}
     will = {c.path: c.after for c in files if c.after is not None}
-    earlier, _ = _declared(zip(was, _texts(git, base, was), strict=True))
-    later, broken = _declared(zip(will, _texts(git, change.head, will), strict=True))
+    earlier, _, _ = _declared(zip(was, _texts(git, base, was), strict=True))
+    later, broken, left = _declared(zip(will, _texts(git, change.head, will), strict=True))
     before = {_ref(m, fleet): m for m in filter(_is_named, earlier)}
     after, notes = _one_each(filter(_is_named, later), before, fleet)
     notes += [f"{k[0]}/{k[1]}: a new Application manifest, rendered by nobody yet" for k in after.keys() - known.keys()]
@@ -71,6 +71,9 @@ def _in_the_change(change: Change, git: Git, fleet: Fleet, base: str, known: Map
         Failure("change", f"{plain(path)} is {why}, so Applications in it are not judged", "correct or split the file")
         for path, why in sorted(unread.items())
     ]
+    if left:
+        why = f"the change has so many manifests that {left:,} files were not read, and Applications in them are not judged"
+        failures.append(Failure("change", why, "make several changes of it"))
     nameless = sum(is_application(m) and not _is_named(m) for m in later) - sum(
         is_application(m) and not _is_named(m) for m in earlier
     )
@@ -147,16 +150,27 @@ def _without_blanks(node: Json) -> Json:
     return [_without_blanks(item) for item in node] if isinstance(node, list) else node
 
 
-def _declared(texts: Iterable[tuple[str, str | None]]) -> tuple[list[Object], list[str]]:
-    """Argo CD's objects in these files, and the paths of those that cannot be read."""
+_MAX_CHARACTERS = 32_000_000
+"""Of a change's texts that may declare Applications: ten thousand Applications have a third of it."""
+
+
+def _declared(texts: Iterable[tuple[str, str | None]]) -> tuple[list[Object], list[str], int]:
+    """Argo CD's objects in these files, the paths of those that cannot be read, and how many were left since there is too much."""
     found: list[Object] = []
     broken = []
+    left, room = 0, _MAX_CHARACTERS
     for path, text in texts:
+        if text is None or not may_declare(text):
+            continue
+        room -= len(text)
+        if room < 0:
+            left += 1
+            continue
         try:
-            found += declared(text or "")
+            found += declared(text)
         except UnreadableError:
             broken.append(path)
-    return found, broken
+    return found, broken, left
 
 
 def _is_named(manifest: Object) -> bool:

@@ -14,7 +14,7 @@ OTHER_KINDS = ("ApplicationSet", "AppProject")
 """What makes Applications, and what permits them."""
 
 _NAMED = re.compile(r"Application|AppProject")
-_DISGUISED = re.compile(r"\\|(?:^|[\s\[{,])!\S|^%TAG", re.MULTILINE)
+_DISGUISED = re.compile(r"\\[xuU\r\n\x85\u2028\u2029]|(?:^|[\s\[{,])!\S|^%TAG", re.MULTILINE)
 """`"\\x41pplication"` and `!!binary QXBwbGljYXRpb24=` are the same word."""
 _ENCODED = re.compile(r"!\S*(?:binary|%)|^%TAG", re.MULTILINE)
 
@@ -37,12 +37,17 @@ def _is_of_argo(manifest: Object) -> bool:
     return str(manifest.get("apiVersion") or "").startswith("argoproj.io/")
 
 
+def may_declare(text: str) -> bool:
+    """False when a text surely holds none of these objects: a cheap look."""
+    return bool(_NAMED.search(text) or _DISGUISED.search(text))
+
+
 def declared(text: str) -> tuple[Object, ...]:
     """Applications, ApplicationSets and AppProjects of a YAML text. A template holds none: what renders it will say so.
 
     Raises UnreadableError.
     """
-    if not _NAMED.search(text) and not _DISGUISED.search(text):
+    if not may_declare(text):
         return ()
     try:
         found = documents(text)
