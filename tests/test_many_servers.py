@@ -17,7 +17,7 @@ from argolint.reports.formats import Style, with_server_names
 from argolint.serve.documents import Documents
 from argolint.snapshots.replay import Faults
 from tests.conftest import Ran
-from tests.fleets import HOME, Fleets, app, config_map, drifted, serving
+from tests.fleets import HOME, Fleets, app, config_map, drifted, noted, serving
 from tests.here import run_here
 
 RULE = "shared-between-servers"
@@ -313,6 +313,15 @@ EU = "{name: eu, server: cd-eu.example.com}"
         ),
         ("- {name: eu, token: secret-value}", ":2: Object contains unknown field `token`"),
         ("- {name: eu, server: 'https://user:secret-value@a'}", ":2: eu: the server's address holds a user name"),
+        ("- {name: eu, server: a, headers: {'X:': b}}", ":2: eu: 'X:' is no header's name"),
+        ("- {name: eu, server: a, headers: {X-A: b}, headers-env: {x-a: B}}", ":2: eu has the header x-a twice"),
+        (
+            "- {name: eu, server: a, headers-env: {X-A: NO_SUCH_VALUE}}",
+            ":2: eu: the variable NO_SUCH_VALUE of headers-env is not set",
+        ),
+        ("- {name: eu, server: a, limits: {workers: 0}}", ":2: Expected `int` >= 1"),
+        ("- {name: eu, server: a, limits: {rate: fast}}", ":2: eu: 'fast' is no rate such as 5/s or 30/m"),
+        ("- {name: eu, snapshot: a, limits: {workers: 2}}", ":2: eu has headers or limits for a snapshot"),
         (" []", " names 0 servers"),
         (" {a: 1}", ":1: Expected `array`, got `object`"),
     ],
@@ -345,6 +354,46 @@ def test_a_token_goes_to_its_own_server_only(tmp_path: Path) -> None:
     assert ran.code == 3
     assert "not looked at  eu: server: " in ran.out
     assert "not looked at  us" not in ran.out
+
+
+def test_each_server_gets_its_own_headers_and_no_more_requests_than_its_limits_allow(tmp_path: Path) -> None:
+    apps = [app(f"web-{n}", drifted(f"settings-{n}")) for n in range(9)]
+    with serving(tmp_path, {"eu": apps, "us": apps}, faults={"us": Faults(slow_s=0.02)}) as fleets:
+        text = json.loads(fleets.file.read_text())
+        eu, us = text["servers"]
+        eu |= {"headers": {"X-Tenant": "tenant-eu"}, "headers-env": {"X-Access": "ACCESS"}}
+        us |= {"limits": {"workers": 2, "per-cluster": 1, "rate": "200/s"}}
+        fleets.file.write_text(json.dumps(text))
+        sent = {name: noted(server) for name, server in fleets.servers.items()}
+        ran = run_here(
+            *("check", "--servers", fleets.file, "-q", "--fail-on", "never"),
+            env={**fleets.environ, "ACCESS": "access-of-eu"},
+            cwd=tmp_path,
+        )
+        assert ran.code == 0, ran.err
+    headers = {name: {(h.get("X-Tenant"), h.get("X-Access")) for h in noted.headers} for name, noted in sent.items()}
+    assert headers == {"eu": {("tenant-eu", "access-of-eu")}, "us": {(None, None)}}
+    assert sent["us"].most == 2
+
+
+def test_limits_of_the_users_settings_hold_whatever_options_say(tmp_path: Path) -> None:
+    own = tmp_path / "argolint"
+    own.mkdir()
+    (own / "config.yaml").write_text("limits: {workers: 2}\n")
+    apps = [app(f"web-{n}", drifted(f"settings-{n}")) for n in range(9)]
+    with serving(tmp_path, {"eu": apps}, faults={"eu": Faults(slow_s=0.02)}) as fleets:
+        environ = {**fleets.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+        sent = noted(fleets.servers["eu"])
+        for more in (("-j", "8"), ("-j", "8", "--processes", "2")):
+            ran = run_here(
+                *("check", "--servers", fleets.file, "-q", "--fail-on", "never", *more), env=environ, cwd=tmp_path
+            )
+            assert ran.code == 0, ran.err
+        assert sent.most == 2
+        (own / "config.yaml").write_text("limits:\n  workers: many\n")
+        ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
+    assert ran.code == 2
+    assert "config.yaml:1: Expected `int | null`, got `str`" in ran.err
 
 
 def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def sources(
             opened = partial(connected, one.connection)
         elif one.problem is not None:
             failure = Failure("login", one.problem.message, one.problem.hint, server=one.name)
-        transport = opened(given["workers"]) if opened is not None else None
+        transport = opened(None) if opened is not None else None
         found.append(Source(one.name, transport, one.aliases, failure, opened, one.connection or one.snapshot))
     return tuple(found), remarks
 

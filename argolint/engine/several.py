@@ -47,6 +47,11 @@ class Source:
     opened: Callable[[int], Transport] | None = None
     reached: Connection | Path | None = None
 
+    def workers(self, most: int) -> int:
+        """How many requests may be in flight to it, of so many."""
+        own = self.reached.limits.workers if isinstance(self.reached, Connection) else None
+        return min(most, own or most)
+
 
 @dataclass(frozen=True)
 class Read:
@@ -100,7 +105,7 @@ def examine(
     """
 
     def examined(one: Read) -> Part:
-        workers = 1 if one.transport.offline else plan.workers
+        workers = 1 if one.transport.offline else one.source.workers(plan.workers)
         part = collect(
             one.transport, replace(plan, workers=workers), progress(one.source.name), one.fleet, look(one.transport)
         )
@@ -122,7 +127,11 @@ def examine(
         results=tuple(results),
         failures=(*failures, *(failure for part in parts for failure in part.failures)),
         remarks=(*remarks, *(remark for part in parts for remark in part.remarks)),
-        stats=Stats(sum(t.stats.requests for t in transports), sum(t.stats.bytes for t in transports)),
+        stats=Stats(
+            sum(t.stats.requests for t in transports),
+            sum(t.stats.bytes for t in transports),
+            slowed=sum(t.stats.slowed for t in transports) or msgspec.UNSET,
+        ),
     )
 
 
