@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from argolint.agents import answers
 from argolint.reports import document
 from argolint.reports.formats import Style, with_server_names
 from argolint.serve.documents import Documents
 from argolint.snapshots.replay import Faults
+from tests.checkouts import repository
 from tests.conftest import Ran
 from tests.fleets import HOME, Fleets, app, config_map, drifted, noted, serving
 from tests.here import run_here
@@ -285,6 +287,143 @@ def test_one_argo_cd_under_two_names_is_said_and_conflicts_with_nobody(tmp_path:
         "eu and also show the same Applications, so they are one Argo CD under two names: name it once."
     ]
     assert [f for f in found["findings"] if f["rule"] == RULE] == []
+
+
+def ask(fleets: Fleets, *args: str | Path) -> Ran:
+    """A command over the servers of `fleets`."""
+    return run_here(*args, "--servers", fleets.file, env=fleets.environ, cwd=fleets.file.parent)
+
+
+def test_an_application_is_named_with_its_server(three: Checked) -> None:
+    found = json.loads(check(three.fleets, "us/argocd/web", "-o", "json").out)
+    assert {a["app"]["server"] for a in found["applications"]} == {"https://us.example.com"}
+    ran = check(three.fleets, "us/argocd/api")
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        2,
+        "argolint: there is no application 'us/argocd/api' on https://eu.example.com, https://us.example.com, "
+        "https://lab.example.com, or the account may not see it; did you mean 'eu/argocd/api'?",
+    )
+
+
+def test_why_finds_the_server_of_an_application_and_asks_where_several_have_it(three: Checked) -> None:
+    found = json.loads(ask(three.fleets, "why", "api", "--json").out)
+    assert (found["app"]["server"], found["app"]["name"]) == ("https://eu.example.com", "api")
+    ran = ask(three.fleets, "why", "web")
+    assert (ran.code, ran.err) == (
+        2,
+        "argolint: 'web' names 3 applications: eu/argocd/web, us/argocd/web, lab/argocd/web\n"
+        "  → name one of them as SERVER/NAMESPACE/NAME\n",
+    )
+    found = json.loads(ask(three.fleets, "why", "us/argocd/web", "--json").out)
+    assert found["app"]["server"] == "https://us.example.com"
+    assert [f["rule"] for link in found["chain"] for f in link.get("because", ())] == ["not-synced"]
+
+
+def test_owners_are_those_of_all_servers_and_an_object_of_a_common_cluster_stands_once(three: Checked) -> None:
+    ran = ask(three.fleets, "owners")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        "ConfigMap shop/common  (prod)",
+        "  owner     eu/argocd/web (project default): deleting this Application leaves the object",
+        "  owner     us/argocd/web (project default): deleting this Application leaves the object",
+        "ConfigMap shop/settings  (prod)",
+        "  owner     eu/argocd/web (project default): deleting this Application leaves the object",
+        "  owner     us/argocd/web (project default): deleting this Application leaves the object",
+        "2 objects, 2 Applications",
+    ]
+    found = json.loads(ask(three.fleets, "owners", "configmap/common", "-o", "json").out)
+    assert found["servers"]["lab"] == "https://lab.example.com"
+    assert [(o["cluster"], [c["app"] for c in o["claims"]]) for o in found["objects"]] == [
+        (f"{HOME} of lab", ["lab/argocd/web"]),
+        ("prod", ["eu/argocd/web", "us/argocd/web"]),
+    ]
+    ran = ask(three.fleets, "owners", "secret/none")
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        2,
+        "argolint: no Application of https://eu.example.com, https://us.example.com, https://lab.example.com lists "
+        "secret/none, or the account may not see it",
+    )
+
+
+def test_a_snapshot_of_many_servers_is_a_folder_that_a_check_reads_as_it_read_them(
+    three: Checked, tmp_path: Path
+) -> None:
+    ran = ask(three.fleets, "snapshot", "-o", "all.tar.gz")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "argolint: all.tar.gz is one file, and 3 servers are to be saved")
+    target = tmp_path / "all"
+    ran = ask(three.fleets, "snapshot", "-o", target)
+    assert ran.code == 0, ran.err
+    assert f"{target}: us: 1 applications of https://us.example.com, " in ran.err
+    again = json.loads(run_here("check", "--servers", target / "servers.yaml", "-o", "json", cwd=tmp_path).out)
+    assert [f["fingerprint"] for f in again["findings"]] == [f["fingerprint"] for f in three.report["findings"]]
+    assert not any(
+        token.encode() in path.read_bytes()
+        for token in three.fleets.tokens()
+        for path in target.rglob("*")
+        if path.is_file()
+    )
+    lists = tmp_path / "lists"
+    assert ask(three.fleets, "snapshot", "--fleet-only", "-o", lists).code == 0
+    for server in three.fleets.servers.values():
+        server.seen.clear()
+    shards = [tmp_path / f"{n}.json" for n in (1, 2)]
+    for number, shard in enumerate(shards, 1):
+        assert check(three.fleets, "--fleet", lists, "--shard", f"{number}/2", "-o", f"json={shard}").code == 0
+    for server in three.fleets.servers.values():
+        assert "/api/v1/applications" not in [path.split("?")[0] for path in server.seen]
+    merged = json.loads(run_here("merge", *shards, "-o", "json", cwd=tmp_path).out)
+    assert [f["fingerprint"] for f in merged["findings"]] == [f["fingerprint"] for f in three.report["findings"]]
+
+
+def test_a_snapshot_without_a_server_that_is_down_says_so(three: Checked, tmp_path: Path) -> None:
+    text = json.loads(three.fleets.file.read_text())
+    entries = [{**e, "server": "127.0.0.1:1"} if e["name"] == "us" else e for e in text["servers"]]
+    (tmp_path / "servers.yaml").write_text(json.dumps({"servers": entries}))
+    down = Fleets(tmp_path / "servers.yaml", environ=three.fleets.environ)
+    ran = ask(down, "snapshot", "-q", "-o", "all")
+    assert ran.code == 3
+    assert "not saved: us: nothing listens at " in ran.err
+    assert sorted(p.name for p in (tmp_path / "all").iterdir()) == ["eu", "lab", "servers.yaml"]
+    ran = ask(down, "why", "nothing")
+    assert (ran.code, "(us could not be read)" in ran.err) == (2, True)
+    ran = ask(down, "owners", "configmap/a")
+    assert (ran.code, "not looked at: us: server: nothing listens" in ran.err) == (3, True)
+
+
+SCALED: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"replicas": 3, "template": {"spec": {"containers": [{"name": "web", "image": "web:1"}]}}},
+}
+SCALER: dict[str, Any] = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 5},
+}
+
+
+def test_fixes_of_many_servers_go_where_their_own_application_stands(tmp_path: Path) -> None:
+    """Two servers have an Application of one name, whose manifests are in two repositories."""
+    live = {**SCALED, "spec": {**SCALED["spec"], "replicas": 4}}
+    sources = {name: {"repoURL": f"https://git.example.com/{name}", "path": "web"} for name in ("eu", "us")}
+    where = {"destination": {"server": HOME, "namespace": "shop"}}
+    apps = {
+        name: [app("web", SCALER, {"desired": SCALED, "live": live}, spec={"source": source, **where})]
+        for name, source in sources.items()
+    }
+    files = {"web/web.yaml": yaml.safe_dump(SCALED, sort_keys=False)}
+    roots = {name: repository(tmp_path / name, files, source["repoURL"]) for name, source in sources.items()}
+    writes = [word for root in roots.values() for word in ("--write", root)]
+    with serving(tmp_path, apps) as fleets:
+        ran = ask(fleets, "fix", "us/argocd/web", "--select", "autoscaler-replicas", *writes)
+        assert ran.code == 0, ran.out + ran.err
+        assert "us/argocd/web Deployment shop/web /spec/replicas" in ran.out
+        texts = {name: (root / "web/web.yaml").read_text() for name, root in roots.items()}
+        assert texts == {"eu": files["web/web.yaml"], "us": files["web/web.yaml"].replace("  replicas: 3\n", "")}
+        ran = ask(fleets, "fix", "--select", "autoscaler-replicas", *writes)
+    assert "replicas: 3" not in (roots["eu"] / "web/web.yaml").read_text(), ran.out
 
 
 EU = "{name: eu, server: cd-eu.example.com}"

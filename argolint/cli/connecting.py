@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from argolint.cli import servers
 from argolint.cli.prepare import pacing
+from argolint.engine.load import load_fleet
+from argolint.model import Failure
 from argolint.redaction import without_secrets
 from argolint.reports import document as report
 from argolint.server.transport import Transport
 
 if TYPE_CHECKING:
-    from argolint.engine.several import Source
+    from argolint.engine.several import Read, Source
     from argolint.server.connection import Connection
 
 
@@ -48,6 +50,22 @@ def connected(connection: Connection, given: Mapping[str, Any], threads: int | N
 
 def sources_of(given: Mapping[str, Any]) -> tuple[tuple[Source, ...], tuple[str, ...]] | None:
     return servers.sources(given, lambda connection, threads: connected(connection, given, threads))
+
+
+def read_lists(given: Mapping[str, Any]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """The Argo CDs that the options mean, their applications listed and nothing more; what could not be read, and remarks.
+
+    Raises ArgolintError when none can be read.
+    """
+    from argolint.engine import several as engine
+
+    several = sources_of(given)
+    if several is not None:
+        read, failures, remarks = engine.load(several[0])
+        return read, (*failures, *(f for one in read for f in one.failures)), (*several[1], *remarks)
+    t = open_transport(given)
+    fleet, failures = load_fleet(t)
+    return (engine.Read(engine.Source("", t), t, fleet, failures),), failures, ()
 
 
 def asked(given: Mapping[str, Any]) -> tuple[report.Server, ...]:

@@ -16,7 +16,7 @@ from argolint import __version__, gate
 from argolint.checkouts.checkout import Checkout, Committed
 from argolint.checkouts.git import has_repository
 from argolint.cli import session as common
-from argolint.cli.connecting import open_transport
+from argolint.cli.connecting import open_transport, sources_of
 from argolint.cli.options import (
     NO_SELECTION,
     fail_options,
@@ -163,6 +163,8 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
             local=run.plan.local,
         )
     clock = Clock()
+    if sources_of(given) is not None:
+        raise UsageError("the gate judges a change against one server", "name it: --server or --argocd-context")
     t = open_transport(given)
     verdict = gate.judge(t, change, run.plan)
     later = counts.after_merge
@@ -257,7 +259,7 @@ def _site(checkouts: tuple[Checkout, ...], verdict: gate.Verdict) -> Site:
     """What is known of the applications after the change."""
     ahead = {j.ref: j.after for j in verdict.apps if j.after is not None}
     apps = {ref: ahead.get(ref, app) for ref, app in verdict.fleet.by_ref.items()} | ahead
-    raws = {(ref.namespace, ref.name): app.raw for ref, app in apps.items()}
+    raws = {(ref.server, ref.namespace, ref.name): app.raw for ref, app in apps.items()}
     known = {(ref.namespace, ref.name): app for ref, app in ahead.items()}
 
     def rendered(app: report.App, resource: report.Resource) -> Object | None:

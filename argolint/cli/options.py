@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from argolint.cli import complete
+from argolint.cli.servers import servers_options
 from argolint.model import SEVERITIES
 from argolint.server.connection import connection_options
 from argolint.server.limits import MOST_WORKERS, parse_rate
@@ -43,6 +44,7 @@ def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 source_options = options(
     connection_options,
+    servers_options,
     click.option(
         "--snapshot",
         "snapshots",
@@ -194,7 +196,7 @@ scale_options = options(
         metavar="[NAME=]FILE",
         envvar="ARGOLINT_FLEET",
         help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards. "
-        "With --servers repeated, NAME being an entry.",
+        "With --servers repeated, NAME being an entry; a folder that `snapshot --servers` made serves all of them.",
     ),
 )
 
@@ -259,7 +261,7 @@ def _names(decorator: Callable[[Any], Any]) -> frozenset[str]:
 
 
 _SECTIONS: Mapping[str, frozenset[str]] = {
-    "What is read": _names(source_options) | {"servers", "all_contexts"},
+    "What is read": _names(source_options),
     "Which applications": _names(selection_options),
     "Which findings are shown": _names(rule_options),
     "How it is looked at": _names(run_options) - {"workers", "shard"},

@@ -29,7 +29,6 @@ from argolint.cli.options import (
 )
 from argolint.cli.prepare import Run, prepare, workers
 from argolint.cli.reading import collect
-from argolint.cli.servers import servers_options
 from argolint.errors import UsageError
 from argolint.harmless import plain
 from argolint.host.addresses import is_loopback
@@ -88,7 +87,6 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 )
 @state_option
 @source_options
-@servers_options
 @selection_options
 @rule_options
 @workers_option

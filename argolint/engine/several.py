@@ -113,7 +113,7 @@ def examine(
         return msgspec.structs.replace(
             part,
             servers=tuple(named),
-            failures=_named(one.source, (*one.failures, *part.failures)),
+            failures=(*one.failures, *_named(one.source, part.failures)),
             remarks=tuple(f"{one.source.name}: {remark}" for remark in part.remarks),
         )
 
@@ -156,7 +156,7 @@ def _loaded(source: Source) -> Read | Failure:
         fleet, failures = load_fleet(source.transport)
     except ArgolintError as error:
         return Failure("server", error.message, error.hint, server=source.name)
-    return Read(source, source.transport, fleet, failures)
+    return Read(source, source.transport, replace(fleet, name=source.name), _named(source, failures))
 
 
 def _told_apart(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
