@@ -54,11 +54,15 @@ def collect_all(
     read: ReadFleet = load_fleet,
     look: Look | None = None,
     several: Several | None = None,
+    ways: Mapping[str, tuple[ReadFleet, Look]] | None = None,
 ) -> tuple[lint.Part, tuple[Read, ...]]:
-    """The part, and all servers that were read: `several`, or those that the options mean."""
+    """The part, and all servers that were read: `several`, or those that the options mean.
+
+    `ways` are `read` and `look` of several servers, by name.
+    """
     several = several or (sources_of(given) if t is None else None)
     if several is not None:
-        return _collected_of(*several, run, given)
+        return _collected_of(*several, run, given, ways or {})
     t = t or open_transport(given)
     part, fleet = collected(run, given, t, read, look)
     return part, (read_alone(t, fleet),)
@@ -111,7 +115,11 @@ def _leave_garbage() -> None:
 
 
 def _collected_of(
-    sources: Sequence[Source], remarks: Sequence[str], run: Run, given: Mapping[str, Any]
+    sources: Sequence[Source],
+    remarks: Sequence[str],
+    run: Run,
+    given: Mapping[str, Any],
+    ways: Mapping[str, tuple[ReadFleet, Look]],
 ) -> tuple[lint.Part, tuple[Read, ...]]:
     """The same over several Argo CDs."""
     from argolint.engine import several
@@ -119,12 +127,16 @@ def _collected_of(
     sources = with_fleets(given, sources)
     clock = Clock()
     _leave_garbage()
-    looks = {id(t): look_of(given, t, s) for s in sources if (t := s.transport) is not None}
+    looks = {
+        id(t): ways[s.name][1] if s.name in ways else look_of(given, t, s)
+        for s in sources
+        if (t := s.transport) is not None
+    }
     told = progress(given)
     told.say(f"listing the applications of {len(sources)} servers")
     with told:
         with measured(run.plan.timings) as ledger, charged("list"):
-            read, failures, more = several.load(sources)
+            read, failures, more = several.load(sources, {name: read for name, (read, _) in ways.items()})
         _require_named(
             run.selection, [one.fleet for one in read], [f.server for f in failures if f.stage != "clusters"]
         )
@@ -132,7 +144,13 @@ def _collected_of(
             if not one.transport.offline:
                 _warn_of_renders(one.transport)
         part = several.examine(
-            read, failures, (*run.remarks, *remarks, *more), run.plan, told.of, lambda t: looks.get(id(t))
+            read,
+            failures,
+            (*run.remarks, *remarks, *more),
+            run.plan,
+            told.of,
+            lambda t: looks.get(id(t)),
+            apart=not ways,
         )
     stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
     part = msgspec.structs.replace(part, stats=stats, spent=ledger.costs)
