@@ -32,8 +32,11 @@ class Edits:
     failures: tuple[Failure, ...] = ()
 
 
-def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
-    """What the checkout's changed files, or the named ones, say of Applications."""
+def edits_of(change: Change, fleet: Fleet, base: str, *, alone: bool = True) -> Edits:
+    """What the checkout's changed files, or the named ones, say of Applications.
+
+    Where the change is not judged here `alone`, a manifest that deploys elsewhere than the Application of its name is another Argo CD's.
+    """
     known = {(a.ref.namespace, a.ref.name): a.ref for a in fleet.apps}
     if change.by_files:
         before = {_ref(m, fleet): m for m in change.before}
@@ -58,7 +61,11 @@ def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
     after, notes = _one_each(later, before, fleet)
     notes += [f"{k[0]}/{k[1]}: a new Application manifest, rendered by nobody yet" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
-    edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
+    edited = {
+        known[k]: (before.get(k), m)
+        for k, m in after.items()
+        if k in known and before.get(k) != m and (alone or _goes_where(before.get(k, m), fleet.by_ref[known[k]].raw))
+    }
     unread = dict.fromkeys(change.git.too_large(will), "too large to be read")
     unread |= dict.fromkeys(broken, "no YAML that can be read")
     failures = (
@@ -66,6 +73,10 @@ def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
         for path, why in sorted(unread.items())
     )
     return Edits(edited, notes=tuple(sorted(notes)), failures=tuple(failures))
+
+
+def _goes_where(manifest: Object, live: Object) -> bool:
+    return bool(dig(manifest, "spec", "destination") == dig(live, "spec", "destination"))
 
 
 def _is_live(manifest: Object, ref: AppRef, fleet: Fleet) -> bool:
