@@ -94,6 +94,17 @@ def test_self_heal_rests_while_what_was_applied_last_is_edited() -> None:
     found = verify(patch("manifest", REMOVE), drift(app), app, fleet)
     assert found.before[0] == "argocd app set argocd/web --self-heal=false"
     assert found.caveat == "switch self-heal on again when the edit is synced"
+    made = replace(
+        app,
+        raw={
+            **app.raw,
+            "metadata": {**app.raw["metadata"], "ownerReferences": [{"kind": "ApplicationSet", "name": "shops"}]},
+        },
+    )
+    assert verify(patch("manifest", REMOVE), drift(made), made, fleet).caveat == (
+        "switch self-heal on again when the edit is synced; ApplicationSet shops makes this Application and puts back what"
+        " `argocd app set` changes: change its template"
+    )
 
 
 def test_a_field_that_only_a_manager_entry_holds_is_lost_with_the_manifests() -> None:

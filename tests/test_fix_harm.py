@@ -407,6 +407,56 @@ def test_an_application_that_another_one_makes_is_edited_where_that_one_takes_it
     assert (alone.caveat.endswith(told), made.caveat) == (False, f"{alone.caveat}; {told}")
 
 
+def generated(name: str) -> dict[str, Any]:
+    """Metadata of an Application that ApplicationSet shops makes."""
+    owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "shops", "uid": "u"}
+    return {"name": name, "namespace": "argocd", "ownerReferences": [owner]}
+
+
+def test_an_application_that_a_set_makes_is_edited_in_its_template() -> None:
+    scaled = web({"replicas": 4})
+    scaled["metadata"]["managedFields"] = [by("kube-controller-manager", "/spec/replicas")]
+    count = {"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]}
+    dead = {"kind": "DaemonSet", "group": "apps", "jsonPointers": ["/spec/x"]}
+    spec = {"syncPolicy": {"automated": {"selfHeal": True}}, "ignoreDifferences": [count, dead]}
+    desired = web({"replicas": 2})
+    app = {
+        "name": "web",
+        "metadata": generated("web"),
+        "spec": spec,
+        "resources": [{"desired": desired, "live": scaled}],
+    }
+    place = "template of ApplicationSet argocd/shops"
+    told = "the template makes all Applications of the set, which all get it; spec.templatePatch can choose some"
+    for rule in ("ignore-not-respected", "ignore-rule-dead"):
+        edits = [fix for fix in fixes(rule, app) if fix.target == "application"]
+        assert edits, rule
+        assert {fix.where for fix in edits} == {place}
+        assert all(fix.caveat.endswith(told) for fix in edits)
+    message = "Application referencing project lost which does not exist"
+    refused = {"type": "InvalidSpecError", "message": message}
+    (named, *_) = fixes("invalid-spec", {**app, "spec": {}, "status": {"conditions": [refused]}})
+    assert (named.edit.content, named.where) == ("argocd app set argocd/web --project PROJECT", place)
+    assert named.caveat == (
+        "ApplicationSet shops makes this Application and puts back what `argocd app set` changes: change its template"
+    )
+
+
+def test_values_go_where_the_application_keeps_its_own() -> None:
+    """A valuesObject beside `values` would replace them all."""
+    fixture = testing.load_fixture(Path(__file__).parent / "rules/nondeterministic-secret/bad-alias.yaml")
+    (app,) = fixture.data["apps"][:1]
+    chart = {"chart": "shop", "path": "", "repoURL": "https://charts.example.com", "targetRevision": "1.0.0"}
+    for helm, place in (
+        ({}, "valuesObject"),
+        ({"values": "a: 1\n"}, "values"),
+        ({"valuesObject": {"a": 1}}, "valuesObject"),
+    ):
+        source = {**chart, "helm": helm}
+        told = fixes("nondeterministic-secret", {**app, "spec": {**app["spec"], "source": source}})
+        assert {f"the Application's spec.source.helm.{place}"} == {f.where for f in told if f.target == "helm-values"}
+
+
 def test_patches_that_make_one_list_say_so() -> None:
     """Whoever applies the second as it stands, with `kubectl patch` say, undoes the first."""
 
