@@ -14,7 +14,7 @@ from argolint.engine import effects, handover, losses
 from argolint.engine.moments import Today
 from argolint.engine.render_proof import Render, render_again
 from argolint.engine.replay import NOT_REPLAYED, Check, Looks, replay
-from argolint.engine.verdict import CannotReplay, Contradicted, Loses, TakesTwoSyncs
+from argolint.engine.verdict import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
 from argolint.values import joined, owner_references, sh
@@ -55,6 +55,12 @@ def verify(
     except Loses as lost:
         scaled = losses.REPLICAS in lost.pointers
         return _with(replace(fix, verified=None, unverified=str(lost)), {*found, "scales" if scaled else "deletes"})
+    except HidesRemovals as reason:
+        caveat = joined(
+            fix.caveat,
+            "a field that leaves Git then shows no difference, unless ServerSideApply=true is a sync option too",
+        )
+        return _with(replace(fix, verified=None, unverified=str(reason), caveat=caveat), {*found, "hides"})
     except TakesTwoSyncs as twice:
         caveat = joined(fix.caveat, _sync_twice(twice, app))
         return _with(replace(fix, verified=None, unverified=str(twice), caveat=caveat), {*found, "needs-sync"})
