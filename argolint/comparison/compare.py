@@ -190,7 +190,7 @@ def apply(
     live, desired = _readable(live), _readable(desired)
     if desired is None or live is None:
         return None if desired is None else _recorded(defaulted(canonical(desired)), desired, server_side)
-    target = _respecting(live, desired, rules) if respect_ignored else desired
+    target = sent(live, desired, rules, respect_ignored=respect_ignored)
     if replaced:
         return _replaced(live, defaulted(canonical(target)))
     if server_side:
@@ -198,6 +198,11 @@ def apply(
     original = last_applied(live) or canonical(target)  # what nothing applied before, nothing deletes
     result = completed(three_way(original, canonical(target), live), live, original)
     return _recorded(defaulted(canonical(result)), target, server_side)
+
+
+def sent(live: Object, desired: Object, rules: Rules, *, respect_ignored: bool) -> Object:
+    """What a sync applies: the manifest, with live's values of what is ignored where RespectIgnoreDifferences is set."""
+    return _respecting(live, desired, rules) if respect_ignored else desired
 
 
 def _replaced(live: Object, target: Object) -> Object:

@@ -31,7 +31,7 @@ from argolint.knowledge import load
 from argolint.redaction import excerpt, without_secrets
 from argolint.values import dig, items, same_repository, text_at
 
-from ..shared.advice import advice
+from ..shared.advice import Shell, advice
 from ..shared.messages import innermost, quoted, said, stage
 from ._failures import Failed, refusal
 from ._failures import classify as refusal_of
@@ -248,6 +248,7 @@ def _facts(
         "cluster": app.cluster,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "repo": address or excerpt(repo) if entry["cause"] == "auth" else excerpt(repo),
+        "repo_login": _login(address or repo, chart if not address else ""),
         "path": path or ".",
         "folder": path or ".",
         "chart": read["chart"] or chart,
@@ -277,6 +278,19 @@ def _address(message: str, repo: str) -> str:
     return ""
 
 
+def _login(repo: str, chart: str) -> Shell:
+    """The options of `argocd repo add` that say how to log in, and of what type a repository of charts is (cmd/argocd/commands/repo.go)."""
+    if _SSH.match(repo):
+        return Shell("--ssh-private-key-path KEY_FILE")
+    of_type = ""
+    if repo.startswith("oci://"):
+        of_type = "--type oci --name NAME "
+    elif chart:
+        of_type = f"--type helm --name NAME {'' if '://' in repo else '--enable-oci '}"
+    return Shell(f'{of_type}--username USER --password "$TOKEN"')
+
+
+_SSH = re.compile(r"ssh://|[\w.-]+@[\w.-]+:")
 _API = re.compile(r"/v2/|/token|oauth|/info/refs")  # an endpoint of a registry or Git host, not a repository
 
 

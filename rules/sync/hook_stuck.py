@@ -44,6 +44,7 @@ from argolint.redaction import excerpt
 from argolint.values import age_text, items, sh
 
 from ..shared import age, pods
+from ..shared.operations import synced_anew
 from . import _hooks
 
 _OF_THEIR_OWN = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
@@ -283,7 +284,7 @@ def _terminate(app: App) -> Fix:
         "Then terminate the operation and sync again",
         "live",
         f"Application {app.ref}",
-        Edit("command", f"argocd app terminate-op {sh(app.ref)} && argocd app sync {sh(app.ref)}"),
+        Edit("command", synced_anew(app)),
         caveat="what was applied so far stays",
     )
 
