@@ -37,12 +37,14 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.applied import by_argocd, git_moved
-from argolint.values import annotations_of, dig
+from argolint.comparison import matches_object
+from argolint.edits import RESPECT
+from argolint.values import annotations_of, below, dig
 
 from ._ca_bundles import injected
-from ._edits import remove
+from ._edits import remove, respect
 from ._fields import finding, matching, pointers, value, writer
-from ._ignored import ignores
+from ._ignored import entries, ignores, taken_out
 from ._writers import is_sort
 
 _SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
@@ -102,9 +104,19 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             and not _rests(resource, scaler)
             and scaler.low < scaler.high
             and quiet
-            and not ignores(app, fleet, resource, _REPLICAS, _HPA_CONTROLLER)
         ):
-            yield from _latent(app, resource, scaler)
+            ignored = ignores(app, fleet, resource, _REPLICAS, _HPA_CONTROLLER)
+            if not (ignored and (RESPECT in app.sync_options or _ignored_by_application(app, resource))):
+                yield from _latent(app, resource, scaler, ignored)
+
+
+def _ignored_by_application(app: App, resource: Resource) -> bool:
+    """True where ignore-not-respected has a remark on the Application's own entry."""
+    return any(
+        matches_object(entry, resource.any) and below(_REPLICAS, pointer)
+        for entry in entries(app)
+        for pointer in taken_out(entry, resource)
+    )
 
 
 def _fought(app: App, resource: Resource, changes: tuple[Change, ...], scaler: Scaler | None) -> Finding:
@@ -135,18 +147,21 @@ def _rests(resource: Resource, scaler: Scaler) -> bool:
     return scaler.paused or asleep
 
 
-def _latent(app: App, resource: Resource, scaler: Scaler) -> Iterator[Finding]:
+def _latent(app: App, resource: Resource, scaler: Scaler, ignored: bool) -> Iterator[Finding]:
     wanted = dig(resource.desired, "spec", "replicas")
     if not isinstance(wanted, int):
         return
     outside = not scaler.low <= wanted <= scaler.high
+    though = f", although the comparison ignores it: {app.name} lacks {RESPECT}" if ignored else ""
     yield Finding(
-        message=f"{resource.id} has replicas {wanted} in Git, while {scaler} scales it: every sync sets the number back.",
+        message=f"{resource.id} has replicas {wanted} in Git, while {scaler} scales it: every sync sets the number back{though}.",
         at=Location(app.ref, resource.id, _REPLICAS),
         severity="error" if outside and app.self_heal else None,
         evidence=(f"live has {dig(resource.live, 'spec', 'replicas')} replicas now",) if resource.live else (),
         related=_related(scaler),
-        fixes=_fixes(app, resource, (_REPLICAS,)),
+        fixes=(remove(app, resource, [_REPLICAS], "Leave replicas out of the manifest"), respect(app))
+        if ignored
+        else _fixes(app, resource, (_REPLICAS,)),
     )
 
 

@@ -16,13 +16,13 @@ Sources: argoproj/argo-cd#6520; docs/user-guide/sync-options.md ("Respect ignore
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceKey, Rule
+from argolint import MISSING, App, Change, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule
 from argolint.applied import by_argocd
 from argolint.comparison import IgnoreRule, apply, has_sync_option, removed, syncs_server_side
-from argolint.edits import RESPECT, application_place, sync_option
+from argolint.edits import RESPECT
 from argolint.values import below, get
 
-from ._edits import remove
+from ._edits import remove, respect
 from ._fields import described, listing, value, writer
 from ._ignored import entries, has_entries, hidden_changes, selected, server_entries
 
@@ -78,7 +78,7 @@ def _in_vain(app: App, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding
             "both sides are equal at the moment, or a sync wrote the live one",
         ),
         related=tuple(Related(app.ref, other, "", "other") for other in list(others)[:10]),
-        fixes=(_respect(app),),
+        fixes=(respect(app),),
     )
 
 
@@ -92,19 +92,9 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
         at=Location(app.ref, resource.id, first.pointer),
         evidence=tuple(described(change) for change in changes),
         fixes=(
-            _respect(app),
+            respect(app),
             *((remove(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
         ),
-    )
-
-
-def _respect(app: App) -> Fix:
-    return Fix(
-        f"Add the sync option {RESPECT}",
-        "application",
-        application_place(app),
-        Edit("json-patch", sync_option(app, RESPECT)),
-        "holds for every ignored field of this application",
     )
 
 
