@@ -291,7 +291,7 @@ class FixtureTransport:
         if desired is not None and live is not None:
             spec = app.get("spec") or {}
             raw = {"metadata": {**(app.get("metadata") or {}), "name": app["name"]}, "spec": spec}
-            rules = compare.rules_of(raw, self._settings)
+            rules = compare.rules_of(raw, self._settings, str(self._server.get("version") or ""))
             made = compare.compare(live, desired, rules, compare.strategy_of(raw, desired))
             states |= {
                 "normalizedLiveState": r.get("normalized", made.normalized),

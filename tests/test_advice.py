@@ -190,10 +190,11 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     node = Node(ResourceId("", "Pod", "prod", "web-1"), "u", (), Health(), None, (), {})
     trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
-    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key"}) == {}
+    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", "maker", "command", "there"}) == {}
     reasons = load("argolint_rules.shared", "pod_reasons.yaml")
     known = {f"pods/{e['cause']}" for e in (*reasons["reasons"], *reasons["scheduling"]) if e["cause"]}
-    assert set(needed) == {*known, "pods/missing", "pods/missing-key", "pods/security", "pods/unknown"}
+    others = {"pods/missing", "pods/missing-key", "pods/missing-made", "pods/security", "pods/unknown"}
+    assert set(needed) == known | others
 
 
 def test_advice_on_external_secrets_asks_for_the_facts_that_its_head_names() -> None:

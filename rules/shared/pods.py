@@ -12,12 +12,13 @@ from functools import cache, lru_cache
 
 from argolint import App, Event, Fix, Json, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import dump, load
-from argolint.kubernetes import containers, pod_spec
+from argolint.kubernetes import containers, kubectl_name, pod_spec
 from argolint.quantities import amount
 from argolint.redaction import excerpt
 from argolint.values import dig, get, items, mapping, maps
 
-from .advice import advice
+from .advice import Shell, advice
+from .makers import maker_of
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -332,6 +333,10 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tu
     if absent:
         topic = "missing"
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
+        maker = maker_of(app, id_.namespace, absent[2]) if facts["missing_kind"] == "secret" else None
+        if maker is not None:
+            topic = "missing-made"
+            facts |= {"maker": str(maker.id), "command": Shell(kubectl_name(maker.id)), "there": maker.live is not None}
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}
