@@ -15,7 +15,7 @@ from argolint_rules.health import unhealthy
 from argolint_rules.shared import advice as advice_module
 from argolint_rules.shared import fields, pods
 from argolint_rules.shared.advice import Shell, advice
-from argolint_rules.sync import _refusals, comparison_error, invalid_spec
+from argolint_rules.sync import _comparison, _refusals, invalid_spec
 from argolint_rules.sync._failures import Failed
 
 from argolint.app import App, app_from_list
@@ -138,7 +138,7 @@ FLEET = Fleet("", "v3.5.1", {}, (APP,))
 def test_comparison_errors_have_advice_by_every_cause_that_is_known() -> None:
     needed = _needed("argolint_rules.sync", "comparison-error/")
     entry = {"name": "revision", "cause": "revision", "said": {}}
-    facts = comparison_error._facts(APP, FLEET, entry, SOURCE, "/spec/source", "/spec/source/path", ("/a",), "x", None)
+    facts = _comparison._facts(APP, FLEET, entry, SOURCE, "/spec/source", "/spec/source/path", ("/a",), "x", None)
     assert _missing(needed, facts) == {}
     known = {f"comparison-error/{e['name']}" for e in load("argolint_rules.sync", "comparison_causes.yaml")}
     assert set(needed) == {*known, "comparison-error/remembered", "comparison-error/refused"}
@@ -212,7 +212,7 @@ def test_advice_on_external_secrets_asks_for_the_facts_that_its_head_names() -> 
 def test_what_a_repository_calls_itself_runs_nothing(topic: str) -> None:
     """A change may bring any path, revision and name: copied into a shell, the command does what its words say, and no more."""
     entry = {"name": topic, "cause": topic, "said": dict.fromkeys(("file", "value", "id", "plugin"), HOSTILE)}
-    facts = comparison_error._facts(APP, FLEET, entry, SOURCE, "/spec/source", "", (), HOSTILE, None)
+    facts = _comparison._facts(APP, FLEET, entry, SOURCE, "/spec/source", "", (), HOSTILE, None)
     for fix in advice("argolint_rules.sync", f"comparison-error/{topic}", facts):
         if fix.edit.kind == "command":
             assert "curl" not in shlex.split(str(fix.edit.content).replace(";", " ; "))
