@@ -159,6 +159,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/host-taken": {"host", "path", "other"},
         "sync-failed/stored-versions": {"version"},
         "sync-failed/other-namespace": {"missing_namespace"},
+        "sync-failed/quote-at": {"at", "patch"},
     }
     for name, pattern in _refusals._FORBIDDEN:
         groups = set(pattern.groupindex)
@@ -167,12 +168,15 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     assert {topic: left for topic, names in needed.items() if (left := names - facts - said.get(topic, set()))} == {}
     causes = {f"sync-failed/{cause}" for cause in load_rules()["sync-failed"].causes}
     topics = {f"sync-failed/{e['topic']}" for e in load("argolint_rules.sync", "failures.yaml") if e.get("topic")}
-    others = {f"sync-failed/{topic}" for topic in ("empties", "hook", "hook-deadline", "gone")}
+    others = {
+        f"sync-failed/{topic}"
+        for topic in ("empties", "hook", "hook-deadline", "gone", "stale-version", "exists-already")
+    }
     assert set(needed) == {*causes, *said, *topics, *others}
 
 
 def test_what_is_unhealthy_has_advice_by_every_reason_that_is_known() -> None:
-    needed = _needed("argolint_rules.health")
+    needed = _needed("argolint_rules.health", "unhealthy/")
     facts = unhealthy._facts(Resource(ResourceId("apps", "Deployment", "prod", "web")))
     assert _missing(needed, {*facts, "what", "sort"}) == {}
     assert set(needed) == {f"unhealthy/{entry['name']}" for entry in load("argolint_rules.health", "reasons.yaml")}
@@ -190,10 +194,16 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     node = Node(ResourceId("", "Pod", "prod", "web-1"), "u", (), Health(), None, (), {})
     trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
-    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key"}) == {}
+    later = {"missing", "wave", "later"}  # of what the same application brings
+    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *later}) == {}
     reasons = load("argolint_rules.shared", "pod_reasons.yaml")
     known = {f"pods/{e['cause']}" for e in (*reasons["reasons"], *reasons["scheduling"]) if e["cause"]}
-    assert set(needed) == {*known, "pods/missing", "pods/missing-key", "pods/security", "pods/unknown"}
+    assert set(needed) == {
+        *known,
+        *(f"pods/missing{more}" for more in ("", "-key", "-before", "-later")),
+        "pods/security",
+        "pods/unknown",
+    }
 
 
 def test_advice_on_external_secrets_asks_for_the_facts_that_its_head_names() -> None:

@@ -37,7 +37,7 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.applied import by_argocd, git_moved
-from argolint.values import annotations_of, dig
+from argolint.values import annotations_of, dig, mapping
 
 from ._ca_bundles import injected
 from ._edits import remove
@@ -45,9 +45,14 @@ from ._fields import finding, matching, pointers, value, writer
 from ._ignored import ignores
 from ._writers import is_sort
 
-_SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
+_SCALERS = (
+    ("autoscaling", "HorizontalPodAutoscaler"),
+    ("keda.sh", "ScaledObject"),
+    ("autoscaling.agones.dev", "FleetAutoscaler"),
+)
 _SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
 _REPLICAS = "/spec/replicas"
+_UNBOUNDED = 1_000_000  # Agones lets a webhook or a schedule decide, which has no bounds of its own
 _HPA_CONTROLLER = "kube-controller-manager"
 """The field manager of every HorizontalPodAutoscaler, those that KEDA makes among them."""
 _PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
@@ -166,7 +171,8 @@ def _scaled(app: App, resource: Resource, change: Change) -> bool:
     if by_argocd(change.writer) and git_moved(app, resource, change):
         return False  # a commit moved the number, no autoscaler did
     if change.pointer == _REPLICAS and change.desired is not MISSING and not is_sort(change.writer, "person"):
-        return resource.kind in _SCALED or is_sort(change.writer, "autoscaler")
+        known = resource.kind in _SCALED or is_sort(change.writer, "autoscaler")
+        return known or _scaler_of(app, resource) is not None  # whatever has a scale subresource can be scaled
     return is_sort(change.writer, "autoscaler") and not injected(resource, change)
 
 
@@ -191,6 +197,8 @@ def _scaler_of(app: App, resource: Resource) -> Scaler | None:
 
 def _targets(spec: Object, resource: Resource) -> bool:
     name, kind = (dig(spec, "scaleTargetRef", key) for key in ("name", "kind"))
+    if fleet := dig(spec, "fleetName"):
+        name, kind = fleet, "Fleet"
     return name == resource.name and (kind or "Deployment") == resource.kind
 
 
@@ -198,6 +206,8 @@ def _scaler(owner: AppRef, candidate: Resource, spec: Object) -> Scaler:
     names, low, high = ("minReplicas", "maxReplicas"), 1, 0
     if candidate.kind == "ScaledObject":
         names, low, high = ("minReplicaCount", "maxReplicaCount"), 0, 100
+    if candidate.kind == "FleetAutoscaler":
+        spec, low, high = mapping(spec, "policy", "buffer"), 0, _UNBOUNDED
     given = [bound if isinstance(bound := spec.get(name), int) else None for name in names]
     paused = any(annotations_of(candidate.any).get(name, "false") != "false" for name in _PAUSED)
     return Scaler(

@@ -18,6 +18,7 @@ from argolint.redaction import excerpt
 from argolint.values import dig, get, items, mapping, maps
 
 from .advice import advice
+from .order import ABSENT, needed_later
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -26,7 +27,6 @@ _NODE_STATE = re.compile(
     r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$"
 )
 _CONTROL_PLANE = "node-role.kubernetes.io/"
-_ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
 _ABSENT_KEY = re.compile(
     r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:[^/\s]{1,63}/)?([^\s,;\"]{1,253})", re.IGNORECASE
 )
@@ -319,14 +319,17 @@ def _asked(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
 
 def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
     """Ways to let the pods run, for the workload `id_` whose manifest is `obj` (None: not known)."""
-    absent = _ABSENT.search(trouble.text)
+    absent = ABSENT.search(trouble.text)
     known = ("selector", "resources", "taint", "quota", "image", "volume")
     keyless = _ABSENT_KEY.search(trouble.text)
     topic = trouble.cause if trouble.cause in known else "security" if _SECURITY.search(trouble.text) else "unknown"
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": ""}
     if absent:
-        topic = "missing"
+        later = needed_later(app, id_.namespace, obj, trouble.text)
+        topic = "missing" if later is None else "missing-before" if later.before else "missing-later"
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
+        if later is not None:
+            facts |= {"missing": str(later.resource.id), "wave": str(later.own_wave), "later": str(later.resource.wave)}
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}
