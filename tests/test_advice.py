@@ -202,6 +202,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         *known,
         *(f"pods/missing{more}" for more in ("", "-key", "-before", "-later")),
         "pods/security",
+        "pods/pulling",
         "pods/unknown",
     }
 

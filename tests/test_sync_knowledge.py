@@ -60,6 +60,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "shared/advice.yaml": ADVICE,
     "sync/advice.yaml": ADVICE,
     "health/advice.yaml": ADVICE,
+    "health/ingress_controllers.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["match", "name", "setting"],
+            "additionalProperties": False,
+            "properties": dict.fromkeys(("match", "name", "setting"), REGEX),
+        },
+    },
     "health/reasons.yaml": {
         "type": "array",
         "items": {
@@ -721,6 +730,11 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
             TARGET
             + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c tk show` failed exit status 1: `git clone https://git.example.com/lib` fatal: could not read Username for 'https://git.example.com': terminal prompts disabled",
             "plugin-git",
+        ),
+        (
+            TARGET
+            + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c kbld -f .` failed exit status 127: sh: 1: kbld: not found",
+            "plugin-program",
         ),
         (TEMPLATE + "error unpacking postgresql-12.1.0.tgz in shop: gzip: invalid header", "helm-archive"),
         (TARGET + "lstat /tmp/helm12345/podinfo: no such file or directory", "helm-chart-folder"),

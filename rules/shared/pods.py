@@ -178,6 +178,7 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     return None
 
 
+_PULLING = "the last Event is Pulling: "
 _STARTING = ("Pulling", "Pulled", "Created", "Started")
 _OVERCOME_BY = {
     "FailedCreate": ("SuccessfulCreate",),
@@ -322,7 +323,7 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tu
     absent = ABSENT.search(trouble.text)
     known = ("selector", "resources", "taint", "quota", "image", "volume")
     keyless = _ABSENT_KEY.search(trouble.text)
-    topic = trouble.cause if trouble.cause in known else "security" if _SECURITY.search(trouble.text) else "unknown"
+    topic = trouble.cause if trouble.cause in known else _unknown(trouble.text)
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": ""}
     if absent:
         later = needed_later(app, id_.namespace, obj, trouble.text)
@@ -334,6 +335,12 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tu
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}
     return advice(__package__, f"pods/{topic}", facts, id_)
+
+
+def _unknown(text: str) -> str:
+    if _SECURITY.search(text):
+        return "security"
+    return "pulling" if _PULLING in text else "unknown"
 
 
 def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:
