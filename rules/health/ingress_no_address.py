@@ -135,7 +135,7 @@ def _fixes(app: App, ingress: Resource, named: str, known: list[str]) -> Iterato
         )
     known_one = next((c for c in load(__package__, "ingress_controllers.yaml") if c["match"] in named.lower()), None)
     yield Fix(
-        f"Let {known_one['name']} publish its address ({known_one['setting']}), or install it for class {named}"
+        f"Install {known_one['name']} for class {named}, or let it publish its address: {known_one['setting']}"
         if known_one
         else f"Install a controller for {named or 'this Ingress'}, or let the one that serves it publish its address",
         "operator",
