@@ -76,14 +76,18 @@ def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
 
 
 def own_names(app: App, fleet: Fleet) -> Callable[[Resource], bool]:
-    """A cheap look at live objects that are still text: their tracking-id names this application, as nearly all of them do.
+    """A cheap look at live objects that are still text: their tracking-id names this application, as nearly all of them do, or
+    they have none.
 
     False says nothing. An instance label may stand in selectors and pod templates too, so label tracking is never told so.
     """
     if fleet.tracking_method == "label" or fleet.settings.get("installationID"):
         return lambda resource: False
     begins, namespace = f'"{TRACKING_ID}":"{app.instance}:', app.destination_namespace
-    return lambda r: r.mentions(f'{begins}{r.group}/{r.kind}:{r.namespace or namespace}/{r.name}"', "live")
+    return lambda r: (
+        r.mentions(f'{begins}{r.group}/{r.kind}:{r.namespace or namespace}/{r.name}"', "live")
+        or not r.mentions(TRACKING_ID, "live")
+    )
 
 
 def is_tracking(pointer: str, fleet: Fleet) -> bool:

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.comparison import SYNC_OPTIONS
+from argolint.edits import application_place
 from argolint.kubernetes import kubectl_name
 from argolint.pruning import prune_option
 from argolint.values import annotations_of, enumerated, sh
@@ -166,7 +167,7 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
         yield Fix(
             "Let automated sync prune what leaves Git",
             "application",
-            f"Application {app.ref}",
+            application_place(app),
             Edit("json-patch", [{"op": "add", "path": "/spec/syncPolicy/automated/prune", "value": True}]),
             caveat="from then on every object that leaves Git is deleted at once; Prune=false on an object keeps it",
         )
