@@ -26,7 +26,17 @@ from argolint import App, Fleet, Resource
 from . import _external_secret as es
 from ._sync_error_passing import passes, race_goes_on
 from ._sync_error_surroundings import by_credential, by_generators, by_owner, by_stores
-from ._sync_error_texts import Diagnosis, classify, clean, is_terminal, of_condition, plainly, says_of, warnings
+from ._sync_error_texts import (
+    Diagnosis,
+    classify,
+    clean,
+    is_terminal,
+    names_key,
+    of_condition,
+    plainly,
+    says_of,
+    warnings,
+)
 
 _ABOUT_STORES = ("store-not-found", "store-not-ready", "unmanaged-store", "namespace-denied")
 
@@ -91,7 +101,7 @@ def _outdated(resource: Resource, found: Diagnosis) -> bool:
     """The text names another key than the entry holds by now: it tells of an earlier manifest."""
     key = found.detail.get("key")
     now = es.remote_key(resource.live, found.entry, found.index) if found.entry and key else ""
-    return bool(now) and now != key
+    return bool(now) and not names_key(str(key), now)
 
 
 def _evidence(app: App, resource: Resource, message: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from argolint import Resource
 from argolint.values import dig, get, items, join_pointer, mapping
 
 from . import _external_secret as es
-from ._sync_error_texts import Diagnosis
+from ._sync_error_texts import Diagnosis, names_key
 from ._template import of_target
 
 
@@ -77,7 +77,9 @@ def remote_of(resource: Resource, found: Diagnosis) -> str:
 def key_of(resource: Resource, found: Diagnosis) -> str:
     """The provider's key that failed: as the text names it, else as its entry does; empty when neither is known."""
     place = _index(resource, found)
-    return found.detail.get("key") or (es.remote_key(resource.live, *place) if place else "")
+    named = found.detail.get("key", "")
+    written = es.remote_key(resource.live, *place) if place else ""
+    return written if not named or names_key(named, written) else named
 
 
 def _index(resource: Resource, found: Diagnosis) -> tuple[str, int] | None:

@@ -14,13 +14,13 @@ from typing import Any
 
 from argolint import App, Event, Resource
 from argolint.knowledge import load
-from argolint.redaction import without_secrets
+from argolint.redaction import HIDDEN, agrees, without_secrets
 from argolint.values import parse_time, plain
 
 from . import _external_secret as es
 
 _UUID = re.compile(
-    r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+    r"(?i)\b(?:RequestID|request id):? ?[0-9a-f-]{8,},? ?|(?<![\w!/-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w/])"
 )
 _COMBINED = re.compile(r"^\(combined from similar events\): ")  # the API client joins Events whose texts alone differ
 _INLINE = re.compile(r"\bspec\.(?P<list>data|dataFrom)(?:\.\w+)?\[(?P<index>\d{1,9})\]")
@@ -68,6 +68,11 @@ def clean(text: str) -> str:
     """An error text on one line, without control characters, the request's own id and credentials of URLs."""
     told = _COMBINED.sub("", _UUID.sub("", text))
     return " ".join(plain(without_secrets(told)).split())
+
+
+def names_key(told: str, written: str) -> bool:
+    """Whether a cleaned text means this key of the manifest: it hides what looks drawn, and leaves UUIDs out."""
+    return HIDDEN in told or agrees(told, written) or told == _UUID.sub("", written)
 
 
 @lru_cache(maxsize=2048)
