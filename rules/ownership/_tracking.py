@@ -165,6 +165,10 @@ _DEPLOYERS = (
 """Field managers of tools that write whole manifests: what they write is nobody's copy."""
 
 
+_MACHINE_MADE = {("cilium.io", "CiliumIdentity"), ("cilium.io", "CiliumEndpoint")}
+"""Kinds that nobody writes by hand."""
+
+
 def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
     """Whether a live object that is not desired carries tracking data that somebody copied from another object.
 
@@ -186,7 +190,7 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
         if not isinstance(origin, dict):
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
-    return bool(known)
+    return bool(known) or (resource.group, resource.kind) in _MACHINE_MADE
 
 
 _SYNCERS = ("argocd-controller", "argocd-application-controller")

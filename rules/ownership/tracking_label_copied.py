@@ -22,7 +22,9 @@ from collections.abc import Iterator
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.comparison import SYNC_OPTIONS, managers
 from argolint.kubernetes import kubectl_name
+from argolint.values import dig
 
+from ..shared.makers import maker_of
 from ._tracking import copied_tracking, tracking_of
 
 
@@ -39,8 +41,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         tracking = tracking_of(resource.live, fleet)
         if tracking is None or not copied_tracking(resource, fleet):
             continue
-        writer = next((w.manager for w in managers(resource.live or {})), "")
-        by = f"{writer} made it and" if writer else "its maker"
+        maker = _maker(app, resource, tracking.instance)
+        by = f"{maker} made it and" if maker else "its maker"
         if not tracking.own:
             yield Finding(
                 message=f"{resource.id} carries a tracking-id that names another object, since {by} copied the metadata, so Argo CD lists it without a sync status.",
@@ -57,6 +59,24 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             fixes=tuple(_fixes(app, resource)),
             explains=(Symptom.extra(resource.id),),
         )
+
+
+_NAMELESS = frozenset(
+    {"manager", "controller", "operator", "fabric8-kubernetes-client", "okhttp", "Go-http-client", "OpenAPI-Generator"}
+)
+"""Field managers that are the default of a library or a project template."""
+
+
+def _maker(app: App, resource: Resource, instance: str) -> str:
+    """Who made the copy: the operator of the object that it is made from, else its field manager, or the label where that says nothing."""
+    writer = next((w.manager for w in managers(resource.live or {})), "")
+    if writer and writer not in _NAMELESS:
+        return writer
+    origin = maker_of(app, resource.namespace, resource.name) if resource.kind == "Secret" else None
+    if origin is not None:
+        return f"the operator of {origin.id}"
+    label = str(dig(resource.live, "metadata", "labels", "app.kubernetes.io/managed-by") or "")
+    return label if label not in ("", "Helm", "helm", "argocd", instance) else writer
 
 
 def _managers(resource: Resource) -> str:

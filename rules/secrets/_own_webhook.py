@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from argolint import App, Edit, Finding, Fix, Location
 from argolint import consequences as operations
@@ -19,6 +19,7 @@ def own_webhook(app: App) -> Iterator[Finding]:
     if operation is None or operation.phase not in ("Failed", "Error", "Running"):
         return
     texts = (operation.message, *(str(r.get("message") or "") for r in operation.results))
+    yield from _conversion(app, texts)
     found = next((m for text in texts if (m := _WEBHOOK.search(text))), None)
     if found is None:
         return
@@ -28,6 +29,33 @@ def own_webhook(app: App) -> Iterator[Finding]:
         at=Location(app.ref),
         evidence=(f"operation {operation.phase}: {clean(found.group())}",),
         fixes=tuple(_webhook_fixes(found["why"])),
+        explains=tuple(operations.consequences(app)),
+    )
+
+
+_CONVERSION = re.compile(r"conversion webhook for external-secrets\.io/\w+, Kind=(?P<kind>\w+) failed(?P<why>[^;]*)")
+
+
+def _conversion(app: App, texts: Iterable[str]) -> Iterator[Finding]:
+    """A CRD asks a conversion webhook that v0.16.0 took away, or one of another version (issues 4661, 4662, 4666)."""
+    found = next((m for text in texts if (m := _CONVERSION.search(text))), None)
+    if found is None:
+        return
+    crd = f"{found['kind'].lower()}s.external-secrets.io"
+    steps = (
+        f"kubectl get crd {crd} -o jsonpath='{{.spec.conversion}} {{.status.storedVersions}}'   # CRDs of v0.16.0 and later ask no webhook, older ones /convert",
+        "kubectl get deployments -A -l app.kubernetes.io/name=external-secrets-webhook -o wide   # the version that answers",
+        "argocd app sync APPLICATION_OF_EXTERNAL_SECRETS --server-side   # operator, webhook and CRDs of one version (installCRDs: true)",
+        "# Where the operator is v0.16.0 or later and the CRD still asks after that:",
+        f"""kubectl patch crd {crd} --type=merge -p '{{"spec":{{"conversion":{{"strategy":"None","webhook":null}}}}}}'""",
+    )
+    title = "Run the operator, its webhook and its CRDs of one version: the CRD asks a conversion webhook that is not theirs"
+    caveat = "v1alpha1 must be out of storedVersions before v0.16.0, v1beta1 before v0.17.0; deleting a CRD deletes all its objects"
+    yield Finding(
+        message=f"Application {app.name} cannot be synced because the CRD {crd} asks a conversion webhook that does not convert{_reason(found['why'])}.",
+        at=Location(app.ref),
+        evidence=(clean(found.group()),),
+        fixes=(Fix(title, "operator", f"CustomResourceDefinition {crd}", Edit("command", "\n".join(steps)), caveat),),
         explains=tuple(operations.consequences(app)),
     )
 
