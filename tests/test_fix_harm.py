@@ -346,6 +346,21 @@ def test_what_a_command_does_besides_is_told(command: str, effects: set[str]) ->
     assert told_by(first) == effects
 
 
+@pytest.mark.parametrize(
+    ("fragment", "effects"),
+    [
+        ("spec:\n  replicas: 3\n", {"scales"}),
+        ("tolerations:\n- key: dedicated\n", {"restarts"}),
+        ("resources:\n  requests:\n    cpu: 100m\n", {"restarts"}),
+        ("rules:\n- apiGroups: ['']\n  resources:\n  - pods\n", set()),
+        ("data:\n  replicas: many\n", set()),
+    ],
+)
+def test_what_a_fragment_of_a_manifest_does_to_pods_is_told(fragment: str, effects: set[str]) -> None:
+    assert told_by(Fix("Write it", "manifest", "web", Edit("yaml", fragment))) == effects
+    assert told_by(Fix("Write it", "argocd-settings", "argocd-cm", Edit("yaml", fragment))) == frozenset()
+
+
 def waiting(kind: str, **metadata: Any) -> dict[str, Any]:
     """An application whose operation waits for a deletion."""
     obj = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": "n", **metadata}}

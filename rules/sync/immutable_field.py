@@ -318,8 +318,9 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         "manifest",
         where,
         Edit("yaml", pasted(forced)),
-        caveat="the object is deleted and made again, with what it owns",
+        caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off",
         resource=id_,
+        effects=("restarts", "deletes"),
     )
 
 
