@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from argolint.knowledge import parse
 from argolint.reports.document import Fix
 
 _MARKED = re.compile(r"\s*#\s+(?:\$ )?((?:kubectl|argocd|helm|jq) (?!.*\bis\b).*)")
@@ -26,7 +25,7 @@ _QUOTED = re.compile(r"`((?:kubectl|argocd|helm) [^`]+)`")
 @cache
 def known() -> dict[str, Any]:
     """The table of verbs, flags and programs."""
-    found: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "shell_commands.yaml").read_text("utf-8"))
+    found: dict[str, Any] = parse((Path(__file__).parent / "shell_commands.yaml").read_text("utf-8"))
     return found
 
 

@@ -231,7 +231,7 @@ def _off(shared: Shared, party: Party) -> str:
     if switch:
         values = json.dumps(yaml.safe_load(switch["off"][0]))
         return f"{shared.name(party)}: in {switch['where']} set {values}"
-    if party.tool == "Helm" and shared.untracked:
+    if party.tool == "Helm" and shared.id.kind == "CustomResourceDefinition":
         return (
             f"{shared.name(party)}: spec.source.helm.skipCrds: true for CRDs of the chart's crds/ folder; for CRDs among its"
             " templates the chart's value (crds.enabled, crds.install, installCRDs)"

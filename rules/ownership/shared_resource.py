@@ -48,7 +48,7 @@ from argolint import (
     Trial,
 )
 from argolint.kubernetes import is_secret_data
-from argolint.redaction import HIDDEN, show
+from argolint.redaction import HIDDEN, show, without_secrets
 from argolint.shared_warnings import shared_warnings
 from argolint.values import below, enumerated
 
@@ -81,7 +81,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             owner = owner_of(resource, fleet, warning.owner)
             if owner is not None:
                 owners.setdefault(resource.key, []).append(owner.ref)
-                warned.setdefault(resource.key, []).append(warning.condition.message)
+                warned.setdefault(resource.key, []).append(without_secrets(warning.condition.message))
     named = own_names(app, fleet)
     for resource in app.resources if app.read and believed(app) else ():
         looked = resource.claimed and not named(resource)
