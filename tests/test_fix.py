@@ -83,7 +83,7 @@ def test_a_field_that_leaves_the_manifest_is_its_writers_after_the_sync() -> Non
     assert (found.verified, found.proof, found.effects) == (None, None, ("needs-sync",))
     assert found.unverified.startswith("it was replayed and works after its first step")
     assert found.before == (
-        "kubectl apply view-last-applied deployment.apps web -n shop -o json | jq 'del(.spec.replicas)'"
+        "set -o pipefail; kubectl apply view-last-applied deployment.apps web -n shop -o json | jq 'del(.spec.replicas)'"
         " | kubectl apply set-last-applied -n shop -f -",
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from argolint import Edit, Fix, testing
+from argolint.comparison import TRACKING_ID
 from argolint.engine.effects import told_by
 from argolint.engine.verify import unreplayed
 from argolint.plugins import load_rules
@@ -346,6 +347,21 @@ def test_what_a_command_does_besides_is_told(command: str, effects: set[str]) ->
     assert told_by(first) == effects
 
 
+@pytest.mark.parametrize(
+    ("fragment", "effects"),
+    [
+        ("spec:\n  replicas: 3\n", {"scales"}),
+        ("tolerations:\n- key: dedicated\n", {"restarts"}),
+        ("resources:\n  requests:\n    cpu: 100m\n", {"restarts"}),
+        ("rules:\n- apiGroups: ['']\n  resources:\n  - pods\n", set()),
+        ("data:\n  replicas: many\n", set()),
+    ],
+)
+def test_what_a_fragment_of_a_manifest_does_to_pods_is_told(fragment: str, effects: set[str]) -> None:
+    assert told_by(Fix("Write it", "manifest", "web", Edit("yaml", fragment))) == effects
+    assert told_by(Fix("Write it", "argocd-settings", "argocd-cm", Edit("yaml", fragment))) == frozenset()
+
+
 def waiting(kind: str, **metadata: Any) -> dict[str, Any]:
     """An application whose operation waits for a deletion."""
     obj = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": "n", **metadata}}
@@ -482,3 +498,20 @@ def test_a_field_that_an_old_crd_would_prune_is_not_offered() -> None:
 
     assert titles("v1beta1") == ["Refresh every hour"]
     assert titles("v1")[1:] == ["Say that it changes with the manifest only, and let force-sync work"]
+
+
+def test_a_pruning_is_confirmed_while_the_sync_waits_for_it() -> None:
+    """A confirmation from before the operation's start does not count, and a sync that is waited for never gets one."""
+    metadata = {
+        "name": "old",
+        "namespace": "n",
+        "annotations": {"argocd.argoproj.io/sync-options": "Prune=confirm", TRACKING_ID: "web:/ConfigMap:n/old"},
+    }
+    extra = {"live": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, "status": "OutOfSync"}
+    (prune, *_) = fixes("prune-disabled-drift", {"name": "web", "resources": [extra]})
+    assert prune.edit.content == (
+        "argocd app sync argocd/web --prune --async\n"
+        "# when the operation waits for the confirmation; one from before its start does not count:\n"
+        "argocd app confirm-deletion argocd/web\n"
+    )
+    assert prune.effects == ("deletes",)

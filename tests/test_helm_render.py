@@ -674,3 +674,71 @@ def test_helm_render_of_the_gate_needs_the_clone(tmp_path: Path) -> None:
     ran = run_argolint("gate", "--repo", REPO, "--head", "change", "--helm-render", cwd=tmp_path)
     assert ran.code == 2
     assert "--helm-render renders from --checkout" in ran.err
+
+
+CLASS = """\
+{{- if .Values.controller.ingressClassResource.enabled }}
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: nginx, labels: {helm.sh/chart: ingress-nginx-4.15.1}}
+spec: {controller: k8s.io/ingress-nginx}
+{{- end }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}-options", labels: {helm.sh/chart: ingress-nginx-4.15.1}}
+data: {a: b}
+"""
+
+
+def test_leaving_a_shared_object_is_proven_by_a_render_with_the_charts_switch(
+    binary: str, clone: Path, tmp_path: Path
+) -> None:
+    chart = {
+        "Chart.yaml": "apiVersion: v2\nname: ingress-nginx\nversion: 4.15.1\n",
+        "values.yaml": "controller: {ingressClassResource: {enabled: true}}\n",
+        "templates/all.yaml": CLASS,
+    }
+    commit(clone, {f"charts/ingress-nginx/{name}": text for name, text in chart.items()})
+    labels = {"helm.sh/chart": "ingress-nginx-4.15.1"}
+    apps = []
+    for name in ("inside", "public"):
+        tracked = {"argocd.argoproj.io/tracking-id": "public:networking.k8s.io/IngressClass:public/nginx"}
+        kind = {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "IngressClass",
+            "spec": {"controller": "k8s.io/ingress-nginx"},
+        }
+        live = {**kind, "metadata": {"name": "nginx", "labels": labels, "annotations": tracked}}
+        own = {"argocd.argoproj.io/tracking-id": f"{name}:networking.k8s.io/IngressClass:{name}/nginx"}
+        desired = {**kind, "metadata": {"name": "nginx", "labels": labels, "annotations": own}}
+        options = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"{name}-options", "namespace": name, "labels": labels},
+            "data": {"a": "b"},
+        }
+        source = {"repoURL": REPO, "path": "charts/ingress-nginx", "targetRevision": "main"}
+        warned = {
+            "type": "SharedResourceWarning",
+            "message": "IngressClass/nginx is part of applications argocd/inside and public",
+        }
+        status = {
+            "sourceType": "Helm",
+            "sync": {"revision": "main"},
+            "history": [{"id": 0}],
+            "conditions": [warned] if name == "inside" else [],
+        }
+        spec = {"source": source, "destination": {"namespace": name}}
+        resources = [{"desired": desired, "live": live}, {"desired": options, "live": options}]
+        apps.append({"name": name, "spec": spec, "status": status, "resources": resources})
+    with ReplayServer(FixtureTransport({"apps": apps})) as server:
+        login = ("--server", server.address, "--plaintext", "--auth-token", server.token(timedelta(hours=1)))
+        wanted = ("--helm-render", "--checkout", clone, "--deep", "-o", "json=report.json")
+        run_argolint("check", *login, *wanted, cwd=tmp_path, env={"PATH": _path(binary, tmp_path)})
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert [f["error"] for f in report["failures"]] == []
+    findings = report["findings"]
+    (fix,) = (f["fixes"][0] for f in findings if f["rule"] == "shared-resource")
+    assert "enabled: false" in fix["edit"]["content"]
+    assert (fix["verified"], fix["unverified"]) == (True, "")

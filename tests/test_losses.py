@@ -144,7 +144,7 @@ def test_the_step_is_a_command_that_can_be_pasted() -> None:
     web = ResourceId("apps", "Deployment", "shop", "web", "v1", CLUSTER)
     places = (REPLICAS, "/spec/template/spec/containers/1/image", "/metadata/annotations/a.b~1c")
     command = (
-        "kubectl apply view-last-applied deployment.apps web -n shop -o json | jq"
+        "set -o pipefail; kubectl apply view-last-applied deployment.apps web -n shop -o json | jq"
         " 'del(.spec.replicas, .spec.template.spec.containers[1].image, .metadata.annotations[\"a.b/c\"])'"
         " | kubectl apply set-last-applied -n shop -f -"
     )
@@ -157,7 +157,7 @@ def test_the_step_of_a_cluster_wide_object_names_no_namespace() -> None:
     role = ResourceId("rbac.authorization.k8s.io", "ClusterRole", "", "reader", "v1", CLUSTER)
     (command,) = losses.step(app(), role, ("/x.y/0",))
     assert command == (
-        "kubectl apply view-last-applied clusterrole.rbac.authorization.k8s.io reader -o json"
+        "set -o pipefail; kubectl apply view-last-applied clusterrole.rbac.authorization.k8s.io reader -o json"
         " | jq 'del(.[\"x.y\"][0])' | kubectl apply set-last-applied -f -"
     )
 

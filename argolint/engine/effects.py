@@ -28,7 +28,14 @@ _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
     ("needs-force-sync", re.compile(r"\bkubectl\b.* annotate .*\bforce-sync=")),
 )
 """What the commands of fixes do, those in comments and caveats among them: each is a step that somebody takes."""
-_HIDES = re.compile(r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b")
+_HIDES = re.compile(
+    r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b|\bignoreAggregatedRoles: true\b|\borphanedResources:"
+)
+_OF_PODS = re.compile(
+    r"^ *(?:(?:tolerations|nodeSelector|affinity|securityContext|containers):|resources:\n *(?:requests|limits):)",
+    re.MULTILINE,
+)
+_OF_NUMBER = re.compile(r"^ *replicas: \d", re.MULTILINE)
 _COMMAND = re.compile(r"`((?:kubectl|argocd) [^`]+)`")
 
 
@@ -52,6 +59,9 @@ def told_by(fix: Fix) -> frozenset[Effect]:
         steps = f"{fix.edit.content}\n{steps}"
         said = "\n".join(line for line in str(fix.edit.content).splitlines() if not line.lstrip().startswith("# "))
         found.update({"hides"} if _HIDES.search(said) else ())
+        if fix.target == "manifest" and fix.edit.kind == "yaml":
+            found.update({"restarts"} if _OF_PODS.search(said) else ())
+            found.update({"scales"} if _OF_NUMBER.search(said) else ())
     found.update(effect for effect, pattern in _SPOKEN if pattern.search(steps))
     return frozenset(found)
 

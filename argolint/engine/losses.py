@@ -202,11 +202,14 @@ def unapplied(live: Object, before: Object, pointers: Iterable[str]) -> tuple[Ob
 
 
 def step(app: App, resource: ResourceId, places: Sequence[str]) -> tuple[str, ...]:
-    """The commands that take the fields out of the last-applied configuration; self-heal would put them back at once."""
+    """The commands that take the fields out of the last-applied configuration; self-heal would put them back at once.
+
+    Set to nothing, `set-last-applied` succeeds: without pipefail a configuration that cannot be read would go unnoticed.
+    """
     name = kubectl_name(resource)
     space = f" -n {sh(resource.namespace)}" if resource.namespace else ""
     gone = sh(f"del({', '.join(map(_jq_path, places))})")
-    command = f"kubectl apply view-last-applied {name} -o json | jq {gone} | kubectl apply set-last-applied{space} -f -"
+    command = f"set -o pipefail; kubectl apply view-last-applied {name} -o json | jq {gone} | kubectl apply set-last-applied{space} -f -"
     calm = f"argocd app set {sh(f'{app.ref.namespace}/{app.ref.name}')} --self-heal=false"
     return (calm, command) if app.self_heal else (command,)
 

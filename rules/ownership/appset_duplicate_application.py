@@ -131,7 +131,8 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
             "application",
             f"ApplicationSet {duplicate.namespace}/{duplicate.sets[1]}",
             Edit("text", f"remove the generator element that yields {duplicate.name}\n"),
-            caveat="set spec.syncPolicy.preserveResourcesOnDeletion: true first, or the objects go with the Application",
+            caveat="set spec.syncPolicy.preserveResourcesOnDeletion: true first, in a change of its own, or the objects go with the Application",
+            effects=("deletes",),
         )
         return
     if "{{." in name.replace(" ", "") and not go:
@@ -140,7 +141,7 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
             "application",
             where,
             Edit("yaml", 'spec:\n  goTemplate: true\n  goTemplateOptions: ["missingkey=error"]\n'),
-            caveat="without goTemplate the text {{.x}} stays as it is, the same for every element",
+            caveat="without goTemplate the text {{.x}} stays as it is, the same for every element; with it each {{x}} of the template must become {{.x}}",
         )
         return
     part = _distinct(raw, name, go=go)
@@ -154,6 +155,7 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
                 f"extend spec.template.metadata.name ({name}) by a parameter whose values differ between the elements\n",
             ),
             caveat=_RENAMED,
+            effects=("deletes",),
         )
         return
     yield Fix(
@@ -162,10 +164,14 @@ def _fixes(duplicate: _Duplicate, raw: Object) -> Iterator[Fix]:
         where,
         Edit("yaml", f"spec:\n  template:\n    metadata:\n      name: '{name}-{part}'\n"),
         caveat=_RENAMED,
+        effects=("deletes",),
     )
 
 
-_RENAMED = "Applications that exist under the old name are deleted with their objects unless preserveResourcesOnDeletion is set"
+_RENAMED = (
+    "Applications that exist under the old name are deleted with their objects unless spec.syncPolicy.preserveResourcesOnDeletion: true"
+    " came first, in a change of its own"
+)
 
 
 def _distinct(raw: Object, name: str, *, go: bool) -> str:

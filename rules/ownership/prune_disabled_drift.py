@@ -99,6 +99,7 @@ _AUTOMATIC_OFF = "automated sync runs without prune"
 _MANUAL = "nobody synced with prune"
 _FORBIDDEN = "Prune=false forbids it"
 _UNCONFIRMED = "Prune=confirm waits for a person"
+_SOON = "# when the operation waits for the confirmation; one from before its start does not count:"
 
 
 def _extraneous(resource: Resource) -> bool:
@@ -145,13 +146,15 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
         return
     caveat = "deletes every object listed; look for data (PersistentVolumeClaims, Secrets) first"
     free = [f"kubectl annotate {kubectl_name(id_)} --overwrite {SYNC_OPTIONS}=Prune=true" for id_ in forbidden]
-    confirm = [f"argocd app confirm-deletion {sh(app.ref)}"] if _UNCONFIRMED in reasons else []
+    waits = _UNCONFIRMED in reasons
+    sync = f"argocd app sync {sh(app.ref)} --prune{' --async' if waits else ''}"  # else the sync waits for the confirmation after it
+    confirm = [_SOON, f"argocd app confirm-deletion {sh(app.ref)}"] if waits else []
     yield Fix(
         ("Take Prune=false off and sync" if free else "Sync")
         + f" once with prune{', and confirm it' if confirm else ''}",
         "live",
         f"Application {app.ref}",
-        Edit("command", "\n".join((*free, f"argocd app sync {sh(app.ref)} --prune", *confirm)) + "\n"),
+        Edit("command", "\n".join((*free, sync, *confirm)) + "\n"),
         caveat=caveat,
     )
     if forbidden:

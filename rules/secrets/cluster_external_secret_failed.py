@@ -141,6 +141,7 @@ def _fixes(resource: Resource, name: str, failed: list[Json], foreign: tuple[str
             str(resource.id),
             edit,
             "the old ones are removed, with their Secrets",
+            effects=("deletes",),
         )
     if len({*taken, *open_}) < len({str(f.get("namespace")) for f in failed}) or not failed:
         yield Fix(

@@ -301,6 +301,7 @@ def _finding(app: App, owner: AppRef, resource: Resource, secret: Resource) -> F
                 ""
                 if taken
                 else "Argo CD prunes it first if the operator has not adopted it: it is made again at the next refresh",
+                effects=() if taken else ("deletes",),
             ),
             Fix(
                 f'Let the ExternalSecret write the Secret "{name}"',

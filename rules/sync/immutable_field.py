@@ -322,9 +322,10 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         "manifest",
         where,
         Edit("yaml", pasted(forced)),
-        caveat="the object is deleted and made again, with what it owns"
-        + (", and a value that is drawn at each render is new at each sync" if id_.kind == "Secret" else ""),
+        caveat="the object is deleted and made again, with what it owns, at every sync until the option is taken off"
+        + (", and a value that is drawn at each render is new each time" if id_.kind == "Secret" else ""),
         resource=id_,
+        effects=("restarts", "deletes"),
     )
 
 

@@ -1,0 +1,200 @@
+"""One fix has one text, one verdict and one place, whoever tells it: check in each format, fix in each of its ways, tools for agents, the gate."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argolint.agents import answers
+from argolint.reports import document as report
+from argolint.reports.formats import Style
+from argolint.reports.formats.edits import as_text
+from argolint.serve.documents import APPLICATIONS, Documents
+from argolint.snapshots.replay import ReplayServer
+from tests.conftest import Ran
+from tests.gitops import REPO, GitServer, commit, git
+from tests.here import run_here
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: NAME}}
+  template:
+    metadata: {labels: {app: NAME}}
+    spec:
+      containers:
+      - name: main
+        image: "NAME:1"
+        env:
+        - {name: MODE, value: a}
+        - {name: MODE, value: a}
+"""
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME-config}\ndata: {MODE: fast}\n"
+APPLICATION = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: NAME, namespace: argocd}
+spec:
+  source: {repoURL: "REPO", path: NAME, targetRevision: main}
+  syncPolicy:
+    automated: {prune: true}
+"""
+
+
+@dataclass(frozen=True)
+class Told:
+    """Reports of one check, and the options that ask its server again."""
+
+    folder: Path
+    clone: Path
+    options: tuple[str, ...]
+    env: dict[str, str]
+    made: report.Report
+
+    def run(self, *arguments: str | Path) -> Ran:
+        ran = run_here(*arguments, cwd=self.folder, env=self.env)
+        assert ran.code in (0, 1), ran.err
+        return ran
+
+    def fix(self, *arguments: str | Path) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.run("fix", "-o", "json", *arguments).out)
+        return found
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    """`web` has its manifests in the clone, `cart` is made by an ApplicationSet; both have the same faults."""
+    folder = tmp_path_factory.mktemp("alike")
+    clone = folder / "clone"
+    clone.mkdir()
+    git(clone, "init", "--quiet")
+    files = {
+        f"{n}/{n}.yaml": DEPLOYMENT.replace("NAME", n) + "---\n" + CONFIG.replace("NAME", n) for n in ("web", "cart")
+    }
+    own = APPLICATION.replace("NAME", "web").replace("REPO", REPO)
+    commit(clone, {**files, "applications.yaml": own})
+    git(clone, "remote", "add", "origin", REPO)
+    git(clone, "config", "user.name", "a")
+    git(clone, "config", "user.email", "a@example.com")
+    owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "shops", "uid": "u"}
+    made = {"metadata": {"name": "cart", "ownerReferences": [owner]}}
+    live = {
+        f"Deployment/{n}": {"spec": {"replicas": 5}, "metadata": {"managedFields": scaled()}} for n in ("web", "cart")
+    }
+    with ReplayServer(GitServer(clone, live, {"cart": made})) as server:
+        options = ("--server", server.address, "--plaintext")
+        env = {"ARGOCD_AUTH_TOKEN": server.token()}
+        formats = [f"--output={name}={folder / f'report.{name}'}" for name in ("json", "text", "markdown", "html")]
+        ran = run_here("check", "-v", "--full", *options, *formats, cwd=folder, env=env)
+        assert (ran.code, ran.err) == (1, "")
+        yield Told(folder, clone, options, env, report.read(folder / "report.json"))
+
+
+def scaled() -> list[dict[str, Any]]:
+    fields: dict[str, Any] = {"f:spec": {"f:replicas": {}}}
+    return [{"manager": "kube-downscaler", "operation": "Update", "time": "2026-01-01T11:50:00Z", "fieldsV1": fields}]
+
+
+def entries(found: dict[str, Any]) -> dict[tuple[str, int], tuple[Any, ...]]:
+    """Each fix by its finding and number: what became of it, and its whole text."""
+    return {
+        (entry["fingerprint"], entry["number"]): (
+            group,
+            [file["file"] for file in entry["files"]],
+            entry["why"],
+            entry["refused"],
+            json.dumps(entry["fix"]),
+        )
+        for group in ("placed", "by_hand", "commands", "unverified")
+        for entry in found[group]
+    }
+
+
+def plain(fix: report.Fix) -> Any:
+    """The fix as the JSON report has it."""
+    return json.loads(json.dumps(report.plain_data(fix)))
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_a_fix_is_placed_or_refused_alike_in_each_way_to_write(told: Told, tmp_path: Path, number: str) -> None:
+    clones = [tmp_path / name for name in ("dry", "saved", "written", "branch")]
+    for clone in clones:
+        shutil.copytree(told.clone, clone)
+    dry, saved, written, branch = clones
+    ways = [
+        told.fix(*told.options, "--alternative", number, "--write", dry, "--dry-run"),
+        told.fix("--report", told.folder / "report.json", "--alternative", number, "--write", saved),
+        told.fix(*told.options, "--alternative", number, "--write", written),
+        told.fix(*told.options, "--alternative", number, "--write", branch, "--branch", "fixes"),
+    ]
+    first, *others = map(entries, ways)
+    assert {group for group, *_ in first.values()} >= {"placed", "by_hand"}
+    assert all(other == first for other in others)
+    assert (git(dry, "status", "--porcelain"), git(branch, "status", "--porcelain")) == ("", "")
+    diff = git(written, "diff")
+    assert diff
+    assert diff == git(saved, "diff") == git(branch, "diff", "main", "fixes")
+    printed = told.run("fix", *told.options, "--alternative", number).out
+    of_report = {(f.fingerprint, n): x for f in told.made.findings for n, x in enumerate(f.fixes, 1)}
+    for place, (*_, text) in first.items():
+        assert json.loads(text) == plain(of_report[place])
+        assert as_text(of_report[place].edit).replace("\n", "\n      ").rstrip() in printed
+
+
+def test_every_format_and_tool_tells_the_same_fix(told: Told) -> None:
+    """The edit's text, its verdict and its effects; a comment shows a finding's first fix."""
+    texts = {name: (told.folder / f"report.{name}").read_text() for name in ("text", "markdown", "html")}
+    texts["html"] = html.unescape(texts["html"])
+    flat = {name: re.sub(r"\s+", " ", text) for name, text in texts.items()}
+    assert len({f.rule for f in told.made.findings}) >= 2
+    apps = {f.app for f in told.made.findings}
+    served = Documents(told.made, apps, Style())
+    for finding in told.made.findings:
+        fixes = [plain(fix) for fix in finding.fixes]
+        assert json.loads(answers.whole(finding))["fixes"] == fixes
+        page = served.at(f"{APPLICATIONS}/{finding.app.namespace}/{finding.app.name}")
+        assert page is not None
+        (same,) = [f for f in json.loads(page.body)["findings"] if f["fingerprint"] == finding.fingerprint]
+        assert same["fixes"] == fixes
+        for number, fix in enumerate(finding.fixes):
+            shown = ("text", "html", "markdown") if number == 0 else ("text", "html")
+            for name in shown:
+                assert fix.title in flat[name].replace("`", ""), (name, finding.rule)
+                for line in as_text(fix.edit).splitlines():
+                    assert " ".join(line.split()) in flat[name], (name, finding.rule)
+
+
+def test_the_gate_tells_the_fix_that_a_check_tells_after_the_merge(tmp_path: Path) -> None:
+    """In a comment on a change, and of the files alone."""
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    git(clone, "init", "--quiet")
+    sound = DEPLOYMENT.replace("NAME", "desk").replace("        - {name: MODE, value: a}\n", "", 1)
+    commit(clone, {"desk/desk.yaml": sound})
+    git(clone, "switch", "--create", "feature", "--quiet")
+    commit(clone, {"desk/desk.yaml": DEPLOYMENT.replace("NAME", "desk")})
+    found = []
+    for merged in (False, True):
+        if merged:
+            git(clone, "branch", "--force", "main", "feature")
+        with ReplayServer(GitServer(clone)) as server:
+            out = tmp_path / f"{merged}.json"
+            command = ("check",) if merged else ("gate", "--repo", REPO, "--head", "feature")
+            options = ("--server", server.address, "--plaintext", "-o", f"json={out}")
+            ran = run_here(*command, *options, cwd=clone, env={"ARGOCD_AUTH_TOKEN": server.token()})
+            assert ran.code in (0, 1), ran.err
+        findings = [f for f in report.read(out).findings if f.rule == "duplicate-env"]
+        found.append([(x.title, x.target, x.where, x.edit) for f in findings for x in f.fixes])
+    assert found[0]
+    assert found[0] == found[1]
