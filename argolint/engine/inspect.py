@@ -52,7 +52,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
     today: Today = {}
     guard = Guard(app)
     others = _Others(findings, fleet, rules, failures)
-    facts = list(_tried(facts, app, fleet, by_id, others, failures))
+    facts = list(_tried(facts, app, fleet, by_id, others, failures, render))
     verified: list[Finding] = []
     for finding in kept:
         with charged("verify", finding.rule):
@@ -103,6 +103,7 @@ def _tried(
     by_id: Mapping[str, Chosen],
     others: _Others,
     failures: list[Failure],
+    render: Render | None,
 ) -> Iterator[tuple[str, Fact]]:
     """The facts, the first of those with trials with their verdicts."""
     left = _TRIED
@@ -114,7 +115,7 @@ def _tried(
         left -= 1
         try:
             with charged("verify", id_):
-                found = tried(fact, app, fleet, partial(_collected, chosen), others)
+                found = tried(fact, app, fleet, partial(_collected, chosen), others, render)
         except BaseException as error:  # a rule's crash on the state after a part is a Failure that names it
             failures.append(crash(chosen.rule, app, "verify", error))
             found = fact

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from argolint.model import Edit, Failure, Finding, Fix, Follows, Json, Location, Related, Source
-from argolint.redaction import HIDDEN, PRINTED, Redactor, in_place, without_secrets
+from argolint.redaction import HIDDEN, PRINTED, Redactor, in_name, in_place, without_secrets
 
 UNTOLD = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
 """Why a fix that holds one is not proven as it stands."""
@@ -176,8 +176,8 @@ def guarded(finding: Finding, known: Known = NOTHING_KNOWN, within: Within = lam
     """The finding with every secret in it hidden, the same object when there is none."""
     return _with(
         finding,
-        at=_with(finding.at, pointer=without_secrets(finding.at.pointer)),
-        related=tuple(_with(one, pointer=without_secrets(one.pointer)) for one in finding.related),
+        at=_with(finding.at, pointer=in_name(finding.at.pointer)),
+        related=tuple(_with(one, pointer=in_name(one.pointer)) for one in finding.related),
         message=known.without(finding.message),
         evidence=tuple(map(known.without, finding.evidence)),
         fixes=tuple(_fix(fix, known, tuple(within(finding, fix))) for fix in finding.fixes),
@@ -197,11 +197,11 @@ def _source(source: Source) -> Source:
     """Where the manifest comes from; a field may hold a token for the name of a branch."""
     return _with(
         source,
-        repo=without_secrets(source.repo),
-        revision=without_secrets(source.revision),
-        path=without_secrets(source.path),
-        chart=without_secrets(source.chart),
-        file=source.file and without_secrets(source.file),
+        repo=in_name(source.repo),
+        revision=in_name(source.revision),
+        path=in_name(source.path),
+        chart=in_name(source.chart),
+        file=source.file and in_name(source.file),
     )
 
 

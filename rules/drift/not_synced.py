@@ -28,6 +28,8 @@ Wait = tuple[Resource, tuple[Symptom, ...], tuple[str, ...]]
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for what would change, one for what would be made, one for what would be deleted."""
+    if app.deleting:
+        return  # what is gone already was deleted, and nothing will be synced
     changed = [_changed(app, resource) for resource in app.changed if not resource.hook]
     yield from _finding(app, [wait for wait in changed if wait[1]], "still holds what was applied last")
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"

@@ -212,7 +212,8 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
-    candidates += [_of_condition(c) for c in items(resource.live, "status", "conditions") if _speaks(c)]
+    conditions = [c for c in items(resource.live, "status", "conditions") if _speaks(c)]
+    candidates += [_of_condition(c) for c in sorted(conditions, key=lambda c: c.get("reason") in _CONSEQUENCES)]
     candidates += [_of_event(e) for e in events or () if e.type == "Warning"]
     lines += [excerpt(c, 400) for c in candidates[:6]]
     if events is None and resource.uid:
@@ -223,6 +224,8 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
     return best, tuple(lines)
 
 
+_CONSEQUENCES = ("ProgressDeadlineExceeded", "MinimumReplicasUnavailable", "ReplicaSetUpdated")
+"""What the controllers of workloads say of any trouble of their pods; another condition tells which one it is."""
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid")
 
 

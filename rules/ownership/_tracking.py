@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from argolint import App, Fleet, Object, Resource, ResourceKey
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
@@ -186,3 +187,21 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
     return bool(known)
+
+
+_SYNCERS = ("argocd-controller", "argocd-application-controller")
+_LAG = timedelta(minutes=2)
+"""Clocks of two machines, and a status that is written after the last object."""
+
+
+def applied_elsewhere(app: App, resource: Resource) -> bool:
+    """Whether an Argo CD applied the object after the last sync of this Application had ended: then another Argo CD did.
+
+    Each sync of this one is the operation of its status, so the last one to end is the last that applied anything.
+    """
+    operation = app.operation
+    ended = operation.finished_at if operation is not None and operation.phase != "Running" else None
+    if ended is None or resource.live is None:
+        return False
+    applied = [w.time for w in managers(resource.live) if w.manager in _SYNCERS and not w.subresource and w.time]
+    return bool(applied) and max(applied) > ended + _LAG
