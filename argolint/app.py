@@ -275,6 +275,13 @@ class App:
         )
         return tuple(found) if found is not None else None
 
+    def with_evidence(self, found: Mapping[Want, Any]) -> App:
+        """This application with more evidence. What it knows by itself stays known: none of that looks at evidence."""
+        richer = replace(self, evidence={**self.evidence, **found})
+        fields = self.__dataclass_fields__
+        richer.__dict__.update({name: value for name, value in self.__dict__.items() if name not in fields})
+        return richer
+
     def with_states(self, managed: Sequence[ManagedResource] | None, tree: Tree | None) -> App:
         """This application with the answers of managed-resources and resource-tree, either of which may lack."""
         tree = tree or Tree()

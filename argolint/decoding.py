@@ -50,16 +50,18 @@ def decoder(kind: type[T]) -> Callable[[Text], T]:
 def json_value(text: Text) -> Json:
     """Any JSON as maps, lists, texts and numbers. Raises msgspec.MsgspecError, also when it is nested too deeply."""
     value = _decoded(_ANY.decode, text)
-    if _levels(text) > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+    if _may_be_deeper(text) and _is_deeper(value, MAX_DEPTH):
         raise TooDeepError
     return value
 
 
-def _levels(text: Text) -> int:
-    """More levels than this the value has not: each but the innermost begins with a bracket that holds something."""
+def _may_be_deeper(text: Text) -> bool:
+    """A cheap look: each level but the innermost begins with a bracket that holds something."""
     if isinstance(text, bytes):
-        return text.count(b"{") + text.count(b"[") - text.count(b"{}") - text.count(b"[]") + 1
-    return text.count("{") + text.count("[") - text.count("{}") - text.count("[]") + 1
+        brackets = text.count(b"{") + text.count(b"[")
+        return brackets > MAX_DEPTH and brackets - text.count(b"{}") - text.count(b"[]") >= MAX_DEPTH
+    brackets = text.count("{") + text.count("[")
+    return brackets > MAX_DEPTH and brackets - text.count("{}") - text.count("[]") >= MAX_DEPTH
 
 
 def converted(value: Any, kind: type[T]) -> T:

@@ -176,6 +176,7 @@ def compare(
     return Comparison(normalized, predicted, modified=normalized != predicted)
 
 
+@by_identity(16)
 def hidden(
     rule: IgnoreRule, live: Object, desired: Object, rules: Rules, strategy: Strategy = Strategy.THREE_WAY
 ) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from argolint.app import App, app_from_list
@@ -169,7 +168,7 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
                     and want.kind in ("manifests", "render", "peer", "revision")
                 ):
                     failures.append(Failure(want.kind, error.message, error.hint, app.ref, wanted[want]))
-        app = replace(app, evidence={**app.evidence, **found})
+        app = app.with_evidence(found)
     return app
 
 

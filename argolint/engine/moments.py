@@ -79,12 +79,15 @@ def moment_of(live: Object, desired: Object, terms: Terms) -> Moment:
     return Moment(live, desired, compare.compare(live, desired, terms.rules, terms.strategy))
 
 
+_NO_RULES = Rules()
+
+
 def one_sync(live: Object, desired: Object, terms: Terms) -> Object:
     """Live after a sync."""
     found = compare.apply(
         live,
         desired,
-        terms.rules,
+        terms.rules if terms.respect_ignored else _NO_RULES,  # else a sync does not look at them
         server_side=terms.server_side,
         respect_ignored=terms.respect_ignored,
         replaced=terms.replaced,

@@ -279,7 +279,7 @@ def _pairs(fix: Fix, finding: Finding, app: App, after: Object, fleet: Fleet, to
     if fix.target == "application":
         if not app.read or not app.desired_known:
             raise CannotReplay("the states of the application's objects are not known")
-        ignored = tuple(compare.rules_of(raw, fleet.settings).ignore for raw in (app.raw, after))
+        ignored = tuple(_nameless(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
         touches = _touching(app.raw, after, ignored)
         for resource in app.resources:
             if touches(resource) and resource.live and resource.desired:
@@ -298,6 +298,11 @@ def _pairs(fix: Fix, finding: Finding, app: App, after: Object, fleet: Fleet, to
     if any(is_secret_data(resource_, str(o.get("path", ""))) for o in fix.edit.content):
         raise CannotReplay("Argo CD masks the data of Secrets")
     yield _pair(resource_, finding, app, fleet, today)
+
+
+def _nameless(rules: Iterable[IgnoreRule]) -> tuple[IgnoreRule, ...]:
+    """The rules wherever they stand: an entry of the Application may have moved up to another's place."""
+    return tuple(replace(rule, origin="") for rule in rules)
 
 
 def _touching(before: Object, after: Object, ignored: Sequence[tuple[IgnoreRule, ...]]) -> Callable[[Resource], bool]:
@@ -335,7 +340,7 @@ def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, today: T
 
 def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object) -> tuple[object, ...]:
     """All that the Application says about comparing and syncing this object. To respect `/status` alone means nothing."""
-    own = {replace(rule, origin="") for rule in rules if matches_object(rule, desired)}
+    own = {rule for rule in rules if matches_object(rule, desired)}
     effective = any(_effective(rule) for rule in own)
     return (
         own,
