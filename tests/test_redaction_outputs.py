@@ -227,6 +227,19 @@ def test_a_shard_holds_no_secret_of_a_condition_or_a_repository() -> None:
     assert SECRET not in file
 
 
+def test_a_secret_behind_a_flag_of_one_letter_is_in_no_report() -> None:
+    """What only the container's command tells of its arguments, a line of evidence cannot tell any more."""
+    container = {"name": "c", "image": "c:1", "command": ["mysql"], "args": ["-u"]}
+    live = {**container, "args": ["-u", "root", "-phunter2288"]}
+    data = fixture(
+        {**NAME, "spec": {"template": {"spec": {"containers": [container]}}}},
+        {**NAME, "spec": {"template": {"spec": {"containers": [live]}}}},
+    )
+    told = everything_told(check(data, RULES)) + chain_of(data.data)
+    assert f"-p{HIDDEN}" in told
+    assert "hunter2288" not in told
+
+
 def test_a_report_that_an_older_argolint_wrote_is_read_without_its_secrets(tmp_path: Path) -> None:
     fix = patch({"op": "add", "path": "/spec/password", "value": SECRET}, verified=True)
     old = finding(fix, message=f"it holds --password={SECRET}", evidence=[f'/env/DB_TOKEN: "{SECRET}" live'])
