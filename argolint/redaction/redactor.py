@@ -263,9 +263,10 @@ def _manner(name: str, text: str) -> str:
         return "shell"
     if name.endswith(_CODE) or text.startswith("#!"):
         return "code"
-    return "named" if drawn.is_open(name) else tables.lists_of(name)
+    return "named" if drawn.is_open(name) and not _SPACE.search(text) else tables.lists_of(name)
 
 
+_SPACE = re.compile(r"\s")
 _SHEBANG = re.compile(r"#![^\n]{0,100}?\b(?:ba|da|z|k|a)?sh\b")
 _REMEMBERED = 2000
 _LONGEST_SENTENCE = 1 << 16
