@@ -65,7 +65,7 @@ class Awaited:
 
 
 _AWAITED = re.compile(
-    r"waiting for (healthy state of|completion of hook|deletion of|pruning confirmation of) ([^/\s]*)/([^/\s]+)/(\S+)"
+    r"waiting for (healthy state of|completion of hook|deletion of|pruning confirmation of)(?: hook)? ([^/\s]*)/([^/\s]+)/(\S+)"
     r"(?: and (\d{1,9}) more)?"
 )
 

@@ -14,6 +14,7 @@ import yaml
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from argolint.knowledge import parse
 from argolint.model import MISSING
 from argolint.redaction import HIDDEN, PRINTED, excerpt, in_name, in_place, is_hidden, show, without_secrets
 from argolint.redaction.names import is_secret, sort_of
@@ -312,6 +313,8 @@ def test_ordinary_objects_are_left_as_they_are(value: Any) -> None:
         "the password was changed from the console to the vault; the token moved from v1 to v2",
         "Authorization: header is missing for 401 answers",
         'image = "web:1" -> "web:2", replicas: 3 -> 5, secretName: "a-1" -> "b-2"',
+        "PASSWORDS ERROR: Password 'auth.rootPassword' must not be empty, please add '--set auth.rootPassword=$MARIADB_ROOT_PASSWORD' to the command",
+        "The password 'global.redis.password' must not be empty, please add it",
         "PASSWORD AUTH is off; echo done | tee log; vault login -method=oidc",
         'failed calling webhook "x.example.com": Post "https://x.svc:443/mutate?timeout=10s": dial tcp: i/o timeout',
     ],
@@ -387,6 +390,7 @@ MESSAGES: dict[str, Callable[[str], str]] = {
     "AUTH of Redis": lambda s: f"AUTH default {s}1a: WRONGPASS",
     "Markdown": lambda s: f"**password**: {s}1a and password: `{s}1a`",
     "scp": lambda s: f"cannot read ci:{s}@git.example.com:a/b.git",
+    "a password that must not be empty": lambda s: f"ALTER ROLE web PASSWORD '{s}' must not be empty, password '{s}.x' is wrong",
     "prose": lambda s: f"it says that the token is {s}, twice",
     "a GitHub token": lambda s: "bad credentials ghp_" + "a1B2" * 9,
     "a JWT": lambda s: "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjaSJ9.c2lnbmF0dXJl is expired",
@@ -438,7 +442,7 @@ def test_a_known_secret_shows_where_it_comes_from() -> None:
 
 def test_no_value_that_a_fix_recommends_is_hidden() -> None:
     hidden = []
-    for number, chart in enumerate(yaml.safe_load((ROOT / "rules/shared/charts.yaml").read_text())["charts"]):
+    for number, chart in enumerate(parse((ROOT / "rules/shared/charts.yaml").read_text())["charts"]):
         for random in chart.get("random") or ():
             for pin in random.get("pin") or ():
                 for values in (pin.get("values"), (pin.get("existing_secret") or {}).get("values")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import is_secret
@@ -16,13 +17,17 @@ class _Command:
     `flagged`: and a flag after a space.
     """
 
-    pattern: re.Pattern[str]
+    expression: str
     words: tuple[str, ...]
     flagged: bool
 
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(self.expression)
+
 
 def _after(pattern: str, *words: str) -> _Command:
-    return _Command(re.compile(pattern), words, flagged=r"\s-" in pattern or r"\s(?:-" in pattern)
+    return _Command(pattern, words, flagged=r"\s-" in pattern or r"\s(?:-" in pattern)
 
 
 _COMMANDS = (
@@ -64,7 +69,7 @@ _COMMANDS = (
     _after(r"(\b(?:login|user(?:name)?|account)\s+(?!and\b|or\b)\S{1,200}\s+password\s+[\"']?)([^\s\"'()]+)", "password"),
     _after(r"(\becho\s+(?:-n\s+)?[\"']?)([^\s\"'|$]+)(?=[\"']?\s*\|[^\n|;&]{0,200}?(?:--password-stdin|\blogin\b))", "echo"),
     _after(r"(\bhtpasswd\s+-(?:(?=\w*n)\w++|\w+\s+[^\s$\"'<>]{1,200})\s+[^\s$\"'<>]{1,200}\s+[\"']?)([^\s$\"'<>]+)", "htpasswd"),
-    _after(r"((?i:\bpassword(?: for [^\s=]{1,200} ?)?(?:\s{0,4}[=(]\s{0,4}|\s{1,4})|\bidentified(?: with \S{1,60})? by\s{1,4}|\bidentified by password\s{1,4})N?')([^'\n]{1,400})", "assword", "ASSWORD", "dentified", "DENTIFIED"),
+    _after(r"((?i:\bpassword(?: for [^\s=]{1,200} ?)?(?:\s{0,4}[=(]\s{0,4}|\s{1,4})|\bidentified(?: with \S{1,60})? by\s{1,4}|\bidentified by password\s{1,4})N?')(?![A-Za-z][\w-]{0,60}(?:\.[A-Za-z][\w-]{0,60}){1,8}' must not be empty\b)([^'\n]{1,400})", "assword", "ASSWORD", "dentified", "DENTIFIED"),
     _after(r"((?i:\bpassword\s{1,4}\$\$))([^$\n]{1,400})(?=\$\$)", "assword", "ASSWORD"),
     _after(r"(\b(?:value|argument) \\{0,3}\")([^\"\\\n]{1,400})(?=\\{0,3}\" for (?:flag )?\\{0,3}\"?[-\w, ]{0,60}(?:pass|token|secret|key|auth))", "value", "argument"),
     _after(r"((?<![\w-])--from-literal[= ][\"']?[\w.-]{1,200}=)([^\s\"']+)", "--from-literal"),

@@ -299,9 +299,12 @@ _COPIES = {(word,) for word in word_set("data content contents value values back
 
 def _is_special(node: Object, name: str) -> bool:
     """A cheap look: False for a map in which every child is called what its key says."""
+    if _says_more(name):
+        return True
+    if _TELLING.isdisjoint(node):
+        return False
     return (
-        (name != "" and (name[0] == "\0" or name == _GENERATOR or sort_of(name) not in ("", "near")))
-        or node.get("kind") in ("Secret", "SecretList", "secret", "secretlist")
+        node.get("kind") in ("Secret", "SecretList", "secret", "secretlist")
         or "kty" in node
         or "secretKey" in node
         or "stringData" in node
@@ -311,14 +314,24 @@ def _is_special(node: Object, name: str) -> bool:
     )
 
 
+_TELLING = _VALUES | {"kind", "kty", "secretKey", "stringData", "key"}
+"""Keys of a map that may tell what its children are called; most maps have none of them."""
+
+
+@lru_cache(maxsize=16384)
+def _says_more(name: str) -> bool:
+    """Whether a map of this name tells more of its children than their keys do."""
+    return name != "" and (name[0] == "\0" or name == _GENERATOR or sort_of(name) not in ("", "near"))
+
+
 def _indexed(items: list[Json]) -> dict[str, str]:
     """What Helm parameters that set items of a list call each other: `env[0].value` as what `env[0].name` says."""
     told = {
-        str(one["name"]).removesuffix("name"): str(one.get("value"))
+        name.removesuffix("name"): str(one.get("value"))
         for one in items
-        if isinstance(one, dict) and str(one.get("name")).endswith("].name")
+        if isinstance(one, dict) and isinstance(name := one.get("name"), str) and name.endswith("].name")
     }
-    return {f"{start}value": name for start, name in told.items() if sort_of(name)}
+    return {f"{start}value": name for start, name in told.items() if sort_of(name)} if told else told
 
 
 class Scope:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import Sort, is_secret, looks_typed, sort_of
@@ -47,6 +48,7 @@ LISTS: tuple[List, ...] = (
 _COMMENT = re.compile(r"\A\s*(?:[#;].*)?")
 
 
+@lru_cache(maxsize=4096)
 def lists_of(name: str) -> str:
     """The numbers of the lists that a file of this name may be, one after the other; empty when it is none."""
     return "".join(str(at) for at, one in enumerate(LISTS) if one.name.fullmatch(name))
