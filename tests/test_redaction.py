@@ -460,7 +460,7 @@ def test_pages_about_secrets_hold_none(page: Path) -> None:
     lines = page.read_text().replace("$$", "$").splitlines()  # as advice is filled in
     named = re.compile(r"\s+auth\.\w+: ")  # a field of a store, whose advice stands beside it
     told = [line for line in lines if without_secrets(line) != line and not named.match(line)]
-    assert [line for line in told if "x}" not in line] == []
+    assert [line for line in told if "x}" not in line and not line.startswith("  match: ")] == [], "but for expressions"
 
 
 @pytest.mark.parametrize(
