@@ -314,7 +314,7 @@ def _is_special(node: Object, name: str) -> bool:
     )
 
 
-_TELLING = _VALUES | {"kind", "kty", "secretKey", "stringData", "key"}
+_TELLING = _VALUES | {"kind", "kty", "secretKey", "stringData", "key", "p"}
 """Keys of a map that may tell what its children are called; most maps have none of them."""
 
 
