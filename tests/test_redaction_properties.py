@@ -15,7 +15,7 @@ from argolint.redaction import HIDDEN, PRINTED, excerpt, without_secrets
 from argolint.redaction.drawn import is_open
 from argolint.snapshots.mask import Masker
 
-PROPERTY = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+PROPERTY = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 DRAWN = st.lists(
     st.tuples(
         st.sampled_from(string.ascii_uppercase), st.sampled_from("23456789"), st.sampled_from(string.ascii_lowercase)
