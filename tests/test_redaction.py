@@ -570,4 +570,5 @@ def test_arguments_are_read_with_their_command() -> None:
     assert in_place(container["args"], {"c": container}, "/c/args") == ["-u", "root", f"-p{HIDDEN}"]
     assert in_place("-phunter2288", {"c": container}, "/c/args/2") == f"-p{HIDDEN}"
     assert in_place("-phunter2288", {"c": {**container, "args": []}}, "/c/args/0") == f"-p{HIDDEN}"
+    assert in_place("-phunter2288", {"c": {**container, "args": []}}, "/c/args/-") == f"-p{HIDDEN}"
     assert in_place(["-p3306"], {"c": {"command": ["web"]}}, "/c/args") == ["-p3306"]

@@ -110,7 +110,8 @@ def test_no_output_tells_what_stands_in_files_arguments_and_messages() -> None:
 
 ORDINARY: dict[str, Any] = {
     "replicas and images": {**NAME, "spec": {"replicas": 3, "template": {"spec": {"containers": [{"image": "r.example.com/a/web:1.2.3"}]}}}},
-    "checksums": {"annotations": {"checksum/config": "a1" * 32, "checksum/secret": "0b" * 32}},
+    "checksums": {"annotations": dict.fromkeys(("checksum/config", "checksum/secret", "checksum/extra-secrets", "checksum/auth"), "1b4f0e98c7d2a635" * 4)},
+    "required fields": {"required": ["token", "tokenID"]},
     "references": {"env": [{"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db-1", "key": "password"}}}], "secretName": "web-tls1"},
     "users and groups": {"securityContext": {"user": "1000:1000", "runAsUser": 1000}, "users": ["system:node:n1", "alice", "team:admins"]},
     "a subject": {"subjects": [{"kind": "User", "name": "system:serviceaccount:shop:web1"}]},

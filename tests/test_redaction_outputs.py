@@ -20,7 +20,7 @@ from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
-from argolint.redaction import HIDDEN
+from argolint.redaction import HIDDEN, show
 from argolint.redaction.findings import UNTOLD, guarded
 from argolint.reports import chain as why
 from argolint.reports import document as report
@@ -225,6 +225,36 @@ def test_a_shard_holds_no_secret_of_a_condition_or_a_repository() -> None:
     assert "git.example.com/a.git@main" in file
     assert "ComparisonError: rpc error: authentication required" in file
     assert SECRET not in file
+
+
+def test_a_secret_behind_a_flag_of_one_letter_is_in_no_report() -> None:
+    """What only the container's command tells of its arguments, a line of evidence cannot tell any more."""
+    container = {"name": "c", "image": "c:1", "command": ["mysql"], "args": ["-u"]}
+    live = {**container, "args": ["-u", "root", "-phunter2288"]}
+    data = fixture(
+        {**NAME, "spec": {"template": {"spec": {"containers": [container]}}}},
+        {**NAME, "spec": {"template": {"spec": {"containers": [live]}}}},
+    )
+    told = everything_told(check(data, RULES)) + chain_of(data.data)
+    assert f"-p{HIDDEN}" in told
+    assert "hunter2288" not in told
+
+
+def test_a_finding_that_lists_differences_of_many_objects_tells_none_of_their_secrets() -> None:
+    container = {"name": "c", "image": "c:1", "command": ["mysql"], "args": ["-u"]}
+    live = {**container, "args": ["-u", "root", "-phunter2288"]}
+
+    def listing(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+        told = tuple(f"/spec/args: {show(c.live, c.pointer)} live" for r in app.resources for c in r.changes)
+        yield Finding("it is not synced", Location(app.ref), evidence=told)
+
+    rule = Rule(id="listing", family="drift", severity="warning", doc="A test rule", check=listing)
+    data = fixture(
+        {**NAME, "spec": {"template": {"spec": {"containers": [container]}}}},
+        {**NAME, "spec": {"template": {"spec": {"containers": [live]}}}},
+    )
+    (found,) = check(data, [rule]).findings
+    assert found.evidence[-1] == f'/spec/args: "-p{HIDDEN}" live'
 
 
 def test_a_report_that_an_older_argolint_wrote_is_read_without_its_secrets(tmp_path: Path) -> None:

@@ -34,7 +34,10 @@ class Guard:
             return (app.raw,) if fix.target == "application" else _seen(resource) if resource else ()
 
         subjects = {finding.at.resource, *(r.resource for r in finding.related if r.app == app.ref)}
-        return guarded(finding, self.known(r for id_ in subjects if id_ and (r := app.resource(id_.key))), edited)
+        spoken = [r for id_ in subjects if id_ and (r := app.resource(id_.key))]
+        if finding.at.resource is None and any(line.startswith("/") for line in finding.evidence):
+            spoken += [r for r in app.resources if r.status != "Synced"]  # it lists differences, and not whose
+        return guarded(finding, self.known(spoken), edited)
 
     def known(self, resources: Iterable[Resource]) -> Known:
         """The secrets of the application's spec and of these objects."""

@@ -74,8 +74,9 @@ def in_place(value: Json, within: Json, pointer: str) -> Json:
         name, everything = _called(node, name, token, child, everything)
         command = _command(node, token)
         node = child
-    if isinstance(node, list) and isinstance(value, str) and (index := index_of(last)) is not None and not everything:
-        if index <= len(node) and (index or command):
+    if isinstance(node, list) and isinstance(value, str) and not everything:
+        index = len(node) if (at := index_of(last)) is None else min(at, len(node))
+        if index or command:
             return PRINTED.item([*command, *node[:index], value], len(command) + index, value, name)
     elif isinstance(value, list) and not everything and (command := _command(node, last)):
         return PRINTED.arguments(value, command)

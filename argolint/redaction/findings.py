@@ -152,7 +152,11 @@ class Known:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         told = sorted(set(secrets), key=lambda value: (-len(value), value))
         self._pattern = (
-            re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, told))})(?![A-Za-z0-9])") if told else None
+            re.compile(
+                rf"(?:(?<![A-Za-z0-9])|(?<=[\s\"'\[]-[A-Za-z])|(?<=\A-[A-Za-z]))(?:{'|'.join(map(re.escape, told))})(?![A-Za-z0-9])"
+            )
+            if told
+            else None
         )
 
     def without(self, text: str) -> str:

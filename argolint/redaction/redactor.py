@@ -192,7 +192,9 @@ class Redactor:
         if isinstance(before, str):
             if before.startswith("-") and follows_secret(before, item):
                 return self._hide(item)
-            of_pair = len(items) == _PAIR and _NAME.fullmatch(before) and sort_of(before) in _SURE
+            of_pair = (
+                len(items) == _PAIR and name != "required" and _NAME.fullmatch(before) and sort_of(before) in _SURE
+            )
             if of_pair and is_secret(sort_of(before), item):
                 return self._hide(item)  # `[DB_PASSWORD, x]`
             if len(items) == _PAIR and looks_typed(item) and sort_of(name) in _LOGGED_IN and is_secret("mode", item):
@@ -261,9 +263,10 @@ def _manner(name: str, text: str) -> str:
         return "shell"
     if name.endswith(_CODE) or text.startswith("#!"):
         return "code"
-    return tables.lists_of(name) or ("named" if drawn.is_open(name) else "")
+    return "named" if drawn.is_open(name) and not _SPACE.search(text) else tables.lists_of(name)
 
 
+_SPACE = re.compile(r"\s")
 _SHEBANG = re.compile(r"#![^\n]{0,100}?\b(?:ba|da|z|k|a)?sh\b")
 _REMEMBERED = 2000
 _LONGEST_SENTENCE = 1 << 16
