@@ -133,7 +133,6 @@ def test_items_of_lists_of_unequal_length_are_paired_by_what_names_them() -> Non
         (["--a", "--new", "--b"], ["--a", "--b"], [("/1", "--new", MISSING)]),
         ([2, 1, "c", 1], ["c", "b", 1], [("/0", 2, MISSING), ("/1", 1, "b")]),  # one index, one difference
         (["a", "b"], ["x"], [("/0", "a", "x"), ("/1", "b", MISSING)]),  # nothing in common: place by place
-        (["x", True], ["x", 1, "y"], [("/1", True, 1), ("/2", MISSING, "y")]),  # true is no number
         ([{"verbs": ["get"]}], [{"verbs": ["get", "list"]}, {"verbs": []}], [("/0/verbs/1", MISSING, "list"), ("/1", MISSING, {"verbs": []})]),
     ],
 )  # fmt: skip

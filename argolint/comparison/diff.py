@@ -1,4 +1,4 @@
-"""Desired and live states to Changes.
+"""Desired and live states to Changes. The only importer of deepdiff.
 
 Argo CD's own normalised and predicted states are compared, so a Change is a difference that Argo CD itself sees.
 """
@@ -6,8 +6,6 @@ Argo CD's own normalised and predicted states are compared, so a Change is a dif
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import SequenceMatcher
-from itertools import zip_longest
 from typing import Any
 
 from argolint.comparison import managed_fields
@@ -69,8 +67,7 @@ def _same_number(desired: Json, live: Json) -> bool:
 
 
 def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterator[Pair]:
-    """Items are paired by the first key that names each one on both sides; what nothing names by place, texts and numbers by the
-    runs that both lists hold where that leaves less that differs."""
+    """Items are paired by the first key that names each one on both sides, else by deepdiff's alignment."""
     key = next((k for k in ITEM_NAMES if _unique(desired, k) and _unique(live, k)), None)
     if key is not None:
         have_at = {item[key]: index for index, item in enumerate(live)}
@@ -85,36 +82,19 @@ def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterato
             if have[key] not in want_names:
                 yield f"{pointer}/{index}", MISSING, have
         return
-    placed = _by_place(desired, live, pointer, 0, 0)
-    if not all(isinstance(item, _SCALARS) for item in (*desired, *live)):
-        yield from placed
-        return
-    by_place, aligned = list(placed), list(_by_value(desired, live, pointer))
-    yield from _joined(aligned) if len(aligned) < len(by_place) else by_place
+    from deepdiff import DeepDiff  # costs 145 ms to import and is seldom needed
 
-
-def _joined(pairs: list[Pair]) -> Iterator[Pair]:
-    """What only desired holds and what only live holds at one index, as one pair."""
-    left = {pointer: want for pointer, want, have in pairs if have is MISSING}
-    gone = {pointer: have for pointer, want, have in pairs if want is MISSING}
-    both = left.keys() & gone.keys()
-    yield from (pair for pair in pairs if pair[0] not in both or MISSING not in pair[1:])
-    yield from ((pointer, left[pointer], gone[pointer]) for pointer in sorted(both))
-
-
-_SCALARS = (str, int, float, type(None))
-
-
-def _by_place(desired: list[Any], live: list[Any], pointer: str, want_from: int, have_from: int) -> Iterator[Pair]:
-    """Items beside each other, from these indexes of the two lists on."""
-    for at, (want, have) in enumerate(zip_longest(desired, live, fillvalue=MISSING)):
-        yield from differences(want, have, f"{pointer}/{at + (want_from if have is MISSING else have_from)}")
-
-
-def _by_value(desired: list[Any], live: list[Any], pointer: str) -> Iterator[Pair]:
-    """Items as the longest runs that both lists hold align them."""
-    for _, have, have_end, want, want_end in SequenceMatcher(None, live, desired, autojunk=False).get_opcodes():
-        yield from _by_place(desired[want:want_end], live[have:have_end], pointer, want, have)
+    tree = DeepDiff(live, desired, view="tree", verbose_level=2, threshold_to_diff_deeper=0)
+    for group in tree.values():
+        for level in group:
+            tokens = level.path(output_format="list", force="fake")
+            side = [
+                MISSING
+                if type(value).__name__ in ("NotPresent", "ListItemRemovedOrAdded") or repr(value) == "not present"
+                else value
+                for value in (level.t2, level.t1)
+            ]
+            yield pointer + join_pointer(*tokens), side[0], side[1]
 
 
 def _unique(found: list[Any], key: str) -> bool:
