@@ -115,6 +115,7 @@ def test_a_report_of_many_holds_what_a_report_of_one_holds(three: Checked) -> No
 def test_people_read_the_name_of_the_server(three: Checked) -> None:
     assert three.ran.code == 1
     assert "eu/argocd/web  1 error" in three.ran.out
+    assert "`argocd` and `kubectl` have to point to lab" in one_line(three.ran.out)
     assert (
         "\neu   2 applications: 1 error, 2 info\nlab  1 application: 2 info\nus   1 application: 2 info\n"
         in three.ran.out
