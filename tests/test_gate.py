@@ -397,6 +397,7 @@ def test_a_file_that_expands_without_end_and_one_without_a_spec_end_the_gate_in_
         ("[" * 50_000, "it is nested more than 128 levels deep (line 1)"),
         ("kind: A\nx: .inf\n", "a number is infinite or none, which JSON cannot say (line 2)"),
         ("kind: A\nx: !!int y\n", "what is tagged !!int is none (line 2)"),
+        ("kind: A\nmetadata: {name: [b]}\n", "of a manifest in it metadata.name is a list"),
     ],
 )
 def test_a_render_that_cannot_be_read_is_refused_with_the_reason(

@@ -154,10 +154,11 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
             *("", "files", "live"),
             applications=held.applications,
             before=held.before,
+            others=held.others,
             projects=held.projects,
             unread=held.unread,
         )
-        if not (change.applications or change.unread):
+        if not (change.applications or change.others or change.unread):
             click.echo("no Application in the files: nothing was judged", err=True)
             return 0
     else:

@@ -60,6 +60,14 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 @click.option("--interval", default="10m", show_default=True, metavar="TIME", help="Time between checks: 90s, 10m, 1h.")
 @click.option("--listen", default="127.0.0.1:9797", show_default=True, metavar="HOST:PORT", help="Where to answer.")
 @click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Also answer requests for this host name, such as a proxy passes on. Needed where --listen is loopback and no token is asked for: "
+    "there a web page could read the report by a name of its own that leads to this machine. Repeatable.",
+)
+@click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -96,6 +104,7 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 def command(
     interval: str,
     listen: str,
+    hosts: tuple[str, ...],
     token_file: Path | None,
     extension_token_file: Path | None,
     extension_show_other_projects: bool,
@@ -148,7 +157,7 @@ def command(
         )
         follower = _following(run, given, known) if watch else None
         checker = Checker(lambda: _checked(run, given, known), empty, wait_s, run.style, _say, follower)
-        with Web(host, port, checker, token, extension) as web:
+        with Web(host, port, checker, token, extension, hosts) as web:
             asked = _asked_to_end()
             often = "following changes" if watch else f"checking every {interval}"
             _tell(f"listening on http://{_shown(web)}, {often}")

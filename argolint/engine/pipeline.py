@@ -148,7 +148,8 @@ def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
     def safe(fact: Fact) -> Fact:
         redactor = redactors[fact.app.server]
         data = msgspec.to_builtins(fact.data)
-        return replace(fact, data={own: redactor.value(value) for own, value in data.items()})
+        key = redactor.text(fact.key, named=True)
+        return replace(fact, key=key, data={own: redactor.value(value) for own, value in data.items()})
 
     return tuple(
         replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) if r.facts else r for r in results

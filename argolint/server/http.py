@@ -38,7 +38,7 @@ CONNECT_S, IDLE_S = (
 )  # to connect, and between two bytes: managed-resources may wait for a refresh of the app
 ANSWER_S = 180.0  # for one whole answer
 MAX_ANSWER_BYTES = 1 << 30
-_CHUNK_BYTES = 16 << 20
+_CHUNK_BYTES = 1 << 20  # http.client holds the parts of so much, and a part may be one byte
 _STREAMED_BYTES = 64 << 10
 _ATTEMPTS = 4
 _RESTART = 3  # times the usual wait
