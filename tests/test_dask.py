@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -314,6 +315,34 @@ def test_a_stopped_worker_is_given_up_after_its_time(
     finally:
         os.kill(stopped[0], signal.SIGCONT)
     assert report(ran) == plain
+
+
+def test_workers_that_are_all_paused_end_the_check_with_the_reason(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "SILENCE_S", 3.0)
+
+    def turn(status: str) -> None:
+        import dask
+        from distributed.core import Status
+
+        def change(dask_worker: Any) -> None:
+            dask_worker.memory_manager.memory_pause_fraction = False if status == "paused" else 0.8
+            dask_worker.status = Status[status]
+
+        with dask.config.set(running.config), cluster.connected(running.address) as client:
+            client.run(change)
+
+    turn("paused")
+    try:
+        ran = running.check(cwd=tmp_path)
+    finally:
+        turn("running")
+    assert ran.code == 3
+    (error,) = {f["error"] for f in report(ran)["failures"]}
+    assert re.fullmatch(
+        r"none of \d Dask workers took work for 3 s; \d of them are paused, as where memory runs out", error
+    )
 
 
 def test_a_scheduler_that_is_gone_ends_the_check_with_what_was_read(

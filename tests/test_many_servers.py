@@ -115,6 +115,7 @@ def test_a_report_of_many_holds_what_a_report_of_one_holds(three: Checked) -> No
 def test_people_read_the_name_of_the_server(three: Checked) -> None:
     assert three.ran.code == 1
     assert "eu/argocd/web  1 error" in three.ran.out
+    assert "`argocd` and `kubectl` have to point to lab" in one_line(three.ran.out)
     assert (
         "\neu   2 applications: 1 error, 2 info\nlab  1 application: 2 info\nus   1 application: 2 info\n"
         in three.ran.out
@@ -529,10 +530,14 @@ def test_limits_of_the_users_settings_hold_whatever_options_say(tmp_path: Path) 
             )
             assert ran.code == 0, ran.err
         assert sent.most == 2
+        assert "limits           workers 2  (" in run_here("config", env=environ, cwd=tmp_path).out
         (own / "config.yaml").write_text("limits:\n  workers: many\n")
         ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
-    assert ran.code == 2
-    assert "config.yaml:1: Expected `int | null`, got `str`" in ran.err
+        assert ran.code == 2
+        assert "config.yaml:1: Expected `int | null`, got `str`" in ran.err
+        ran = run_here("config", env=environ, cwd=tmp_path)
+    assert ran.code == 0
+    assert "config.yaml:1: Expected `int | null`, got `str`" in ran.out
 
 
 def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 from click.core import ParameterSource
 
 from argolint.cli import servers
@@ -22,6 +24,7 @@ from argolint.engine.trusted import Trusted
 from argolint.errors import ArgolintError, UsageError
 from argolint.redaction import without_secrets
 from argolint.server.connection import Flags, connect, connection_options, said_by
+from argolint.server.user import read_settings, settings_file
 
 _FROM = {
     ParameterSource.COMMANDLINE: "flag",
@@ -84,9 +87,20 @@ def command(ctx: click.Context, /, connection: Flags, **given: Any) -> int:
     several = _servers({**given, "connection": connection, "snapshots": ()})
     for line in several or _connection(connection, os.environ, Path.home()):
         click.echo(without_secrets(line))
+    for line in _limits(os.environ, Path.home()):
+        click.echo(line)
     shown = sum(run.plan.shown.may_take(c.rule.id, c.rule.family) for c in run.plan.rules)
     click.echo(f"All {len(run.plan.rules)} rules run; findings of {shown} are shown.")
     return 2 if broken else 0
+
+
+def _limits(environ: Mapping[str, str], home: Path) -> Iterator[str]:
+    """How hard each server may be asked, where the user's settings say so."""
+    with contextlib.suppress(UsageError):  # said above, where the server is named
+        limits = read_settings(environ, home).limits
+        told = [f"{name} {value}" for name, value in msgspec.to_builtins(limits).items() if value]
+        if told:
+            yield f"{'limits':16} {', '.join(told)}  ({settings_file(environ, home)})"
 
 
 def _servers(given: Mapping[str, Any]) -> list[str]:

@@ -30,7 +30,8 @@ def pacing(given: Mapping[str, Any], own: Limits = NONE) -> Pacing:
 
     Beside a server's answers much can be done, beside a disk's nothing.
     """
-    limits = read_settings(os.environ, Path.home()).limits
+    reads = "connection" in given  # `merge` and others read no server
+    limits = read_settings(os.environ, Path.home()).limits if reads else NONE
     wanted = int(given["workers"] or (1 if given.get("snapshots") else 8))
     return Pacing(wanted, rate=given.get("rate")).within(limits, own)
 

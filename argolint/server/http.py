@@ -80,6 +80,7 @@ class HttpTransport:
         self._room = Room(max_bytes)
         self._patience = 2 * workers  # requests in a row without an answer of Argo CD, after which it counts as gone
         self._lost = 0
+        self._met = False  # it has answered: one that restarts is back after some seconds
         self._lock = threading.Lock()
         self._now: datetime | None = None
         self._verify = False if connection.insecure else None
@@ -116,7 +117,7 @@ class HttpTransport:
                     answer, wait_s = self._send(path, query, anonymous, reply)
             except _NoAnswerError as error:
                 wait_s = None
-                if self.stats.bytes:  # it answered before: a server that restarts is back after some seconds
+                if self._met:
                     retry_s = self._retry_s * _RESTART
                 if error.final or last:
                     self._lost += 1
@@ -125,11 +126,14 @@ class HttpTransport:
             if answer.status == 500 and b"key is missing" in answer.body and not key_was_missing:
                 key_was_missing = True  # evicted from Redis; the server has just asked the controller to fill it again
                 continue
-            # Argo CD's own 429 says that the answer is too large, and names no time.
-            refused = answer.status in _GATEWAY or (answer.status == 429 and wait_s is not None)
-            self._lost = self._lost + 1 if refused and last else 0 if not refused else self._lost
-            if last or not refused:
+            if not reply.refused:
+                self._lost, self._met = 0, True
                 break
+            if last:
+                self._lost += 1
+                break
+            if self._met:
+                retry_s = self._retry_s * _RESTART
             if wait_s:
                 self._pace.hold(wait_s)
         assert answer is not None
@@ -233,6 +237,7 @@ class HttpTransport:
         self.stats.count(len(body))
         self._take_time(response.headers.get("Date"))
         wait_s = retry_after_s(response.headers.get("Retry-After"), response.headers.get("Date"))
+        # Argo CD's own 429 says that the answer is too large: asking again would not help.
         too_many = response.status_code == 429 and TOO_LARGE.encode() not in body
         reply.refused = too_many or response.status_code in _GATEWAY
         # An error may repeat any header; elsewhere the value of a header may be a host's name that an answer has to show.

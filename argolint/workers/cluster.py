@@ -210,13 +210,25 @@ class Cluster:
         elif told and all(address in self._unfit for address in told):
             raise ArgolintError(*next(iter(self._unfit.values())))
         elif now - self._staffed > SILENCE_S:
-            raise ArgolintError(f"no Dask worker was there for {SILENCE_S:.0f} s", "start workers, and run again")
+            raise _nobody_works(told)
 
     def _give_up(self, worker: _Worker, why: str) -> None:
         for chunk, future in worker.chunks.values():
             future.cancel()
             self._lost.append((chunk, Lost(why)))
         worker.chunks.clear()
+
+
+def _nobody_works(told: Mapping[str, Mapping[str, Any]]) -> ArgolintError:
+    """Why no worker took work for SILENCE_S, as far as the scheduler tells."""
+    paused = sum(about["status"] != "running" for about in told.values())
+    if not told:
+        return ArgolintError(f"no Dask worker was there for {SILENCE_S:.0f} s", "start workers, and run again")
+    return ArgolintError(
+        f"none of {len(told)} Dask workers took work for {SILENCE_S:.0f} s"
+        + (f"; {paused} of them are paused, as where memory runs out" if paused else ""),
+        "give each worker more memory, or end those that hang, and run again",
+    )
 
 
 def known_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:

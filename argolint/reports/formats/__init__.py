@@ -22,8 +22,8 @@ from argolint.config.file import Metrics
 from argolint.errors import ArgolintError, UsageError
 from argolint.harmless import harmless
 from argolint.host.folder import FileError
-from argolint.reports.document import App, Edit, Failure, Finding, Report, Resource
-from argolint.values import plain
+from argolint.reports.document import App, Edit, Failure, Finding, Fix, Report, Resource
+from argolint.values import joined, plain
 
 T = TypeVar("T")
 
@@ -221,9 +221,24 @@ class NamedApp(App, frozen=True):
 
 
 def with_server_names(report: Report) -> Report:
-    """The same report; where it is of several Argo CDs, every application says on which one it is."""
+    """The same report; where it is of several Argo CDs, every application and every command says on which one it is."""
     names = {server.url: server.name for server in report.servers if server.name}
-    return _with_names(report, names) if names else report
+    if not names:
+        return report
+    findings = tuple(
+        msgspec.structs.replace(f, fixes=tuple(_meant_for(fix, names[f.app.server]) for fix in f.fixes))
+        if f.app.server in names
+        else f
+        for f in report.findings
+    )
+    return _with_names(msgspec.structs.replace(report, findings=findings), names)
+
+
+def _meant_for(fix: Fix, name: str) -> Fix:
+    """A command does its work where its tools point to, and another Argo CD may have an application of that name."""
+    if fix.edit.kind != "command" and not fix.before:
+        return fix
+    return msgspec.structs.replace(fix, caveat=joined(fix.caveat, f"`argocd` and `kubectl` have to point to {name}"))
 
 
 def _with_names(node: T, names: Mapping[str, str]) -> T:
