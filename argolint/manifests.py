@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from argolint import knowledge
 from argolint.kubernetes import misshapen
 from argolint.model import Json, Object
 
@@ -159,7 +160,7 @@ class _Reader:
     the process."""
 
     def __init__(self, text: str, *, for_editing: bool) -> None:
-        self._events: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        self._events: Any = knowledge.LOADER(text)
         self._for_editing = for_editing
         self._frames: list[_Frame] = []
         self._anchors: dict[str, _Anchored | None] = {}

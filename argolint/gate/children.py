@@ -34,10 +34,13 @@ class Edits:
     failures: tuple[Failure, ...] = ()
 
 
-def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
-    """What the checkout's changed files, or the named ones, say of Applications."""
-    known = {(a.ref.namespace, a.ref.name): a.ref for a in fleet.apps}
+def edits_of(change: Change, fleet: Fleet, base: str, *, alone: bool = True) -> Edits:
+    """What the checkout's changed files, or the named ones, say of Applications.
+
+    Where the change is not judged here `alone`, a manifest that deploys elsewhere than the Application of its name is another Argo CD's.
+    """
     if change.by_files:
+        known = _known(fleet)
         before = {_ref(m, fleet): m for m in change.before}
         named, notes = _one_each(change.applications, before, fleet)
         named = {
@@ -49,10 +52,15 @@ def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
             (*notes, *_of_others((), (m for m in change.others if m["kind"] != "ApplicationSet"), fleet)),
             (*change.unread, *_unrendered(change.others, fleet)),
         )
-    return Edits() if change.git is None else _in_the_change(change, change.git, fleet, base, known)
+    return Edits() if change.git is None else _in_the_change(change, change.git, fleet, base, alone=alone)
 
 
-def _in_the_change(change: Change, git: Git, fleet: Fleet, base: str, known: Mapping[tuple[str, str], AppRef]) -> Edits:
+def _known(fleet: Fleet) -> dict[tuple[str, str], AppRef]:
+    return {(app.ref.namespace, app.ref.name): app.ref for app in fleet.apps}
+
+
+def _in_the_change(change: Change, git: Git, fleet: Fleet, base: str, *, alone: bool) -> Edits:
+    known = _known(fleet)
     also = {rev: kustomize_files(git, rev) for rev in (base, change.head)}
     files = [c for c in git.changes(base, change.head) if _may_hold(c.path) or any(c.path in a for a in also.values())]
     was = {c.path: c.before for c in files if c.before is not None}
@@ -64,7 +72,11 @@ def _in_the_change(change: Change, git: Git, fleet: Fleet, base: str, known: Map
     notes += [f"{k[0]}/{k[1]}: a new Application manifest, rendered by nobody yet" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
     notes += _of_others(filter(is_other, earlier), filter(is_other, later), fleet)
-    edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
+    edited = {
+        known[k]: (before.get(k), m)
+        for k, m in after.items()
+        if k in known and before.get(k) != m and (alone or _goes_where(before.get(k, m), fleet.by_ref[known[k]].raw))
+    }
     unread = dict.fromkeys(git.too_large(will), "too large to be read")
     unread |= dict.fromkeys(broken, "no YAML that can be read")
     failures = [
@@ -126,6 +138,10 @@ def _unrendered(others: Iterable[Object], fleet: Fleet) -> Iterator[Failure]:
         ):
             who = plain(f"ApplicationSet {key[0]}/{key[1]}")
             yield Failure("not judged", f"{who}: {_UNJUDGED['ApplicationSet']}", "--allow-incomplete passes it here")
+
+
+def _goes_where(manifest: Object, live: Object) -> bool:
+    return bool(dig(manifest, "spec", "destination") == dig(live, "spec", "destination"))
 
 
 def _is_live(manifest: Object, ref: AppRef, fleet: Fleet) -> bool:

@@ -219,7 +219,7 @@ def locators(data: bytes) -> None:
     for path in ("web", "base", pointer):
         source = {"repoURL": REPO, "path": path, "helm": {"valueFiles": ["values.yaml"]}}
         spec = {"source": source, "destination": {"namespace": "shop"}}
-        site = Site((checkout,), {("argocd", "web"): {"spec": spec}})
+        site = Site((checkout,), {(made.findings[0].app.server, "argocd", "web"): {"spec": spec}})
         (found,) = anchored(made, site).findings
         if found.source and found.source.line:
             assert 0 < found.source.line <= given[found.source.file or ""].count("\n") + 1
