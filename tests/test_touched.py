@@ -123,6 +123,9 @@ def clone(tmp_path: Path) -> Path:
             "lib/Chart.yaml": "name: lib\n",
             "values/prod.yaml": "a: 1\n",
             "docs/readme.md": "text\n",
+            "jsonnet/main.jsonnet": "import '../lib/a.libsonnet'\n",
+            "old/requirements.yaml": "dependencies: [{name: lib, repository: 'file://../lib'}]\n",
+            "schema/kustomization.yaml": "openapi: {path: ../docs/schema.json}\n",
         },
     )
     git(tmp_path, "switch", "--create", "feature", "--quiet")
@@ -182,6 +185,23 @@ def test_kustomize_reads_what_its_kustomizations_name(clone: Path, file: str, to
             "values/dev.yaml",
             False,
         ),
+        (
+            app("c", source("chart", helm={"valueFiles": ["../values/$ARGOCD_ENV_STAGE.yaml"]})),
+            (1,),
+            "values/prod.yaml",
+            True,
+        ),
+        (
+            app("c", source("chart", helm={"valueFiles": ["${ARGOCD_APP_NAME}/a.yaml"]})),
+            (1,),
+            "values/prod.yaml",
+            False,
+        ),
+        (app("c", source("chart"), source(ref="v")), (1,), "values/prod.yaml", False),
+        (app("j", source("jsonnet")), (1,), "lib/a.libsonnet", True),
+        (app("p", source("values", plugin={"name": "x"})), (1,), "docs/readme.md", True),
+        (app("o", source("old")), (1,), "lib/Chart.yaml", True),
+        (app("k", source("schema")), (1,), "docs/schema.json", True),
         (app("all", source(".")), (1,), "docs/readme.md", True),
         (app("up", source("../../etc")), (1,), "docs/readme.md", True),
     ],
