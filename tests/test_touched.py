@@ -388,6 +388,8 @@ def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
     assert set(Git(clone).all_changed_lines("main", "feature")) == {"part"}
     below = Candidate(app("part", source("part/web")), (1,))
     assert by_files(below, changed_paths(clone), Git(clone), "feature") == ("part",)
+    made = edits_of(Change(REPO, "feature", "main", Git(clone)), fleet(WEB), "main")
+    assert made.notes == ("part: another version of a submodule, whose own Application manifests are not looked at",)
 
 
 def test_a_link_that_leads_elsewhere_changes_what_lies_behind_it(clone: Path) -> None:
