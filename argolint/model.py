@@ -162,12 +162,15 @@ class Symptom:
 
     def covers(self, other: Symptom) -> bool:
         """True when a claim on self answers `other`: equal, or self is a prefix of it (pointer or condition type)."""
-        if self.kind != other.kind or self.resource != other.resource:
-            return False
-        if self.detail == other.detail or not self.detail:
+        same = self.kind == other.kind and self.resource == other.resource
+        return same and other.is_part(len(self.detail)) and other.detail.startswith(self.detail)
+
+    def is_part(self, length: int) -> bool:
+        """True when so many first characters of the detail name what the whole lies in, or the whole itself."""
+        if length in (0, len(self.detail)):
             return True
         separator = "/" if self.kind == "change" else ": "
-        return self.kind in ("change", "condition") and other.detail.startswith(self.detail + separator)
+        return self.kind in ("change", "condition") and self.detail.startswith(separator, length)
 
 
 @dataclass(frozen=True, slots=True)

@@ -394,3 +394,15 @@ group.command_line = command_line
     command = [sys.executable, "-c", code + HANDLERS]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (143, "argolint: ended by SIGTERM\n")
+
+
+def test_a_signal_while_the_process_ends_shows_no_trace(tmp_path: Path) -> None:
+    code = """
+import atexit, os, signal, argolint.cli.group as group
+
+group.command_line = lambda: 1
+atexit.register(lambda: os.kill(os.getpid(), signal.SIGTERM))
+"""
+    command = [sys.executable, "-c", code + HANDLERS]
+    done = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (143, "")

@@ -19,7 +19,7 @@ from argolint.reports.formats import Style, github, links, markdown
 
 SCHEMAS = Path(__file__).parent / "schemas"
 HOSTILE = (
-    "</details></code><script>alert(1)</script> @everyone #12 !12 &12 http://evil.example ![x](http://evil.example/p.png) "
+    "</details></code><script>alert(1)</script> @everyone #12 !12 &12 http://evil.example //evil.example ![x](http://evil.example/p.png) "
     "```\n::error::owned\n## heading\r\n/close \x1b[31mred\x1b[0m \u202ereversed \x00\ufffe a|b `tick` $x$ %0A %12 ]]>"
 )
 
@@ -275,7 +275,7 @@ def test_markdown_keeps_untrusted_text_from_formatting_linking_and_mentioning(re
         rf"{re.escape(DOCS.removeprefix('https://'))}rules|argocd\.example\.com/applications|git\.example\.com/a/blob"
     )
     own_links = re.sub(rf"\]\(https://({ours})/[\w./%#-]+\)", "", prose)
-    assert not re.search(r"@\w|[#!%]\d|&amp;\d|://|(?<!\\)\]\(|(?m:^/)|(?m:^## heading)", own_links)
+    assert not re.search(r"@\w|[#!%]\d|&amp;\d|//|(?<!\\)\]\(|(?m:^/)|(?m:^## heading)", own_links)
 
 
 def test_markdown_tells_message_evidence_pointer_fix_and_caveat() -> None:

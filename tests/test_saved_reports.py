@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -38,6 +39,12 @@ def test_what_cannot_be_read_says_what_and_why(text: bytes, said: str) -> None:
         r.from_json(text, "old.json")
     assert raised.value.message.startswith(said)
     assert raised.value.hint
+
+
+def test_a_file_without_end_is_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(r, "MAX_BYTES", 100_000)
+    with pytest.raises(UsageError, match="cannot read /dev/zero: /dev/zero is larger than 100,000 bytes"):
+        r.read(Path("/dev/zero"))
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -123,6 +123,9 @@ def clone(tmp_path: Path) -> Path:
             "lib/Chart.yaml": "name: lib\n",
             "values/prod.yaml": "a: 1\n",
             "docs/readme.md": "text\n",
+            "jsonnet/main.jsonnet": "import '../lib/a.libsonnet'\n",
+            "old/requirements.yaml": "dependencies: [{name: lib, repository: 'file://../lib'}]\n",
+            "schema/kustomization.yaml": "openapi: {path: ../docs/schema.json}\n",
         },
     )
     git(tmp_path, "switch", "--create", "feature", "--quiet")
@@ -182,6 +185,23 @@ def test_kustomize_reads_what_its_kustomizations_name(clone: Path, file: str, to
             "values/dev.yaml",
             False,
         ),
+        (
+            app("c", source("chart", helm={"valueFiles": ["../values/$ARGOCD_ENV_STAGE.yaml"]})),
+            (1,),
+            "values/prod.yaml",
+            True,
+        ),
+        (
+            app("c", source("chart", helm={"valueFiles": ["${ARGOCD_APP_NAME}/a.yaml"]})),
+            (1,),
+            "values/prod.yaml",
+            False,
+        ),
+        (app("c", source("chart"), source(ref="v")), (1,), "values/prod.yaml", False),
+        (app("j", source("jsonnet")), (1,), "lib/a.libsonnet", True),
+        (app("p", source("values", plugin={"name": "x"})), (1,), "docs/readme.md", True),
+        (app("o", source("old")), (1,), "lib/Chart.yaml", True),
+        (app("k", source("schema")), (1,), "docs/schema.json", True),
         (app("all", source(".")), (1,), "docs/readme.md", True),
         (app("up", source("../../etc")), (1,), "docs/readme.md", True),
     ],
@@ -368,6 +388,8 @@ def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
     assert set(Git(clone).all_changed_lines("main", "feature")) == {"part"}
     below = Candidate(app("part", source("part/web")), (1,))
     assert by_files(below, changed_paths(clone), Git(clone), "feature") == ("part",)
+    made = edits_of(Change(REPO, "feature", "main", Git(clone)), fleet(WEB), "main")
+    assert made.notes == ("part: another version of a submodule, whose own Application manifests are not looked at",)
 
 
 def test_a_link_that_leads_elsewhere_changes_what_lies_behind_it(clone: Path) -> None:

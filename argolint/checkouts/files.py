@@ -12,7 +12,7 @@ from pathlib import Path
 
 from argolint.checkouts.git import Git, has_repository
 from argolint.errors import UsageError
-from argolint.host.folder import FileError, Folder, bounded_read
+from argolint.host.folder import FileError, Folder, named_bytes
 from argolint.values import plain
 
 _MAX_LINKS = 40
@@ -66,8 +66,7 @@ def require_own(file: Path) -> None:
 
 def read_text(file: Path, limit_bytes: int) -> str:
     """A text that the user names; it may come through a pipe. FileError when it is too large or no UTF-8, OSError as usual."""
-    with file.open("rb") as opened:
-        content = bounded_read(opened, file, limit_bytes)
+    content = named_bytes(file, limit_bytes)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:

@@ -17,13 +17,16 @@ from urllib.parse import quote, urlsplit
 import click
 import msgspec
 
+from argolint.checkouts.files import read_text
 from argolint.decoding import json_value
 from argolint.errors import ArgolintError, UsageError
+from argolint.host.folder import FileError
 from argolint.reports.formats.markdown import MARKER
 
 _PAGE = 100
 _PAGES = 50
 _TIMEOUT_S = 30
+_MAX_BODY_BYTES = 1 << 20  # forges take 65,536 characters
 _LARGEST = 64 << 20
 """Bytes of one page: a hundred comments of at most 65,536 characters (GitHub) or 1,000,000 (GitLab)."""
 
@@ -47,9 +50,10 @@ def command(file: Path) -> int:
     Reads the job's own environment: GITHUB_TOKEN with `pull-requests: write`, or GITLAB_TOKEN with scope `api`.
     """
     try:
-        body = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {file}: {error}", f"write it with `argolint gate -o markdown={file}`") from None
+        body = read_text(file, _MAX_BODY_BYTES)
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        raise UsageError(f"cannot read {file}: {reason}", f"write it with `argolint gate -o markdown={file}`") from None
     if not body.startswith(MARKER):
         raise UsageError(f"{file} is no Markdown report", f"write it with `argolint gate -o markdown={file}`")
     thread = _thread(os.environ)

@@ -13,6 +13,8 @@ from argolint.cli.options import NO_SELECTION, Sectioned, fail_options, output_o
 from argolint.cli.prepare import prepare
 from argolint.engine import pipeline as lint
 from argolint.errors import UsageError
+from argolint.host.folder import FileError, named_bytes
+from argolint.reports.document import MAX_BYTES
 
 
 @click.command(cls=Sectioned)
@@ -25,10 +27,11 @@ def command(shards: tuple[Path, ...], **given: Any) -> int:
     parts = []
     for shard in shards:
         try:
-            parts.append((str(shard), lint.from_json(shard.read_bytes(), str(shard))))
-        except OSError as error:
+            parts.append((str(shard), lint.from_json(named_bytes(shard, MAX_BYTES), str(shard))))
+        except (OSError, FileError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error.message
             raise UsageError(
-                f"cannot read {shard}: {error.strerror}", "write it with `argolint check --shard I/N -o json=FILE`"
+                f"cannot read {shard}: {reason}", "write it with `argolint check --shard I/N -o json=FILE`"
             ) from None
     part = lint.merge(parts)
     run = prepare({**NO_SELECTION, **given})

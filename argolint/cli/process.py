@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
@@ -29,8 +30,12 @@ class Ended(KeyboardInterrupt):
 def run() -> NoReturn:
     """Run the command line and end the process."""
     _own_streams()
-    _answer_signals()
-    code = exit_code()
+    _answer_signals(_raise)
+    try:
+        code = exit_code()
+        _answer_signals(_exit)  # what runs at exit is not to be interrupted by an error
+    except Ended as ended:
+        code = _ended(ended)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
@@ -103,12 +108,12 @@ def _write(text: str) -> None:
     sys.stderr.flush()
 
 
-def _answer_signals() -> None:
+def _answer_signals(how: Callable[[int, FrameType | None], None]) -> None:
     """SIGTERM and SIGHUP end the process as Ctrl-C does; one that is ignored (nohup) stays so."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
-            signal.signal(number, _raise)
+            signal.signal(number, how)
 
 
 def _raise(number: int, frame: FrameType | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from argolint.engine.causes import apps_of
-from argolint.model import AppRef, Finding, Symptom
+from argolint.model import Finding, Symptom
 
 
 def finding_order(finding: Finding) -> tuple[object, ...]:
@@ -32,11 +32,10 @@ def settle(findings: Sequence[Finding], ranks: Mapping[str, int]) -> list[Findin
     specific pointer, then to the first rule id, while health, operations and conditions may have several answers.
     A finding that loses all its claims is dropped, one that loses some keeps the others.
     """
-    by_app: dict[AppRef, list[tuple[Finding, Symptom]]] = defaultdict(list)
+    rivals = {app: _Rivals(ranks) for finding in findings for app in apps_of(finding)}
     for finding in findings:
         for app in apps_of(finding):
-            by_app[app] += [(finding, claim) for claim in finding.explains]
-    by_subject = {app: _group(claims) for app, claims in by_app.items()}
+            rivals[app].add(finding)
     kept: list[Finding] = []
     for finding in findings:
         if not finding.explains:
@@ -45,30 +44,39 @@ def settle(findings: Sequence[Finding], ranks: Mapping[str, int]) -> list[Findin
         left = tuple(
             claim
             for claim in finding.explains
-            if not all(
-                any(
-                    _beats(other, rival, finding, claim, ranks)
-                    for other, rival in by_subject[app][claim.kind, claim.resource]
-                )
-                for app in apps_of(finding)
-            )
+            if not all(rivals[app].beat(finding.rule, claim) for app in apps_of(finding))
         )
         if left:
             kept.append(finding if left == finding.explains else replace(finding, explains=left))
     return kept
 
 
-def _group(claims: Sequence[tuple[Finding, Symptom]]) -> Mapping[tuple[object, object], list[tuple[Finding, Symptom]]]:
-    found: dict[tuple[object, object], list[tuple[Finding, Symptom]]] = defaultdict(list)
-    for finding, claim in claims:
-        found[claim.kind, claim.resource].append((finding, claim))
-    return found
+class _Rivals:
+    """Which rules claim which symptoms of an application: by what they are about, and then by detail, of which there may be many."""
 
+    def __init__(self, ranks: Mapping[str, int]) -> None:
+        self._ranks = ranks
+        self._rules: dict[tuple[object, object], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self._lengths: dict[tuple[object, object], set[int]] = defaultdict(set)
 
-def _beats(other: Finding, rival: Symptom, finding: Finding, claim: Symptom, ranks: Mapping[str, int]) -> bool:
-    if other is finding or other.rule == finding.rule or not rival.covers(claim):
+    def add(self, finding: Finding) -> None:
+        for claim in finding.explains:
+            about = claim.kind, claim.resource
+            self._rules[about][claim.detail].add(finding.rule)
+            self._lengths[about].add(len(claim.detail))
+
+    def beat(self, rule: str, claim: Symptom) -> bool:
+        """True when a claim of another rule covers this one (`Symptom.covers`) and counts more."""
+        about = claim.kind, claim.resource
+        rules = self._rules[about]
+        mine = self._ranks.get(rule, 0)
+        for length in self._lengths[about]:
+            detail = claim.detail[:length] if claim.is_part(length) else None
+            for other in rules.get(detail, ()) if detail is not None else ():
+                theirs = self._ranks.get(other, 0)
+                if other != rule and (
+                    theirs > mine
+                    or (theirs == mine and claim.kind == "change" and detail == claim.detail and other < rule)
+                ):
+                    return True
         return False
-    mine, theirs = ranks.get(finding.rule, 0), ranks.get(other.rule, 0)
-    if mine != theirs:
-        return theirs > mine
-    return claim.kind == "change" and rival.detail == claim.detail and other.rule < finding.rule

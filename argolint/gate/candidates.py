@@ -8,6 +8,8 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -196,13 +198,33 @@ def _roots(app: App, source: Object, git: Git, revision: str) -> Iterator[str]:
         return
     root = _normal(str(path))
     yield root
+    texts = git.named(revision, _NAMING_FILES)
+    if (
+        source.get("plugin") is not None
+        or dig(source, "directory", "jsonnet")
+        or root in _jsonnet_folders(git, git.commit(revision))
+    ):
+        yield ""  # a plugin and Jsonnet's imports read what they please of the repository
+        return
+    refs = tuple(f"${other['ref']}/" for other in app.sources if other.get("ref"))
     for file in (
         *items(source, "helm", "valueFiles"),
         *(p.get("path") for p in items(source, "helm", "fileParameters")),
     ):
-        if isinstance(file, str) and not file.startswith("$") and "://" not in file:
-            yield _normal(file if file.startswith("/") else posixpath.join(root, file))
-    yield from _linked(root, git.named(revision, _NAMING_FILES), set())
+        if isinstance(file, str) and not file.startswith(refs) and "://" not in file:
+            name = _VARIABLE.sub("*", file)
+            yield _normal(name if name.startswith("/") else posixpath.join(root, name))
+    yield from _linked(root, texts, set())
+
+
+_VARIABLE = re.compile(r"\$(?:\{[^}]*\}|\w+)")
+"""What Argo CD puts in for such as `$ARGOCD_APP_NAME` (util/argo/env) is not asked: any text may stand there."""
+
+
+@lru_cache(maxsize=4)
+def _jsonnet_folders(git: Git, commit: str) -> frozenset[str]:
+    """Folders with Jsonnet among their own files, which Argo CD evaluates in a plain directory."""
+    return frozenset(posixpath.dirname(path) for path in git.tree(commit) if path.endswith(".jsonnet"))
 
 
 def _referenced(app: App, ref: str) -> Iterator[str]:
@@ -211,11 +233,12 @@ def _referenced(app: App, ref: str) -> Iterator[str]:
         files = (*items(other, "helm", "valueFiles"), *(p.get("path") for p in items(other, "helm", "fileParameters")))
         for file in files:
             if isinstance(file, str) and file.startswith(f"${ref}/"):
-                yield _normal(file.removeprefix(f"${ref}/"))
+                yield _normal(_VARIABLE.sub("*", file.removeprefix(f"${ref}/")))
 
 
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-_NAMING_FILES = frozenset((*_KUSTOMIZATIONS, "Chart.yaml"))
+_CHARTS = ("Chart.yaml", "requirements.yaml")
+_NAMING_FILES = frozenset((*_KUSTOMIZATIONS, *_CHARTS))
 
 
 _KUSTOMIZE_LISTS = (
@@ -235,7 +258,8 @@ def _linked(root: str, texts: Mapping[str, str], seen: set[str]) -> Iterator[str
             target = _normal(posixpath.join(root, entry))
             yield target
             yield from _linked(target, texts, seen)
-    for dependency in items(_mapping(texts.get(posixpath.join(root, "Chart.yaml"))), "dependencies"):
+    charts = [items(_mapping(texts.get(posixpath.join(root, name))), "dependencies") for name in _CHARTS]
+    for dependency in chain.from_iterable(charts):
         repository = str(dig(dependency, "repository") or "")
         if repository.startswith("file://"):
             target = _normal(posixpath.join(root, repository.removeprefix("file://")))
@@ -263,6 +287,7 @@ def _mapping(text: str | None) -> Mapping[str, Any]:
 
 def _kustomize_entries(data: Mapping[str, Any]) -> Iterator[str]:
     names: list[Any] = [name for key in _KUSTOMIZE_LISTS for name in items(data, key)]
+    names += [dig(data, "openapi", "path")]
     names += [
         dig(patch, "path") for key in ("patches", "patchesJson6902", "replacements") for patch in items(data, key)
     ]

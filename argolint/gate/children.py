@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from argolint.app import App, app_from_list
-from argolint.checkouts.git import LINK, Entry, Git
+from argolint.checkouts.git import LINK, SUBMODULE, Entry, Git
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
 from argolint.fleet import Fleet
@@ -62,7 +62,8 @@ def _known(fleet: Fleet) -> dict[tuple[str, str], AppRef]:
 def _in_the_change(change: Change, git: Git, fleet: Fleet, base: str, *, alone: bool) -> Edits:
     known = _known(fleet)
     also = {rev: kustomize_files(git, rev) for rev in (base, change.head)}
-    files = [c for c in git.changes(base, change.head) if _may_hold(c.path) or any(c.path in a for a in also.values())]
+    changed = git.changes(base, change.head)
+    files = [c for c in changed if _may_hold(c.path) or any(c.path in a for a in also.values())]
     was = {c.path: c.before for c in files if c.before is not None}
     will = {c.path: c.after for c in files if c.after is not None}
     earlier, _, _ = _declared(zip(was, _texts(git, base, was), strict=True))
@@ -71,6 +72,11 @@ def _in_the_change(change: Change, git: Git, fleet: Fleet, base: str, *, alone: 
     after, notes = _one_each(filter(_is_named, later), before, fleet)
     notes += [f"{k[0]}/{k[1]}: a new Application manifest, rendered by nobody yet" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
+    notes += [
+        f"{plain(c.path)}: another version of a submodule, whose own Application manifests are not looked at"
+        for c in changed
+        if c.after is not None and c.after.mode == SUBMODULE
+    ]
     notes += _of_others(filter(is_other, earlier), filter(is_other, later), fleet)
     edited = {
         known[k]: (before.get(k), m)

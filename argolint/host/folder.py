@@ -50,6 +50,12 @@ def bounded_read(file: IO[bytes], place: Path, limit_bytes: int) -> bytes:
     return bytes(found)
 
 
+def named_bytes(file: Path, limit_bytes: int) -> bytes:
+    """What a file that the user names holds; it may come through a pipe. FileError when it is too large, OSError as usual."""
+    with file.open("rb") as opened:
+        return bounded_read(opened, file, limit_bytes)
+
+
 class Folder:
     """An open directory and a context manager that closes it. `path` is for messages."""
 

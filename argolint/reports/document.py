@@ -22,6 +22,7 @@ from argolint.engine.plan import Outcome, ServerRead
 from argolint.engine.stats import Spent as Spent  # noqa: PLC0414  # a part of the report
 from argolint.engine.stats import Stats as Stats  # noqa: PLC0414
 from argolint.errors import UsageError
+from argolint.host.folder import FileError, named_bytes
 from argolint.redaction import PRINTED, without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
 from argolint.reports import causes
@@ -377,14 +378,17 @@ def plain_data(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
+MAX_BYTES = 1 << 30
+"""Of a saved report or shard: that of ten thousand applications has a tenth."""
+
+
 def read(file: Path) -> Report:
     """A saved report; UsageError when the file cannot be read, or as `from_json`."""
     try:
-        return from_json(file.read_bytes(), str(file))
-    except OSError as error:
-        raise UsageError(
-            f"cannot read {file}: {error.strerror}", "write it with `argolint check -o json=FILE`"
-        ) from None
+        return from_json(named_bytes(file, MAX_BYTES), str(file))
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        raise UsageError(f"cannot read {file}: {reason}", "write it with `argolint check -o json=FILE`") from None
 
 
 def from_json(text: bytes, where: str) -> Report:

@@ -27,7 +27,8 @@ Sources: CompareAppState in controller/state.go; gitops-engine/pkg/cache/cluster
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from argolint import (
@@ -90,13 +91,16 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
         if owner is not None and owner.ref != app.ref:
             owners.setdefault(resource.key, []).append(owner.ref)
     charts = releases(app) if owners and app.read else ()
+    together: dict[Sequence[AppRef], list[ResourceKey]] = {}
+    for key in sorted(owners):
+        together.setdefault(fleet.contested.get(key, ()), []).append(key)
     for key, others in sorted(owners.items()):
         found = app.resource(key)
         parties = fleet.contested.get(key, ())
         beside = sorted({*others, *parties[: _LISTED + 1]} - {app.ref})
         if found is not None and beside:
             claim = party(app, found, fleet, others=beside, warnings=warned.get(key, ()), charts=charts)
-            data = {"resource": list(key), **claim.data(), "along": _along(key, owners, fleet)}
+            data = {"resource": list(key), **claim.data(), "along": _along(key, together.get(parties, ()), parties)}
             yield Fact("/".join(key), app.ref, data, _trials(claim, found.id))
 
 
@@ -121,12 +125,11 @@ def _rests_on(claim: Party, values: str) -> str:
     )
 
 
-def _along(key: ResourceKey, owners: Mapping[ResourceKey, Sequence[AppRef]], fleet: Fleet) -> list[str]:
+def _along(key: ResourceKey, together: Iterable[ResourceKey], parties: Sequence[AppRef]) -> list[str]:
     """The other objects that the same applications share; not told of objects that a crowd shares."""
-    parties = fleet.contested.get(key, ())
     if not 1 < len(parties) <= _READ:
         return []
-    return [f"{k.kind} {k.name}" for k in sorted(owners) if k != key and fleet.contested.get(k) == parties][:_ALONG]
+    return [f"{k.kind} {k.name}" for k in islice((k for k in together if k != key), _ALONG)]
 
 
 def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:

@@ -243,7 +243,18 @@ def locators(data: bytes) -> None:
             assert bool(arranged.texts) <= (arranged.outcomes[0].why == "")
             for (_, file), text in arranged.texts.items():
                 assert text != given[file]
-                assert manifests.documents(text) is not None
+                assert _unreadable(text) <= _unreadable(given[file])
+
+
+def _unreadable(text: str) -> set[int]:
+    """The documents of a stream that are no YAML, by their place."""
+    found = set()
+    for number, one in enumerate(yaml_text.documents(text)):
+        try:
+            _ = one.data
+        except yaml_text.EditError:
+            found.add(number)
+    return found
 
 
 def saved(data: bytes) -> None:

@@ -318,7 +318,7 @@ def _foot(report: Report) -> str:
 
 _MARKUP = re.compile(r"[\\`*_\[\]~|]|^[#>+=/-]")
 """Marks of inline formatting anywhere; at the start also headings, quotes, lists and GitLab's quick actions."""
-_LIVE = re.compile(r"@|(?:[#!%]|&amp;)(?=\d)|:/(?=/)|(?<=www)\.|(?<=GH)-", re.IGNORECASE)
+_LIVE = re.compile(r"@|(?:[#!%]|&amp;)(?=\d)|/(?=/)|(?<=www)\.|(?<=GH)-", re.IGNORECASE)
 """What a forge makes links and mentions of: users, issues, GitLab's merge requests (`!1`), milestones (`%1`) and epics (`&1`), addresses."""
 
 
