@@ -85,6 +85,7 @@ def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterato
     from deepdiff import DeepDiff  # costs 145 ms to import and is seldom needed
 
     tree = DeepDiff(live, desired, view="tree", verbose_level=2, threshold_to_diff_deeper=0)
+    found: list[Pair] = []
     for group in tree.values():
         for level in group:
             tokens = level.path(output_format="list", force="fake")
@@ -94,7 +95,8 @@ def _unequal_lists(desired: list[Any], live: list[Any], pointer: str) -> Iterato
                 else value
                 for value in (level.t2, level.t1)
             ]
-            yield pointer + join_pointer(*tokens), side[0], side[1]
+            found.append((pointer + join_pointer(*tokens), side[0], side[1]))
+    yield from sorted(found, key=lambda pair: pair[0])  # it keeps what it finds in sets
 
 
 def _unique(found: list[Any], key: str) -> bool:

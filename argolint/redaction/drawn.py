@@ -41,6 +41,9 @@ _PUBLIC = re.compile(
 )
 """Certificates and public keys, and the base64 of such; `MII…gIBAz` is a PKCS #12 keystore."""
 _MAY_BE_PUBLIC = re.compile("-----BEGIN|LS0tLS1C|MII|AAAA")
+_COUNTED = re.compile(
+    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?<![0-9A-Za-z])(?:19|20)\d{6}[Tt]\d{4,9}[Zz]?(?![0-9A-Za-z])"
+)
 _CODE, _DATE = re.compile(r"[A-Z]{1,7}[0-9]+|[0-9A-F]+"), re.compile(r"(?:19|20)\d\d(?:\d\d){0,5}|\d{1,2}(?:0{3,})?")
 _SIZES = frozenset(
     ("128", "160", "192", "224", "256", "384", "512", "521", "1024", "2048", "3072", "4096", "8192", "25519")
@@ -54,7 +57,7 @@ _OPEN = word_set(
 """At the end of its name: an identifier, a name, what is public."""
 _DIGESTS = word_set("checksum checksums digest digests hash fingerprint fingerprints")
 _CALLED = re.compile(
-    r"(?<![A-Za-z])(?P<name>[A-Za-z][\w./~-]{0,80})(?:[\"'\\]{0,4}\s{0,8}[:=]\s{0,8}|@)[\"'\\]{0,4}\Z|(?:\barn:|\bsha\d{1,3}[-:])[^\s\"']{0,200}\Z|(?:\A|[\s\"'=(,\[])(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,20}\Z"
+    r"(?<![A-Za-z])(?P<name>[A-Za-z][\w./~-]{0,80})(?:[\"'\\]{0,4}\s{0,8}[:=]\s{0,8}|@)[\"'\\]{0,4}\Z|\b(?:item|record|vault|project|folder|uid|id) [\"']?\Z|(?:\barn:|\bsha\d{1,3}[-:])[^\s\"']{0,200}\Z|(?:\A|[\s\"'=(,\[])(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,20}\Z"
 )
 """What a word is called by what stands before it."""
 _BEFORE = 100
@@ -93,8 +96,8 @@ def _each(pattern: re.Pattern[str], text: str, hide: Hide) -> str:
 
 
 def _is_drawn(found: re.Match[str]) -> bool:
-    """Whether letters and digits of this word take turns as chance makes them."""
-    word = found[0]
+    """Whether letters and digits of this word take turns as chance makes them; UUIDs and times in it count for nothing."""
+    word = _COUNTED.sub("", found[0])
     match found.lastgroup:
         case "hex":
             return len(set(word)) >= _VARIED
@@ -105,7 +108,7 @@ def _is_drawn(found: re.Match[str]) -> bool:
             if any(_is_mixed(run) for run in _RUN.findall(word)) or _GROUPS.fullmatch(word):
                 return True
             signed = _SIGNS.search(word) and word[0] not in "^!" and word[-1] != "$"
-            return bool(signed) and _length_of_parts(word) < _MIXED
+            return bool(signed and re.search("[0-9]", word)) and _length_of_parts(word) < _MIXED
     if re.search(r"(?:^|/)[0-9a-f]{32,}(?:/|$)", word):
         return False  # a path with a revision in it
     return bool(re.search("[a-z]", word) and re.search("[A-Z]", word)) and _length_of_parts(word) < _SHORT
@@ -122,7 +125,7 @@ def _is_mixed(run: str) -> bool:
     if _CODE.fullmatch(run) and len(run) <= _LONGEST_CODE:
         return False
     if _length_of_parts(run) < (_MIXED if len(run) >= _LONG else _SHORT if len(run) >= _VARIED else _SHORTEST):
-        return not re.fullmatch(r"[0-9A-F]+|\d{8}T\d{4,6}Z?", run)
+        return not re.fullmatch("[0-9A-F]+", run)
     numbers = [one for one in re.findall("[0-9]+", run) if one not in _SIZES and not _DATE.fullmatch(one)]
     return len(run) >= _LONG and not re.search("[a-z]", run) and not re.fullmatch("[0-9A-F]+", run) and bool(numbers)
 
