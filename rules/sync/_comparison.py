@@ -184,6 +184,7 @@ def _facts(
         **_of_object(app, resource),
         "place": application_place(app),
         "address_or_repo": address or excerpt(repo),
+        "ssh": "yes" if _SSH.match(address or repo) else "",
         "host": _HOST.sub(r"\1", address or repo),
         "lock": read["lock"] or "Chart.lock",
         "at_path": f" at {read['path']}" if read["path"] else "",
@@ -218,6 +219,7 @@ def _facts(
 
 
 _ADDRESS = re.compile(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
+_SSH = re.compile(r"ssh://|[\w.-]{1,100}@[\w.-]{1,253}:")
 _HOST = re.compile(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
 
 

@@ -35,6 +35,7 @@ def refused(app: App, fleet: Fleet) -> dict[ResourceKey, Failed]:
         served = fleet.served_versions(app.cluster, failed.id.group, failed.id.kind)
         entry = removal_of(failed.id.group, failed.id.version, failed.id.kind)
         builtin = entry is not None and entry["product"] == "Kubernetes"
-        if failed.id.version not in served and (served or builtin):
+        unlisted = entry is not None and not fleet.api_versions(app.cluster)  # no release in use serves it
+        if failed.id.version not in served and (served or builtin or unlisted):
             found[failed.id.key] = failed
     return found
