@@ -194,13 +194,14 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     node = Node(ResourceId("", "Pod", "prod", "web-1"), "u", (), Health(), None, (), {})
     trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
+    made = {"maker", "command", "there"}  # of what makes a Secret
     later = {"missing", "wave", "later"}  # of what the same application brings
-    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *later}) == {}
+    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *made, *later}) == {}
     reasons = load("argolint_rules.shared", "pod_reasons.yaml")
     known = {f"pods/{e['cause']}" for e in (*reasons["reasons"], *reasons["scheduling"]) if e["cause"]}
     assert set(needed) == {
         *known,
-        *(f"pods/missing{more}" for more in ("", "-key", "-before", "-later")),
+        *(f"pods/missing{more}" for more in ("", "-key", "-made", "-before", "-later")),
         "pods/security",
         "pods/pulling",
         "pods/unknown",

@@ -228,6 +228,27 @@ class TestTracking:
         desired = deployment({}, annotations={self.ID: "web:apps/Deployment:shop/web"})
         assert compare(live, desired).pointers == ("/metadata/annotations/argocd.argoproj.io~1tracking-id",)
 
+    @pytest.mark.parametrize(
+        ("version", "seen"),
+        [
+            ("v2.14.11+1f37a0a", False),
+            ("v3.3.14", False),
+            ("v3.4.5", False),
+            ("v3.4.6", True),
+            ("v3.5.0", True),
+            ("", True),
+        ],
+    )
+    def test_servers_before_3_4_6_take_another_applications_tracking_id_for_their_own(
+        self, version: str, seen: bool
+    ) -> None:
+        desired = manifest(
+            "ConfigMap", {}, annotations={self.ID: "a:/ConfigMap:shop/web"}, labels={self.LABEL: "chart"}
+        )
+        live = manifest("ConfigMap", {}, annotations={self.ID: "b:/ConfigMap:shop/web"}, labels={self.LABEL: "chart"})
+        rules = rules_of({}, {"trackingMethod": "annotation"}, version)
+        assert compare(live, desired, rules).modified is seen
+
     def test_label_tracking_leaves_the_label_alone(self) -> None:
         live, desired = deployment({}, labels={self.LABEL: "other"}), deployment({}, labels={self.LABEL: "web"})
         found = compare(live, desired, Rules(tracking=Tracking("label")))
@@ -464,6 +485,10 @@ def _metric(value: Any) -> dict[str, Any]:
     return {"metrics": [{"type": "External", "external": {"metric": {"name": "queue"}, "target": target}}]}
 
 
+def _device(memory: str) -> Object:
+    return {"name": "gpu", "exactly": {"deviceClassName": "a", "capacity": {"requests": {"memory": memory}}}}
+
+
 @pytest.mark.parametrize(
     ("api", "kind", "git", "cluster"),
     [
@@ -516,6 +541,38 @@ def _metric(value: Any) -> dict[str, Any]:
             {"spec": {"matchConstraints": {"resourceRules": [{"resources": ["pods"]}]}}},
             {"spec": {"matchConstraints": {"resourceRules": [{"resources": ["pods"], "scope": "*"}]}}},
         ),
+        (
+            "v1",
+            "Endpoints",
+            {"subsets": [{"addresses": [{"ip": "10.0.0.9"}, {"ip": "10.0.0.2"}], "ports": [{"port": 5432}]}]},
+            {
+                "subsets": [
+                    {
+                        "addresses": [{"ip": "10.0.0.2"}, {"ip": "10.0.0.9"}],
+                        "ports": [{"port": 5432, "protocol": "TCP"}],
+                    }
+                ]
+            },
+        ),
+        ("v1", "Service", {"spec": {"sessionAffinityConfig": {"clientIP": {"timeoutSeconds": 60}}}}, {"spec": {}}),
+        (
+            "v1",
+            "PersistentVolume",
+            {"spec": {"csi": {"driver": "d", "readOnly": False}}},
+            {"spec": {"csi": {"driver": "d"}}},
+        ),
+        (
+            "resource.k8s.io/v1",
+            "ResourceClaimTemplate",
+            {"spec": {"spec": {"devices": {"requests": [_device("1024Mi")]}}}},
+            {"spec": {"spec": {"devices": {"requests": [_device("1Gi")]}}}},
+        ),
+        (
+            "resource.k8s.io/v1",
+            "ResourceSlice",
+            {"spec": {"devices": [{"name": "gpu", "capacity": {"memory": {"value": "1024Mi"}}}]}},
+            {"spec": {"devices": [{"name": "gpu", "capacity": {"memory": {"value": "1Gi"}}}]}},
+        ),
     ],
 )
 def test_one_value_in_two_spellings_of_a_go_type_is_no_difference(
@@ -528,6 +585,60 @@ def test_the_pull_secrets_of_a_service_account_are_replaced_whole() -> None:
     git = manifest("ServiceAccount", {"imagePullSecrets": [{"name": "mine"}]})
     live = manifest("ServiceAccount", {"imagePullSecrets": [{"name": "mine"}, {"name": "dockercfg"}]})
     assert compare(applied(live, git), git).modified
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "git", "cluster"),
+    [
+        ("v1", "Endpoints", {"subsets": [{"addresses": [{"ip": "a"}]}]}, {"subsets": [{"addresses": [{"ip": "b"}]}]}),
+        (
+            "v1",
+            "Pod",
+            {"spec": {**POD, "volumes": [{"name": "v", "csi": {"driver": "d", "readOnly": False}}]}},
+            {"spec": {**POD, "volumes": [{"name": "v", "csi": {"driver": "d"}}]}},
+        ),
+        (
+            "resource.k8s.io/v1",
+            "ResourceSlice",
+            {"spec": {"devices": [{"name": "gpu", "taints": [{"key": "k", "value": "1000m"}]}]}},
+            {"spec": {"devices": [{"name": "gpu", "taints": [{"key": "k", "value": "1"}]}]}},
+        ),
+        (
+            "policy/v1",
+            "PodDisruptionBudget",
+            {"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}},
+            {
+                "spec": {
+                    "selector": {"matchExpressions": [{"key": "a", "operator": "Exists"}], "matchLabels": {"b": "c"}}
+                }
+            },
+        ),
+        (
+            "admissionregistration.k8s.io/v1beta1",
+            "MutatingAdmissionPolicy",
+            {"spec": {"variables": [{"name": "a", "expression": "1"}]}},
+            {"spec": {"variables": [{"name": "a", "expression": "1"}, {"name": "b", "expression": "2"}]}},
+        ),
+    ],
+)
+def test_what_looks_like_another_spelling_is_a_difference(api: str, kind: str, git: Object, cluster: Object) -> None:
+    assert compare(applied(manifest(kind, cluster, api), manifest(kind, git, api)), manifest(kind, git, api)).modified
+
+
+def test_respected_items_of_a_list_travel_in_the_order_of_live() -> None:
+    def env(*names: str) -> dict[str, Any]:
+        return deployment({}, {"env": [{"name": name, "value": "1"} for name in names]})
+
+    rules = Rules(
+        (IgnoreRule("apps", "*", jq_paths=('.spec.template.spec.containers[].env[] | select(.name == "TOKEN")',)),)
+    )
+    sent = apply(env("TOKEN", "LOG"), env("LOG", "PORT"), rules, respect_ignored=True)
+    assert sent is not None
+    assert [item["name"] for item in sent["spec"]["template"]["spec"]["containers"][0]["env"]] == [
+        "TOKEN",
+        "LOG",
+        "PORT",
+    ]
 
 
 def test_the_switch_that_says_no_wins_and_a_resource_cannot_leave_the_structured_comparison() -> None:

@@ -17,6 +17,7 @@ from argolint.comparison.ignore import (
     removed,
     server_rules,
 )
+from argolint.model import Object
 
 
 def web(**spec: Any) -> dict[str, Any]:
@@ -127,6 +128,38 @@ def test_trusted_managers_reach_into_lists_by_key() -> None:
     live["metadata"]["managedFields"] = [{"manager": "updater", "operation": "Update", "fieldsV1": step}]
     rule = IgnoreRule("apps", "Deployment", managers=("updater",))
     assert not compare(live, pod({"name": "app", "image": "web:1"}), Rules((rule,))).modified
+
+
+@pytest.mark.parametrize(
+    ("path", "owned", "shown"),
+    [
+        (("containers", 0), {'k:{"name":"app"}': {}}, True),  # the item's existence, not its fields
+        (("containers", 0), {'k:{"name":"app"}': {".": {}, "f:image": {}}}, False),
+        (("imagePullSecrets", 0), {'k:{"name":"app"}': {}}, False),  # a reference is one leaf
+    ],
+)
+def test_a_trusted_manager_owns_of_an_item_what_it_wrote(path: tuple[Any, ...], owned: Object, shown: bool) -> None:
+    def pod(image: str) -> dict[str, Any]:
+        return web(template={"spec": {path[0]: [{"name": "app", "image": image}]}})
+
+    live = pod("app:2")
+    step = {"f:spec": {"f:template": {"f:spec": {f"f:{path[0]}": owned}}}}
+    live["metadata"]["managedFields"] = [{"manager": "updater", "operation": "Update", "fieldsV1": step}]
+    rule = IgnoreRule("apps", "Deployment", managers=("updater",))
+    assert compare(live, pod("app:1"), Rules((rule,))).modified is shown
+
+
+@pytest.mark.parametrize(("owned", "shown"), [({}, False), ({"f:number": {}}, True)])
+def test_the_port_of_an_ingress_backend_is_one_leaf(owned: Object, shown: bool) -> None:
+    def ingress(port: int) -> dict[str, Any]:
+        spec = {"defaultBackend": {"service": {"name": "web", "port": {"number": port}}}}
+        return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "web"}, "spec": spec}
+
+    live = ingress(81)
+    step = {"f:spec": {"f:defaultBackend": {"f:service": {"f:port": owned}}}}
+    live["metadata"]["managedFields"] = [{"manager": "tuner", "operation": "Update", "fieldsV1": step}]
+    rule = IgnoreRule("networking.k8s.io", "Ingress", managers=("tuner",))
+    assert compare(live, ingress(80), Rules((rule,))).modified is shown
 
 
 def test_an_applications_entries_keep_their_place() -> None:

@@ -9,7 +9,6 @@ from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import pytest
-import yaml
 from argolint_rules.health import pdb_blocks
 from argolint_rules.shared import messages
 from argolint_rules.shared import pods as _pods
@@ -21,6 +20,7 @@ from hypothesis import strategies as st
 from jsonschema import validate
 
 from argolint import testing
+from argolint.knowledge import parse
 from argolint.model import EditKind, FixTarget, ResourceId
 from argolint.operation import Operation
 from argolint.plugins import load_rules
@@ -245,12 +245,12 @@ def test_every_knowledge_file_of_the_two_families_has_a_schema() -> None:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_knowledge_files_have_their_shape(name: str) -> None:
-    validate(yaml.safe_load((RULES / name).read_text(encoding="utf-8")), SCHEMAS[name])
+    validate(parse((RULES / name).read_text(encoding="utf-8")), SCHEMAS[name])
 
 
 @pytest.mark.parametrize("name", ["sync/failures.yaml", "sync/comparison_causes.yaml", "sync/finalizers.yaml"])
 def test_patterns_compile(name: str) -> None:
-    for entry in yaml.safe_load((RULES / name).read_text(encoding="utf-8")):
+    for entry in parse((RULES / name).read_text(encoding="utf-8")):
         patterns = entry["match"] if isinstance(entry["match"], list) else [entry["match"]]
         assert all(re.compile(pattern) for pattern in patterns)
 

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from argolint.comparison.diff import differences
 from argolint.comparison.ignore import (
@@ -24,13 +25,13 @@ from argolint.comparison.ignore import (
     server_rules,
     trusted,
 )
-from argolint.comparison.scheme import builtin, canonical, defaulted, merge_key
+from argolint.comparison.scheme import builtin, canonical, defaulted, endpoints, merge_key
 from argolint.comparison.server_side import server_side_apply, with_owner
-from argolint.comparison.three_way import Place, completed, numbered, three_way
+from argolint.comparison.three_way import Place, completed, interleave, numbered, three_way
 from argolint.kubernetes import group_of, is_secret
 from argolint.model import MISSING, Json, Object
 from argolint.remembered import by_identity
-from argolint.values import annotations_of, items, json_in, labels_of, mapping
+from argolint.values import annotations_of, items, json_in, labels_of, mapping, parse_version
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 TRACKING_ID = "argocd.argoproj.io/tracking-id"
@@ -53,6 +54,9 @@ class Tracking:
 
     method: str = "annotation"
     label_key: str = "app.kubernetes.io/instance"
+    overwrites: bool = False
+    """Argo CD before 3.4.6: a tracking id that is there, another application's too, is replaced before comparing wherever the
+    instance label stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Rules:
     tracking: Tracking = Tracking()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """What Argo CD would show: `normalized` live against `predicted` live; None where that side does not exist."""
 
@@ -72,7 +76,7 @@ class Comparison:
     predicted: Object | None
     modified: bool
 
-    @property
+    @cached_property
     def pointers(self) -> tuple[str, ...]:
         """The pointers of every difference, sorted; empty for an object that exists on one side only.
 
@@ -84,13 +88,25 @@ class Comparison:
         return tuple(sorted(pointer for pointer, *sides in found if not all(s is None or s is MISSING for s in sides)))
 
 
-def rules_of(application: Object, settings: Object) -> Rules:
-    """What the Application's spec and the server's settings (as /api/v1/settings answers them) say about comparing."""
+@by_identity(8)
+def rules_of(application: Object, settings: Object, version: str = "") -> Rules:
+    """What the Application's spec and the server's settings (as /api/v1/settings answers them) say about comparing.
+
+    `version` is the server's; an unknown one compares as the newest.
+    """
     return Rules(
         application_rules(application) + server_rules(settings),
         known_types(settings),
-        Tracking(str(settings.get("trackingMethod") or ""), str(settings.get("appLabelKey") or Tracking().label_key)),
+        Tracking(
+            str(settings.get("trackingMethod") or ""),
+            str(settings.get("appLabelKey") or Tracking().label_key),
+            (parse_version(version) or _KEEPS_IDS) < _KEEPS_IDS,
+        ),
     )
+
+
+_KEEPS_IDS = (3, 4, 6)
+"""The first release whose Normalize leaves a live tracking id alone (util/argo/resource_tracking.go; 3.5.0 has it too)."""
 
 
 def strategy_of(application: Object, desired: Object | None, *, server_side: bool = False) -> Strategy:
@@ -131,6 +147,7 @@ def _options(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(","))
 
 
+@by_identity(64)
 def compare(
     live: Object | None, desired: Object | None, rules: Rules = Rules(), strategy: Strategy = Strategy.THREE_WAY
 ) -> Comparison:
@@ -168,6 +185,7 @@ def hidden(
     return tuple(pointer for pointer in compare(live, desired, others, strategy).pointers if pointer not in shown)
 
 
+@by_identity(16)
 def apply(
     live: Object | None,
     desired: Object | None,
@@ -186,7 +204,7 @@ def apply(
     live, desired = _readable(live), _readable(desired)
     if desired is None or live is None:
         return None if desired is None else _recorded(defaulted(canonical(desired)), desired, server_side)
-    target = _respecting(live, desired, rules) if respect_ignored else desired
+    target = sent(live, desired, rules, respect_ignored=respect_ignored)
     if replaced:
         return _replaced(live, defaulted(canonical(target)))
     if server_side:
@@ -194,6 +212,11 @@ def apply(
     original = last_applied(live) or canonical(target)  # what nothing applied before, nothing deletes
     result = completed(three_way(original, canonical(target), live), live, original)
     return _recorded(defaulted(canonical(result)), target, server_side)
+
+
+def sent(live: Object, desired: Object, rules: Rules, *, respect_ignored: bool) -> Object:
+    """What a sync applies: the manifest, with live's values of what is ignored where RespectIgnoreDifferences is set."""
+    return _respecting(live, desired, rules) if respect_ignored else desired
 
 
 def _replaced(live: Object, target: Object) -> Object:
@@ -276,16 +299,19 @@ def _restored(desired: Json, kept: Json, live: Json, at: Place) -> Json:
         return {**base, **changes}
     key = merge_key(*at) if at else None
     if key and isinstance(live, list) and isinstance(kept, list) and isinstance(desired, list):
-        have, left = (numbered(side, key) for side in (live, kept))
-        return [
-            _restored(item, left[name], have[name], at) if name in left and name in have else item
-            for name, item in numbered(desired, key).items()
-        ]
+        have, left, want = (numbered(side, key) for side in (live, kept, desired))
+        merged = {name: item for name, item in have.items() if name not in left} | {
+            name: _restored(item, left[name], have[name], at) if name in left and name in have else item
+            for name, item in want.items()
+        }
+        patched = [merged[name] for name in have if name in merged]  # a patch names every item of live, in live's order
+        others = [merged[name] for name in want if name not in have]
+        return interleave(patched, others, desired, lambda item: mapping(item).get(key))
     return live
 
 
 def _normalized(obj: Object, rules: Rules) -> Object:
-    """gitops-engine's Normalize: creationTimestamp, Secret's stringData, empty Role rules, then the ignore rules."""
+    """gitops-engine's Normalize: creationTimestamp, Secret's stringData, empty Role rules, sorted Endpoints, then the ignore rules."""
     metadata = obj.get("metadata")
     if isinstance(metadata, dict) and "creationTimestamp" in metadata:
         obj = {**obj, "metadata": {key: value for key, value in metadata.items() if key != "creationTimestamp"}}
@@ -293,6 +319,8 @@ def _normalized(obj: Object, rules: Rules) -> Object:
         obj = _encoded(obj)
     elif group_of(obj) == "rbac.authorization.k8s.io" and obj.get("rules") == []:
         obj = {**obj, "rules": None}
+    elif (group_of(obj), obj.get("kind")) == ("", "Endpoints"):
+        obj = endpoints(obj)
     return normalize(obj, rules.ignore, rules.known_types)
 
 
@@ -312,14 +340,14 @@ def _encoded(secret: Object) -> Object:
 def _tracked(live: Object, desired: Object, tracking: Tracking) -> Object:
     """Live as if it had always been tracked by annotation (util/argo/resource_tracking.go, Normalize).
 
-    An object that still carries the instance label gets desired's tracking id where it has none, and loses the label
-    where desired has none.
+    An object that still carries the instance label gets desired's tracking id where it has none (in older servers always), and
+    loses the label where desired has none.
     """
     label = labels_of(live).get(tracking.label_key)
     if tracking.method in ("", "label") or not label or live.get("kind") == "CustomResourceDefinition":
         return live
     metadata = dict(mapping(live, "metadata"))
-    if not annotations_of(live).get(TRACKING_ID):
+    if tracking.overwrites or not annotations_of(live).get(TRACKING_ID):
         metadata["annotations"] = {**annotations_of(live), TRACKING_ID: annotations_of(desired).get(TRACKING_ID, "")}
     if not labels_of(desired).get(tracking.label_key):
         metadata["labels"] = {key: value for key, value in labels_of(live).items() if key != tracking.label_key}

@@ -236,16 +236,22 @@ def _disputed(fields: Object, live: Json, desired: Json, at: tuple[str, str] = (
         if here is None or there is None:
             continue
         pointers = (at[0] + join_pointer(here), at[1] + join_pointer(there))
+        both_maps = isinstance(live[here], dict) and isinstance(desired[there], dict)
         if below and isinstance(below, dict):
-            yield from _disputed(below, live[here], desired[there], pointers)
-        elif here in _PARTED and isinstance(live[here], dict) and isinstance(desired[there], dict):
+            if not (step == "f:port" and at[0].endswith(_BACKENDS)):
+                yield from _disputed(below, live[here], desired[there], pointers)
+        elif both_maps and (step in _PARTED or (step.startswith("k:") and not at[0].endswith(_WHOLE_ITEMS))):
             continue  # what differs lies deeper than what is owned, and only the very same paths count
         elif live[here] != desired[there]:
             yield pointers
 
 
-_PARTED = ("dataSourceRef", "port", "resources")
+_PARTED = ("f:dataSourceRef", "f:resources")
 """Maps that a manager may own as one leaf (the API server's schema, or an empty map) and whose fields Argo CD's schema tells apart."""
+_BACKENDS = ("/backend/service", "/defaultBackend/service")
+"""An Ingress's: older API servers record the fields of its port one by one, to Argo CD the port is one leaf."""
+_WHOLE_ITEMS = ("/imagePullSecrets", "/secrets")
+"""Lists by name whose items are leaves: references to an object."""
 
 
 def locate(node: Json, step: str) -> Any:

@@ -7,6 +7,7 @@ The tables below are those types' relevant facts: k8s.io/api `types.go` tags, ku
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import is_
@@ -16,7 +17,7 @@ from argolint.kubernetes import group_of
 from argolint.model import Json, Object
 from argolint.quantities import NANO, quantity
 from argolint.remembered import by_identity
-from argolint.values import parse_duration
+from argolint.values import mapping, parse_duration, text_at
 
 GROUPS = frozenset({
     "", "admissionregistration.k8s.io", "apps", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
@@ -73,6 +74,8 @@ _BY_VALUE = frozenset({
     "timeoutSeconds", "tty", "unschedulable",
 })  # fmt: skip
 """Numbers and flags held by value with `omitempty`: 0 and false are not printed. Pointers (`replicas: 0`) are."""
+_POINTERS = frozenset({("clientIP", "timeoutSeconds"), ("csi", "readOnly"), ("webhooks", "timeoutSeconds")})
+"""Those of the same names, by parent, that are pointers."""
 _KEPT_EMPTY = frozenset({
     "ingressClassName", "key", "name", "runtimeClassName", "storageClassName", "timeZone", "topologyKey",
 })  # fmt: skip
@@ -165,9 +168,12 @@ def _omitted(field: str, value: Json, parent: str = "") -> bool:
     if value == "" and isinstance(value, str):
         return field not in _KEPT_EMPTY
     if isinstance(value, bool | int) and not value:
-        return field in _BY_VALUE or (parent, field) in _DROPPED_EMPTY
+        return (field in _BY_VALUE and (parent, field) not in _POINTERS) or (parent, field) in _DROPPED_EMPTY
     if value == []:
-        return field != "rules" or bool(parent)  # a Role's own rules are printed
+        return (field != "rules" or bool(parent)) and (parent, field) != (
+            "spec",
+            "drivers",
+        )  # a Role's own rules are printed
     return value == {} and (_plain_map(field, parent) or (parent, field) in _PRINTED_EMPTY)
 
 
@@ -193,6 +199,84 @@ def _secret(obj: Mapping[str, Json]) -> Mapping[str, Json]:
     return obj if made is data else {**obj, "data": made}
 
 
+def endpoints(obj: Object) -> Object:
+    """Addresses, ports and subsets in one order on every side, ports with their protocol (gitops-engine, normalizeEndpoint)."""
+    subsets = obj.get("subsets")
+    if not isinstance(subsets, list):
+        return obj
+    made = _sorted([_subset(subset) if isinstance(subset, dict) else subset for subset in subsets])
+    rest = {key: value for key, value in obj.items() if key != "subsets"}
+    return {**rest, "subsets": made} if made else rest
+
+
+def _subset(subset: Mapping[str, Json]) -> Mapping[str, Json]:
+    lists = {
+        field: _sorted(
+            [{"protocol": "TCP", **item} if field == "ports" and isinstance(item, dict) else item for item in found]
+        )
+        for field in ("addresses", "notReadyAddresses", "ports")
+        if isinstance(found := subset.get(field), list)
+    }
+    return {**subset, **lists}
+
+
+def _sorted(found: list[Json]) -> list[Json]:
+    """Addresses by their IP, all else by its content: Argo CD sorts it by a hash, and only that both sides agree counts."""
+    return sorted(found, key=lambda item: (text_at(item, "ip"), json.dumps(item, sort_keys=True)))
+
+
+def _devices(obj: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Quantities of dynamic resource allocation, under names that are no quantities elsewhere (k8s.io/api resource/v1)."""
+    spec = obj.get("spec")
+    made = _measured(spec) if isinstance(spec, dict) else spec
+    return obj if made is spec else {**obj, "spec": made}
+
+
+_AMOUNTS = frozenset({"allocationMultiplier", "default", "max", "min", "step"})
+
+
+def _measured(node: Mapping[str, Json], *, amounts: bool = False) -> Mapping[str, Json]:
+    """`amounts`: somewhere below a device's capacity or counters, where `value` is a quantity too."""
+    found = dict(node)
+    for key, value in node.items():
+        below = amounts or key in ("capacity", "counters", "nodeAllocatableResourceMappings")
+        if isinstance(value, str) and below and (key == "value" or key in _AMOUNTS):
+            found[key] = quantity(value, NANO)
+        elif below and key == "requests" and isinstance(value, dict):
+            found[key] = {name: quantity(amount, NANO) for name, amount in value.items()}
+            if not value:
+                del found[key]
+        elif below and key == "validValues" and isinstance(value, list):
+            found[key] = [quantity(amount, NANO) for amount in value]
+        elif isinstance(value, dict) and key != "parameters":  # those are a driver's own
+            found[key] = _measured(value, amounts=below)
+        elif isinstance(value, list):
+            found[key] = _each(value, partial(_measured, amounts=below))
+    return node if found == node else found
+
+
+def _service(obj: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Without the settings of a session affinity that is off, which the defaulter takes away."""
+    obj = _without_empty("selector")(obj)
+    spec = obj.get("spec")
+    if (
+        not isinstance(spec, dict)
+        or "sessionAffinityConfig" not in spec
+        or spec.get("sessionAffinity") not in (None, "", "None")
+    ):
+        return obj
+    return {**obj, "spec": {key: value for key, value in spec.items() if key != "sessionAffinityConfig"}}
+
+
+def _volume(obj: Mapping[str, Json]) -> Mapping[str, Json]:
+    """A volume's CSI source holds `readOnly` by value; a pod's holds a pointer."""
+    obj = _without_empty("storageClassName")(obj)
+    spec, driver = obj.get("spec"), mapping(obj, "spec", "csi")
+    if not isinstance(spec, dict) or driver.get("readOnly") is not False:
+        return obj
+    return {**obj, "spec": {**spec, "csi": {key: value for key, value in driver.items() if key != "readOnly"}}}
+
+
 def _without_empty(field: str) -> Callable[[Mapping[str, Json]], Mapping[str, Json]]:
     """A field of the spec that this kind holds by value, so that its zero is not printed."""
 
@@ -207,9 +291,13 @@ def _without_empty(field: str) -> Callable[[Mapping[str, Json]], Mapping[str, Js
 
 _OF_KIND: Mapping[tuple[str, str], Callable[[Mapping[str, Json]], Mapping[str, Json]]] = {
     ("", "Secret"): _secret,
-    ("", "PersistentVolume"): _without_empty("storageClassName"),
-    ("", "Service"): _without_empty("selector"),
+    ("", "PersistentVolume"): _volume,
+    ("", "Service"): _service,
     ("", "ReplicationController"): _without_empty("selector"),
+    **dict.fromkeys(
+        (("resource.k8s.io", kind) for kind in ("DeviceClass", "ResourceClaim", "ResourceSlice")), _devices
+    ),
+    ("resource.k8s.io", "ResourceClaimTemplate"): _devices,
 }
 """What a field's name does not tell: how single kinds print it."""
 
@@ -314,7 +402,6 @@ DEFAULTS: Mapping[tuple[str, str], Mapping[str, Any]] = {
             "sessionAffinityConfig": lambda s: {"clientIP": {"timeoutSeconds": 10800}} if s.get("sessionAffinity") == "ClientIP" else None,
         }
     },
-    ("", "Endpoints"): {"subsets": [{"ports": [{"protocol": "TCP"}]}]},
     ("", "PersistentVolume"): {"spec": {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}},
     ("", "PersistentVolumeClaim"): _CLAIM,
     ("apps", "Deployment"): {

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from argolint.comparison.scheme import MERGED_SCALARS, REPLACED_BELOW, RETAIN_KEYS, builtin, merge_key
+from argolint.kubernetes import group_of
 from argolint.model import Json, Object
 from argolint.values import mapping
 
@@ -23,8 +24,24 @@ def three_way(original: Object, desired: Object, live: Object) -> Object:
     """Live after a client-side apply of desired, before defaults; `original` is the last-applied configuration."""
     original, desired = _bare(original), _bare(desired)
     if builtin(original):
-        return _merge(original, desired, live, _trimmed_claims(original, live), ("", ""))
+        merged = _merge(original, desired, live, _trimmed_claims(original, live), ("", ""))
+        return _whole(merged, desired, live)
     return _merge(original, desired, live, trim(original, live), None)
+
+
+_WHOLE = {
+    ("policy", "PodDisruptionBudget"): "selector",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "variables",
+}
+"""Fields of a spec that merge in other kinds and are replaced whole in this one (patchStrategy of k8s.io/api's types.go)."""
+
+
+def _whole(merged: Object, desired: Object, live: Object) -> Object:
+    field = _WHOLE.get((group_of(desired), str(desired.get("kind"))), "")
+    want, spec = mapping(desired, "spec").get(field), merged.get("spec")
+    if not want or not isinstance(spec, dict) or want == mapping(live, "spec").get(field):
+        return merged
+    return {**merged, "spec": {**spec, field: want}}
 
 
 def trim(original: Json, live: Json) -> Json:

@@ -55,7 +55,7 @@ class Terms:
 def terms_of(raw: Object, desired: Object, server_side_diff: bool, fleet: Fleet) -> Terms:
     """The terms that this version of the Application gives the object; `server_side_diff` is inferred, see OfToday."""
     return Terms(
-        compare.rules_of(raw, fleet.settings),
+        compare.rules_of(raw, fleet.settings, fleet.version),
         compare.strategy_of(raw, desired, server_side=server_side_diff),
         compare.syncs_server_side(raw, desired),
         compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
@@ -67,7 +67,7 @@ def compared(resource: Resource, live: Object, desired: Object, app: App, fleet:
     """None when argolint's own comparison does not come to what Argo CD shows."""
     lasting = Comparison(resource.normalized, resource.predicted, resource.modified).pointers
     shown = tuple(sorted({*lasting, *(change.pointer for change in resource.pending)}))
-    rules = compare.rules_of(app.raw, fleet.settings)
+    rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
     for server_side in (False, True):
         strategy = compare.strategy_of(app.raw, desired, server_side=server_side)
         if resource.normalized and compare.compare(live, desired, rules, strategy).pointers == shown:

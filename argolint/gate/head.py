@@ -93,7 +93,7 @@ def respecified(app: App, spec: Object, metadata: Object, fleet: Fleet) -> App:
 def _recompared(resource: Resource, before: App, after: App, fleet: Fleet) -> Resource:
     if resource.desired is None or resource.live is None:
         return resource
-    rules = [compare.rules_of(a.raw, fleet.settings) for a in (before, after)]
+    rules = [compare.rules_of(a.raw, fleet.settings, fleet.version) for a in (before, after)]
     if rules[0] == rules[1]:
         return resource
     made = [
@@ -180,14 +180,14 @@ def _edited(resource: Resource, edit: Edited, app: App, fleet: Fleet) -> Resourc
 
 def _before(live: Object, desired: Object, app: App, fleet: Fleet) -> tuple[Change, ...]:
     """What Argo CD shows between the merge and the sync."""
-    rules = compare.rules_of(app.raw, fleet.settings)
+    rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
     made = compare.compare(live, desired, rules, compare.strategy_of(app.raw, desired))
     return diff.changes(made.predicted or {}, made.normalized or {}, live) if made.modified else ()
 
 
 def _after(live: Object, desired: Object, app: App, fleet: Fleet) -> compare.Comparison:
     """What Argo CD shows once a sync has applied desired."""
-    rules = compare.rules_of(app.raw, fleet.settings)
+    rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
     applied = compare.apply(
         live,
         desired,

@@ -8,7 +8,7 @@ from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
 from argolint.comparison import COMPARE_OPTIONS
-from argolint.edits import annotation_option, application_place, removals
+from argolint.edits import RESPECT, annotation_option, application_place, removals, sync_option
 from argolint.kubernetes import ITEM_NAMES
 from argolint.values import get, index_of, join_pointer, split_pointer
 
@@ -146,4 +146,15 @@ def server_side_diff(app: App) -> Fix | None:
         application_place(app),
         Edit("json-patch", operations),
         "each comparison costs a dry-run apply; needs Argo CD 2.10 or later",
+    )
+
+
+def respect(app: App) -> Fix:
+    """The option without which a sync writes what the comparison ignores."""
+    return Fix(
+        f"Add the sync option {RESPECT}",
+        "application",
+        application_place(app),
+        Edit("json-patch", sync_option(app, RESPECT)),
+        "holds for every ignored field of this application",
     )

@@ -71,7 +71,9 @@ def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule
     live, desired = resource.live, resource.desired
     if live is None or desired is None:
         return ()
-    found = hidden(entry, live, desired, rules_of(app.raw, fleet.settings), strategy_of(app.raw, desired))
+    found = hidden(
+        entry, live, desired, rules_of(app.raw, fleet.settings, fleet.version), strategy_of(app.raw, desired)
+    )
     return tuple(
         change(p, get(desired, p), get(live, p), desired, live, writer(live, p))
         for p in found

@@ -15,19 +15,16 @@ Sources: argoproj/argo-cd#2748, #6520, #7820; docs/user-guide/best_practices.md 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from argolint import (
     MISSING,
     App,
-    AppRef,
     Change,
     Finding,
     Fix,
     Fleet,
     Location,
-    Object,
     Rank,
     Related,
     Resource,
@@ -37,54 +34,34 @@ from argolint import (
     narrowest_ignore,
 )
 from argolint.applied import by_argocd, git_moved
-from argolint.values import annotations_of, dig, mapping
+from argolint.comparison import matches_object
+from argolint.edits import RESPECT
+from argolint.values import below, dig
 
 from ._ca_bundles import injected
-from ._edits import remove
+from ._edits import remove, respect
 from ._fields import finding, matching, pointers, value, writer
-from ._ignored import ignores
+from ._ignored import entries, ignores, taken_out
+from ._scalers import SCALED, SCALERS, Scaler, rests, scaler_of, scalers
 from ._writers import is_sort
 
-_SCALERS = (
-    ("autoscaling", "HorizontalPodAutoscaler"),
-    ("keda.sh", "ScaledObject"),
-    ("autoscaling.agones.dev", "FleetAutoscaler"),
-)
-_SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
 _REPLICAS = "/spec/replicas"
-_UNBOUNDED = 1_000_000  # Agones lets a webhook or a schedule decide, which has no bounds of its own
 _HPA_CONTROLLER = "kube-controller-manager"
 """The field manager of every HorizontalPodAutoscaler, those that KEDA makes among them."""
-_PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
-
-
-@dataclass(frozen=True)
-class Scaler:
-    """An autoscaler of one workload, and the application that manages it; KEDA's own bounds default to 0 and 100, and an
-    annotation pauses it."""
-
-    app: AppRef
-    id: ResourceId
-    low: int
-    high: int
-    paused: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.id} ({self.low} to {self.high} replicas)"
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
     """Applications that hold an autoscaler beside a workload."""
-    return any(any(app.of_kind(kind, group)) for group, kind in _SCALERS) and any(
-        any(app.of_kind(kind)) for kind in _SCALED
+    return any(any(app.of_kind(kind, group)) for group, kind in SCALERS) and any(
+        any(app.of_kind(kind)) for kind in SCALED
     )
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Autoscalers of other applications in the namespace of a workload whose replicas differ."""
     for resource, _ in matching(app, partial(_scaled, app)):
-        if _scaler_of(app, resource) is None:
-            for group, kind in _SCALERS:
+        if scaler_of(app, resource) is None:
+            for group, kind in SCALERS:
                 for key in fleet.of_kind(app.cluster, group, kind):
                     if key.namespace == resource.namespace:
                         for owner in fleet.owners(key):
@@ -95,21 +72,31 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """Fields that differ now, then workloads whose number will be fought over as soon as the autoscaler moves."""
     for resource, changes in matching(app, partial(_scaled, app)):
-        scaler = _scaler_of(app, resource)
+        scaler = scaler_of(app, resource)
         if scaler is not None or any(is_sort(change.writer, "autoscaler") for change in changes):
             yield _fought(app, resource, changes, scaler)
-    for resource in app.resources if _scalers(app) else ():
-        scaler = _scaler_of(app, resource)
+    for resource in app.resources if scalers(app) else ():
+        scaler = scaler_of(app, resource)
         quiet = not any(_scaled(app, resource, change) for change in resource.changes)
         if (
             scaler is not None
             and resource.live is not None
-            and not _rests(resource, scaler)
+            and not rests(resource, scaler)
             and scaler.low < scaler.high
             and quiet
-            and not ignores(app, fleet, resource, _REPLICAS, _HPA_CONTROLLER)
         ):
-            yield from _latent(app, resource, scaler)
+            ignored = ignores(app, fleet, resource, _REPLICAS, _HPA_CONTROLLER)
+            if not (ignored and (RESPECT in app.sync_options or _ignored_by_application(app, resource))):
+                yield from _latent(app, resource, scaler, ignored)
+
+
+def _ignored_by_application(app: App, resource: Resource) -> bool:
+    """True where ignore-not-respected has a remark on the Application's own entry."""
+    return any(
+        matches_object(entry, resource.any) and below(_REPLICAS, pointer)
+        for entry in entries(app)
+        for pointer in taken_out(entry, resource)
+    )
 
 
 def _fought(app: App, resource: Resource, changes: tuple[Change, ...], scaler: Scaler | None) -> Finding:
@@ -134,24 +121,21 @@ def _fought(app: App, resource: Resource, changes: tuple[Change, ...], scaler: S
     )
 
 
-def _rests(resource: Resource, scaler: Scaler) -> bool:
-    """True when nothing scales now: KEDA is paused, or the workload was put to 0, which switches an HPA off (ScalingDisabled)."""
-    asleep = scaler.id.kind == "HorizontalPodAutoscaler" and dig(resource.live, "spec", "replicas") == 0
-    return scaler.paused or asleep
-
-
-def _latent(app: App, resource: Resource, scaler: Scaler) -> Iterator[Finding]:
+def _latent(app: App, resource: Resource, scaler: Scaler, ignored: bool) -> Iterator[Finding]:
     wanted = dig(resource.desired, "spec", "replicas")
     if not isinstance(wanted, int):
         return
     outside = not scaler.low <= wanted <= scaler.high
+    though = f", although the comparison ignores it: {app.name} lacks {RESPECT}" if ignored else ""
     yield Finding(
-        message=f"{resource.id} has replicas {wanted} in Git, while {scaler} scales it: every sync sets the number back.",
+        message=f"{resource.id} has replicas {wanted} in Git, while {scaler} scales it: every sync sets the number back{though}.",
         at=Location(app.ref, resource.id, _REPLICAS),
         severity="error" if outside and app.self_heal else None,
         evidence=(f"live has {dig(resource.live, 'spec', 'replicas')} replicas now",) if resource.live else (),
         related=_related(scaler),
-        fixes=_fixes(app, resource, (_REPLICAS,)),
+        fixes=(remove(app, resource, [_REPLICAS], "Leave replicas out of the manifest"), respect(app))
+        if ignored
+        else _fixes(app, resource, (_REPLICAS,)),
     )
 
 
@@ -171,48 +155,9 @@ def _scaled(app: App, resource: Resource, change: Change) -> bool:
     if by_argocd(change.writer) and git_moved(app, resource, change):
         return False  # a commit moved the number, no autoscaler did
     if change.pointer == _REPLICAS and change.desired is not MISSING and not is_sort(change.writer, "person"):
-        known = resource.kind in _SCALED or is_sort(change.writer, "autoscaler")
-        return known or _scaler_of(app, resource) is not None  # whatever has a scale subresource can be scaled
+        known = resource.kind in SCALED or is_sort(change.writer, "autoscaler")
+        return known or scaler_of(app, resource) is not None  # whatever has a scale subresource can be scaled
     return is_sort(change.writer, "autoscaler") and not injected(resource, change)
-
-
-def _scalers(app: App) -> list[tuple[AppRef, Resource]]:
-    """Autoscalers that this application manages, and those of others that were asked for."""
-    mine = [(app.ref, candidate) for group, kind in _SCALERS for candidate in app.of_kind(kind, group)]
-    asked = [(want.app, found) for want, found in app.evidence.items() if want.app and isinstance(found, Resource)]
-    return [*mine, *((owner, found) for owner, found in asked if (found.group, found.kind) in _SCALERS)]
-
-
-def _scaler_of(app: App, resource: Resource) -> Scaler | None:
-    """The autoscaler of this workload, of this application or of one that was asked for."""
-    if resource.kind not in _SCALED and not resource.changes:
-        return None
-    for owner, candidate in _scalers(app):
-        if candidate.namespace == resource.namespace:
-            spec = dig(candidate.any, "spec")
-            if isinstance(spec, dict) and _targets(spec, resource):
-                return _scaler(owner, candidate, spec)
-    return None
-
-
-def _targets(spec: Object, resource: Resource) -> bool:
-    name, kind = (dig(spec, "scaleTargetRef", key) for key in ("name", "kind"))
-    if fleet := dig(spec, "fleetName"):
-        name, kind = fleet, "Fleet"
-    return name == resource.name and (kind or "Deployment") == resource.kind
-
-
-def _scaler(owner: AppRef, candidate: Resource, spec: Object) -> Scaler:
-    names, low, high = ("minReplicas", "maxReplicas"), 1, 0
-    if candidate.kind == "ScaledObject":
-        names, low, high = ("minReplicaCount", "maxReplicaCount"), 0, 100
-    if candidate.kind == "FleetAutoscaler":
-        spec, low, high = mapping(spec, "policy", "buffer"), 0, _UNBOUNDED
-    given = [bound if isinstance(bound := spec.get(name), int) else None for name in names]
-    paused = any(annotations_of(candidate.any).get(name, "false") != "false" for name in _PAUSED)
-    return Scaler(
-        owner, candidate.id, low if given[0] is None else given[0], high if given[1] is None else given[1], paused
-    )
 
 
 RULE = Rule(

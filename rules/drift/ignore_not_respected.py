@@ -1,8 +1,9 @@
 """An ignored field that every sync still overwrites
 
 What it finds: a field that `ignoreDifferences`, of the Application or of the server, hides, that another writer has set to another value than Git's, and that a
-sync overwrites all the same, because the Application lacks the sync option `RespectIgnoreDifferences=true`. As a remark (info) also an
-entry of the Application for a field that Git states and that nobody has changed yet: the first change will be overwritten.
+sync overwrites all the same, because the Application lacks the sync option `RespectIgnoreDifferences=true`. Also an entry of the
+Application for a field that Git states and that nobody has changed yet: a warning where an autoscaler, an injector or a controller is known
+to write it, else a remark (info), since the first change will be overwritten.
 
 Why it hurts: the application looks Synced, so nobody expects that the next sync, for whatever reason, writes Git's value:
 replicas fall back under load, an injected certificate disappears.
@@ -16,15 +17,17 @@ Sources: argoproj/argo-cd#6520; docs/user-guide/sync-options.md ("Respect ignore
 
 from collections.abc import Iterator
 
-from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceKey, Rule
+from argolint import MISSING, App, Change, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule
 from argolint.applied import by_argocd
-from argolint.comparison import IgnoreRule, apply, has_sync_option, removed, syncs_server_side
-from argolint.edits import RESPECT, application_place, sync_option
-from argolint.values import below, get
+from argolint.comparison import IgnoreRule, apply, has_sync_option, removed, syncs_server_side, writers
+from argolint.edits import RESPECT
+from argolint.values import annotations_of, below, get
 
-from ._edits import remove
+from ._edits import remove, respect
 from ._fields import described, listing, value, writer
 from ._ignored import entries, has_entries, hidden_changes, selected, server_entries
+from ._scalers import rests, scaler_of
+from ._writers import is_sort
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -65,21 +68,44 @@ def _in_vain(app: App, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding
     ]
     if not stated:
         return None
-    resource, pointer = stated[0]
+    known = ((*place, who) for place in stated if (who := _writes_there(app, *place)))
+    resource, pointer, who = next(known, (*stated[0], ""))
     others = dict.fromkeys(other.id for other, _ in stated if other.id != resource.id)
     more = f" and {len(others)} more" if others else ""
     return Finding(
-        message=f"{pointer} of {resource.id}{more} is ignored in the comparison and stated in Git, so whatever somebody else writes there, the"
-        f" next sync puts Git's value back: {app.name} lacks {RESPECT}.",
+        message=f"{pointer} of {resource.id}{more} is ignored in the comparison and stated in Git, so whatever {who or 'somebody else'} writes there,"
+        f" the next sync puts Git's value back: {app.name} lacks {RESPECT}.",
         at=Location(app.ref, resource.id, pointer),
-        severity="info",
+        severity=None if who else "info",
         evidence=(
             f"{entry.origin} of the Application",
             "both sides are equal at the moment, or a sync wrote the live one",
         ),
         related=tuple(Related(app.ref, other, "", "other") for other in list(others)[:10]),
-        fixes=(_respect(app),),
+        fixes=(respect(app),),
     )
+
+
+def _writes_there(app: App, resource: Resource, pointer: str) -> str:
+    """Who is known to write the field, though nothing shows it now: a scaler, an injector, or a controller that wrote it before."""
+    if below(_REPLICAS, pointer):
+        scaler = scaler_of(app, resource)
+        if scaler is not None and scaler.low < scaler.high and not rests(resource, scaler):
+            return str(scaler)
+    told = next((name for name in annotations_of(resource.any) if name in _INJECTED), "")
+    if told and "caBundle" in pointer:
+        return f"the injector of annotation {told}"
+    others = (w for w in writers(resource.live or {}, pointer) if not by_argocd(w) and not is_sort(w, "person"))
+    return next((w.manager for w in others if w.manager not in _FIRST), "")
+
+
+_REPLICAS = "/spec/replicas"
+_INJECTED = frozenset({
+    "cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca",
+    "service.beta.openshift.io/inject-cabundle", "service.alpha.openshift.io/inject-cabundle",
+})  # fmt: skip
+_FIRST = ("before-first-apply",)
+"""Managers that tell no writer: what stood there before anyone was noted."""
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
@@ -92,19 +118,9 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
         at=Location(app.ref, resource.id, first.pointer),
         evidence=tuple(described(change) for change in changes),
         fixes=(
-            _respect(app),
+            respect(app),
             *((remove(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),
         ),
-    )
-
-
-def _respect(app: App) -> Fix:
-    return Fix(
-        f"Add the sync option {RESPECT}",
-        "application",
-        application_place(app),
-        Edit("json-patch", sync_option(app, RESPECT)),
-        "holds for every ignored field of this application",
     )
 
 

@@ -182,7 +182,7 @@ def _repair(app: App, title: str, operations: list[Json], entry: IgnoreRule, obj
 
 def _deleted(app: App, entry: IgnoreRule) -> Fix:
     operation = {"op": "remove", "path": entry.origin}
-    return Fix("Delete the entry", "application", f"Application {app.ref}", Edit("json-patch", [operation]), safe=True)
+    return Fix("Delete the entry", "application", application_place(app), Edit("json-patch", [operation]), safe=True)
 
 
 def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Resource]) -> Iterator[Finding]:

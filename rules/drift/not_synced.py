@@ -28,6 +28,8 @@ Wait = tuple[Resource, tuple[Symptom, ...], tuple[str, ...]]
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for what would change, one for what would be made, one for what would be deleted."""
+    if app.deleting:
+        return  # what is gone already was deleted, and nothing will be synced
     changed = [_changed(app, resource) for resource in app.changed if not resource.hook]
     yield from _finding(app, [wait for wait in changed if wait[1]], "still holds what was applied last")
     unfinished = app.operation is not None and app.operation.phase != "Succeeded"
@@ -62,11 +64,9 @@ def _finding(app: App, waits: Sequence[Wait], fact: str) -> Iterator[Finding]:
 
 def _sync(app: App, resources: Sequence[Resource], prune: str) -> Fix:
     """Never with prune where what would go is read by a workload that stays."""
-    names = {(r.kind, r.namespace, r.name) for r in resources} if prune else set()
-    users = (
-        r for r in app.resources if r.desired and any((u.kind, r.namespace, u.name) in names for u in reads(r.desired))
-    )
-    user = next(users, None)
+    names = {(r.kind, r.namespace, r.name) for r in resources} if prune else ()
+    stay = (r for r in app.resources if r.desired) if names else ()
+    user = next((r for r in stay if any((u.kind, r.namespace, u.name) in names for u in reads(r.desired))), None)
     if user is not None:
         return Fix(
             f"Bring back into Git what {user.id} reads, or change what it reads",

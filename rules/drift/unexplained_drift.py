@@ -26,6 +26,8 @@ from ._fields import finding, listing, pointers, tracks, value, writer
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each writer of an object's fields, for each missing or extra object, for the application."""
+    if app.deleting:
+        return  # its objects go one after the other, and what a sync would change no longer matters
     for resource in app.changed:
         for manager in dict.fromkeys(_manager(change) for change in resource.changes):
             changes = tuple(change for change in resource.changes if _manager(change) == manager)
@@ -35,9 +37,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.extra:
         yield _object(app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired")
     running = app.operation is not None and app.operation.phase == "Running"  # puts right what the list still says
-    stale = running or app.deleting
     unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app)
-    if unclear and not stale and not _shown(app):
+    if unclear and not running and not _shown(app):
         yield _unshown(app)
 
 

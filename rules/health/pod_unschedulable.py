@@ -21,9 +21,10 @@ from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
 from argolint.kubernetes import reads
-from argolint.values import age_text, dig
+from argolint.values import age_text
 
 from ..shared.age import Patience, overdue
+from ..shared.makers import maker_of
 from ..shared.pods import Trouble, below, fixes, pointer_of, troubles, wanted_events
 
 _NO_CHECK = ""  # an operator's own object, which Argo CD has no health check for
@@ -119,10 +120,9 @@ _QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253})")
 def _follows(app: App, resource: Resource, trouble: Trouble) -> Iterator[Follows]:
     """What makes the Secret that the pods wait for, or what many workloads may wait for: more of a resource on the nodes of the cluster, or a quota of the namespace."""
     for name in _NO_SECRET.findall(trouble.text):
-        for maker in (*app.of_kind("ExternalSecret"), *app.of_kind("SealedSecret")):
-            made = dig(maker.any, "spec", "target", "name") or maker.name
-            if maker.namespace == resource.namespace and made == name:
-                yield Follows(Symptom.health(maker.id))
+        maker = maker_of(app, resource.namespace, name)
+        if maker is not None:
+            yield Follows(Symptom.health(maker.id))
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))
     quota = _QUOTA.search(trouble.text)
     if trouble.cause == "resources" and lacking:

@@ -21,10 +21,11 @@ from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Relat
 from argolint.consequences import consequences
 from argolint.edits import removals
 from argolint.kubernetes import SYNC_WAVE, reads
-from argolint.values import annotations_of, dig, join_pointer, sh
+from argolint.values import annotations_of, dig, join_pointer
 
 from ..shared.advice import advice
 from ..shared.age import Patience
+from ..shared.operations import synced_anew
 from ._waiting import age, events_of, late, wanted
 
 _POINTER = join_pointer("metadata", "annotations", SYNC_WAVE)
@@ -97,7 +98,7 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
                 "Then terminate the operation and sync again",
                 "live",
                 f"Application {app.ref}",
-                Edit("command", f"argocd app terminate-op {sh(app.ref)} && argocd app sync {sh(app.ref)}"),
+                Edit("command", synced_anew(app)),
             ),
         ),
         explains=(Symptom.health(claim.id),),

@@ -9,7 +9,9 @@ from functools import cache
 from argolint import App, AppRef, Json, Object, Resource, ResourceId
 from argolint.knowledge import load
 from argolint.kubernetes import group_of, reads
-from argolint.values import annotations_of, dig, get, items, join_pointer, split_pointer
+from argolint.values import dig, items, join_pointer, split_pointer
+
+from ..shared.makers import made_secrets, places
 
 _RBAC = "rbac.authorization.k8s.io"
 _PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
@@ -90,7 +92,7 @@ def references(obj: Object) -> Iterator[Reference]:
     namespace = str(dig(obj, "metadata", "namespace") or "")
     group, kind = group_of(obj), str(obj.get("kind"))
     for field in _fields().get((group, kind), ()):
-        for pointer, node in _places(obj, field.at):
+        for pointer, node in places(obj, field.at):
             yield from _of_field(field, node, pointer, namespace)
     if "." in group and not group.endswith(".k8s.io"):
         made = made_secrets(obj)
@@ -132,31 +134,6 @@ def references(obj: Object) -> Iterator[Reference]:
         yield from _storage_class(claim.get("spec") or {}, f"/spec/volumeClaimTemplates/{i}/spec")
 
 
-@cache
-def _makers() -> Mapping[tuple[str, str], Object]:
-    """The entries of makers.yaml, by group and kind."""
-    entries = load(__package__, "makers.yaml")
-    return {(group, kind): e for e in entries for by in e["by"] for group, _, kind in (by.partition("/"),)}
-
-
-def makers() -> Sequence[tuple[str, str]]:
-    """(group, kind) of the objects from which Secrets are made."""
-    return tuple(_makers())
-
-
-def made_secrets(obj: Object) -> tuple[str, ...]:
-    """The names of the Secrets that an operator makes from this object."""
-    group, kind = group_of(obj), str(obj.get("kind"))
-    entry = _makers().get((group, kind))
-    if entry is None or ("with" in entry and not any(name in annotations_of(obj) for name in entry["with"])):
-        return ()
-    if not all(get(obj, pointer, None) in values for pointer, values in entry.get("only", {}).items()):
-        return ()
-    found = [name for _, name in _places(obj, split_pointer(entry["at"])) if isinstance(name, str) and name]
-    default = get(obj, entry["default"], None) if "default" in entry else None
-    return tuple(found) or ((str(default),) if default else ())
-
-
 def _needed(kind: str, namespace: str, ref: Object, field: str, at: str) -> Iterator[Reference]:
     """A reference that is not marked optional."""
     if not ref.get("optional"):
@@ -170,17 +147,6 @@ def _named(group: str, kind: str, namespace: str, name: Json, pointer: str) -> I
 
 def _storage_class(spec: Object, at: str) -> Iterator[Reference]:
     yield from _named("storage.k8s.io", "StorageClass", "", spec.get("storageClassName"), f"{at}/storageClassName")
-
-
-def _places(node: Json, left: Sequence[str], at: str = "") -> Iterator[tuple[str, Json]]:
-    """What stands at these tokens, `*` for every item of a list, with its pointer."""
-    if not left:
-        yield at, node
-    elif left[0] == "*":
-        for index, item in enumerate(node if isinstance(node, list) else ()):
-            yield from _places(item, left[1:], f"{at}/{index}")
-    elif isinstance(node, Mapping) and left[0] in node:
-        yield from _places(node[left[0]], left[1:], at + join_pointer(left[0]))
 
 
 def _of_field(field: _Field, node: Json, at: str, namespace: str) -> Iterator[Reference]:

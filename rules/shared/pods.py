@@ -8,16 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 
 from argolint import App, Event, Fix, Json, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import dump, load
-from argolint.kubernetes import containers, pod_spec
+from argolint.kubernetes import containers, kubectl_name, pod_spec
 from argolint.quantities import amount
 from argolint.redaction import excerpt
 from argolint.values import dig, get, items, mapping, maps
 
-from .advice import advice
+from .advice import Shell, advice
+from .makers import maker_of
 from .order import ABSENT, needed_later
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
@@ -62,6 +63,10 @@ class Trouble:
 
 def below(app: App) -> Mapping[str, tuple[Node, ...]]:
     """By uid of a managed object: the pods, ReplicaSets and Jobs under it that are not well, in the tree's order."""
+    return app.derive(_below)
+
+
+def _below(app: App) -> Mapping[str, tuple[Node, ...]]:
     found: dict[str, list[Node]] = defaultdict(list)
     managed = {r.uid for r in app.resources if r.uid}
     for node in app.nodes:
@@ -224,6 +229,7 @@ def _patterns(name: str) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
     )
 
 
+@lru_cache(maxsize=2048)
 def _known(text: str) -> tuple[str, str] | None:
     return next(((cause, verb) for cause, verb, match in _patterns("reasons") if match.search(text)), None)
 
@@ -326,11 +332,15 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tu
     topic = trouble.cause if trouble.cause in known else _unknown(trouble.text)
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": ""}
     if absent:
-        later = needed_later(app, id_.namespace, obj, trouble.text)
-        topic = "missing" if later is None else "missing-before" if later.before else "missing-later"
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
-        if later is not None:
+        if later := needed_later(app, id_.namespace, obj, trouble.text):
+            topic = "missing-before" if later.before else "missing-later"
             facts |= {"missing": str(later.resource.id), "wave": str(later.own_wave), "later": str(later.resource.wave)}
+        elif facts["missing_kind"] == "secret" and (maker := maker_of(app, id_.namespace, absent[2])):
+            topic = "missing-made"
+            facts |= {"maker": str(maker.id), "command": Shell(kubectl_name(maker.id)), "there": maker.live is not None}
+        else:
+            topic = "missing"
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}

@@ -16,7 +16,7 @@ from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import dig, items, same_repository
 
-from ..shared.advice import advice
+from ..shared.advice import Shell, advice
 from ..shared.messages import said, stage
 from ._failures import Failed, refusal
 from ._failures import classify as refusal_of
@@ -184,7 +184,6 @@ def _facts(
         **_of_object(app, resource),
         "place": application_place(app),
         "address_or_repo": address or excerpt(repo),
-        "ssh": "yes" if _SSH.match(address or repo) else "",
         "host": _HOST.sub(r"\1", address or repo),
         "lock": read["lock"] or "Chart.lock",
         "at_path": f" at {read['path']}" if read["path"] else "",
@@ -199,6 +198,7 @@ def _facts(
         "cluster": app.cluster,
         "cluster_name": str(dig(fleet.clusters.get(app.cluster), "name") or "<name of the cluster>"),
         "repo": address or excerpt(repo) if entry["cause"] == "auth" else excerpt(repo),
+        "repo_login": _login(address or repo, chart if not address else ""),
         "path": path or ".",
         "folder": path or ".",
         "chart": read["chart"] or chart,
@@ -219,7 +219,6 @@ def _facts(
 
 
 _ADDRESS = re.compile(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")
-_SSH = re.compile(r"ssh://|[\w.-]{1,100}@[\w.-]{1,253}:")
 _HOST = re.compile(r"^(?:\w+://)?(?:[^@/]*@)?([\w.-]+)[\s\S]*$")
 
 
@@ -232,6 +231,19 @@ def _address(message: str, repo: str) -> str:
     return ""
 
 
+def _login(repo: str, chart: str) -> Shell:
+    """The options of `argocd repo add` that say how to log in, and of what type a repository of charts is (cmd/argocd/commands/repo.go)."""
+    if _SSH.match(repo):
+        return Shell("--ssh-private-key-path KEY_FILE")
+    of_type = ""
+    if repo.startswith("oci://"):
+        of_type = "--type oci --name NAME "
+    elif chart:
+        of_type = f"--type helm --name NAME {'' if '://' in repo else '--enable-oci '}"
+    return Shell(f'{of_type}--username USER --password "$TOKEN"')
+
+
+_SSH = re.compile(r"ssh://|[\w.-]+@[\w.-]+:")
 _API = re.compile(r"/v2/|/token|oauth|/info/refs")  # an endpoint of a registry or Git host, not a repository
 
 

@@ -34,8 +34,25 @@ def refused(app: App, fleet: Fleet) -> dict[ResourceKey, Failed]:
             continue
         served = fleet.served_versions(app.cluster, failed.id.group, failed.id.kind)
         entry = removal_of(failed.id.group, failed.id.version, failed.id.kind)
-        builtin = entry is not None and entry["product"] == "Kubernetes"
-        unlisted = entry is not None and not fleet.api_versions(app.cluster)  # no release in use serves it
-        if failed.id.version not in served and (served or builtin or unlisted):
+        gone = entry is not None and (
+            entry["product"] == "Kubernetes"
+            or not fleet.api_versions(app.cluster)  # no list: no release in use serves it
+            or _defined(app, fleet, failed)
+        )
+        if failed.id.version not in served and (served or gone):
             found[failed.id.key] = failed
     return found
+
+
+def _defined(app: App, fleet: Fleet, failed: Failed) -> bool:
+    """Whether an application has the CRD of the kind in sync: then the kind is there, and only the version is not."""
+    assert failed.id is not None
+    stem, group = failed.id.kind.lower().rstrip("sy"), failed.id.group
+    return any(
+        key.name.startswith(stem)
+        and key.name.partition(".")[2] == group
+        and any(
+            r is not None and r.status == "Synced" for owner in fleet.owners(key) for r in (fleet.resource(owner, key),)
+        )
+        for key in fleet.of_kind(app.cluster, "apiextensions.k8s.io", "CustomResourceDefinition")
+    )

@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Symptom
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, Resource, Rule, Symptom
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import age_text, dig, items, parse_time, sh
+from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
 
 from ..shared.messages import quoted
 
@@ -86,19 +86,36 @@ def _listed(finalizers: tuple[str, ...]) -> str:
 
 def _of_object(app: App, resource: Resource, since: datetime) -> Finding:
     finalizers = _finalizers(resource.live)
+    refusal = _refusal(resource, since)
+    says = f'; it tries and says "{quoted(refusal)}"' if refusal else ""
     return Finding(
-        message=f"{resource.id} was deleted {age_text(app.observed_at - since)} ago and still has the finalizer {_listed(finalizers)}, so it is neither gone nor usable.",
+        message=f"{resource.id} was deleted {age_text(app.observed_at - since)} ago and still has the finalizer {_listed(finalizers)}{says}, so it is neither gone nor usable.",
         at=Location(app.ref, resource.id, "/metadata/finalizers"),
         evidence=(
             f"metadata.deletionTimestamp {since:%Y-%m-%d %H:%M:%SZ}",
             f"metadata.finalizers: {', '.join(finalizers)}",
         ),
-        fixes=tuple(_fixes(resource, finalizers)),
+        fixes=tuple(_fixes(resource, finalizers, refusal)),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
     )
 
 
-def _fixes(resource: Resource, finalizers: tuple[str, ...]) -> Iterator[Fix]:
+def _refusal(resource: Resource, since: datetime) -> str:
+    """What the object's controller says since the deletion of why it cannot clean up; empty where it says nothing."""
+    for condition in maps(resource.live, "status", "conditions"):
+        told = parse_time(condition.get("lastTransitionTime")) or parse_time(condition.get("lastUpdateTime"))
+        text = text_at(condition, "message")
+        failed = condition.get("status") == "False" or text_at(condition, "type") in _FAILURES
+        if text and failed and (_DELETING.search(text) if told is None or told < since else True):
+            return text
+    return ""
+
+
+_FAILURES = ("Error", "Failed", "ReconcileError", "DeletionFailed", "Stalled")
+_DELETING = re.compile(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGNORECASE)
+
+
+def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Iterator[Fix]:
     entries = [known(f) for f in finalizers]
     kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
@@ -112,7 +129,9 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...]) -> Iterator[Fix]:
         )
         return
     yield Fix(
-        f"Bring back {entries[0]['who']}, so that it cleans up",
+        f"Clear away what {entries[0]['who']} says stops it"
+        if refusal
+        else f"Bring back {entries[0]['who']}, so that it cleans up",
         "operator",
         str(resource.id),
         Edit("command", f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"),
@@ -131,12 +150,13 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...]) -> Iterator[Fix]:
 
 def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
     errors = [c for c in app.conditions if c.type == "DeletionError"]
-    more = f" and {len(held) - 1} more" if len(held) > 1 else ""
-    waits = f" while {held[0].id}{more} keeps a finalizer" if held else ""
+    more = f" and {len(held) - 1} more keep" if len(held) > 1 else " keeps"
+    going = next((r for r in app.of_kind("Namespace", "") if r.mentions('"deletionTimestamp"', "live")), None)
+    waits = f" while {held[0].id}{more} a finalizer" if held else f" while {going.id} is terminating" if going else ""
     why = waits or (f': "{quoted(errors[0].message)}"' if errors else "")
     left = sum(1 for r in app.resources if not r.hook)
     return Finding(
-        message=f"Application {app.ref} was deleted {age_text(app.observed_at - since)} ago and is still there with {left} objects, since Argo CD cannot finish{why}.",
+        message=f"Application {app.ref} was deleted {age_text(app.observed_at - since)} ago and is still there with {left} object{'' if left == 1 else 's'}, since Argo CD cannot finish{why}.",
         at=Location(app.ref, None, "/metadata/finalizers"),
         evidence=(
             f"metadata.finalizers: {', '.join(_finalizers(app.raw))}",
@@ -156,12 +176,13 @@ def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
                 f"Application {app.ref}",
                 Edit(
                     "command",
-                    f'kubectl -n {sh(app.ref.namespace)} patch application {sh(app.ref.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
+                    f'kubectl -n {sh(app.ref.namespace)} patch applications.argoproj.io {sh(app.ref.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
                 ),
                 caveat="its objects stay in the cluster, owned by nobody",
             ),
         ),
         explains=tuple(c.symptom for c in errors),
+        follows=tuple(Follows(Symptom.health(r.id)) for r in (held or ((going,) if going else ()))[:1]),
     )
 
 

@@ -44,6 +44,7 @@ from argolint.redaction import excerpt
 from argolint.values import age_text, items, sh
 
 from ..shared import age, pods
+from ..shared.operations import synced_anew
 from ..shared.order import needed_later
 from . import _hooks
 from ._failures import Failed
@@ -305,7 +306,7 @@ def _terminate(app: App, *, first: bool) -> Fix:
         "Terminate the operation and sync again" if first else "Then terminate the operation and sync again",
         "live",
         f"Application {app.ref}",
-        Edit("command", f"argocd app terminate-op {sh(app.ref)} && argocd app sync {sh(app.ref)}"),
+        Edit("command", synced_anew(app)),
         caveat="what was applied so far stays",
     )
 

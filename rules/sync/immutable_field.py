@@ -72,14 +72,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     keys = {f.id.key for f in refused if f.id}
     yield from (_not_compared(app, condition) for condition in app.conditions if _refuses_dry_run(condition))
     for resource in app.resources:
-        if not (resource.modified or resource.pending):
+        if not (resource.modified or resource.pending) or (resource.group, resource.kind) not in _table():
             continue
-        forced = "Force=true" in sync_options(resource.desired)  # deleted and made again; no option of an Application
-        if resource.key not in keys and not forced:
-            due = (*resource.pending, *(c for c in resource.changes if not_yet_applied(app, resource, c)))
-            change = next((c for c in due if _immutable(resource.id, c)), None)
-            if change is not None:
+        if resource.key not in keys:
+            fixed = (c for c in (*resource.pending, *resource.changes) if _immutable(resource.id, c))
+            change = next((c for c in fixed if c in resource.pending or not_yet_applied(app, resource, c)), None)
+            if change is not None and not _forced(resource):
                 yield _foreseen(app, resource, change, shown=change not in resource.pending)
+
+
+def _forced(resource: Resource) -> bool:
+    """Whether it is deleted and made again; no option of an Application."""
+    return "Force=true" in sync_options(resource.desired)
 
 
 @cache

@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
+from argolint.edits import application_place
 from argolint.redaction import excerpt
 from argolint.values import maps
 
@@ -118,6 +119,7 @@ def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
     """What the topics of invalid-spec in advice.yaml speak of."""
     return {
         "app": str(app.ref),
+        "place": application_place(app),
         "app_namespace": app.ref.namespace,
         "name": app.ref.name,
         "project": app.ref.project,

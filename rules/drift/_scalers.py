@@ -1,0 +1,77 @@
+"""Autoscalers: which one scales a workload, between which bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argolint import App, AppRef, Object, Resource, ResourceId
+from argolint.values import annotations_of, dig, mapping
+
+SCALERS = (
+    ("autoscaling", "HorizontalPodAutoscaler"),
+    ("keda.sh", "ScaledObject"),
+    ("autoscaling.agones.dev", "FleetAutoscaler"),
+)
+SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
+_UNBOUNDED = 1_000_000  # Agones lets a webhook or a schedule decide, which has no bounds of its own
+_PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """An autoscaler of one workload, and the application that manages it; KEDA's own bounds default to 0 and 100, and an
+    annotation pauses it."""
+
+    app: AppRef
+    id: ResourceId
+    low: int
+    high: int
+    paused: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.low} to {self.high} replicas)"
+
+
+def rests(resource: Resource, scaler: Scaler) -> bool:
+    """True when nothing scales now: KEDA is paused, or the workload was put to 0, which switches an HPA off (ScalingDisabled)."""
+    asleep = scaler.id.kind == "HorizontalPodAutoscaler" and dig(resource.live, "spec", "replicas") == 0
+    return scaler.paused or asleep
+
+
+def scalers(app: App) -> list[tuple[AppRef, Resource]]:
+    """Autoscalers that this application manages, and those of others that were asked for."""
+    mine = [(app.ref, candidate) for group, kind in SCALERS for candidate in app.of_kind(kind, group)]
+    asked = [(want.app, found) for want, found in app.evidence.items() if want.app and isinstance(found, Resource)]
+    return [*mine, *((owner, found) for owner, found in asked if (found.group, found.kind) in SCALERS)]
+
+
+def scaler_of(app: App, resource: Resource) -> Scaler | None:
+    """The autoscaler of this workload, of this application or of one that was asked for."""
+    if resource.kind not in SCALED and not resource.changes:
+        return None
+    for owner, candidate in scalers(app):
+        if candidate.namespace == resource.namespace:
+            spec = dig(candidate.any, "spec")
+            if isinstance(spec, dict) and _targets(spec, resource):
+                return _scaler(owner, candidate, spec)
+    return None
+
+
+def _targets(spec: Object, resource: Resource) -> bool:
+    name, kind = (dig(spec, "scaleTargetRef", key) for key in ("name", "kind"))
+    if fleet := dig(spec, "fleetName"):
+        name, kind = fleet, "Fleet"
+    return name == resource.name and (kind or "Deployment") == resource.kind
+
+
+def _scaler(owner: AppRef, candidate: Resource, spec: Object) -> Scaler:
+    names, low, high = ("minReplicas", "maxReplicas"), 1, 0
+    if candidate.kind == "ScaledObject":
+        names, low, high = ("minReplicaCount", "maxReplicaCount"), 0, 100
+    if candidate.kind == "FleetAutoscaler":
+        spec, low, high = mapping(spec, "policy", "buffer"), 0, _UNBOUNDED
+    given = [bound if isinstance(bound := spec.get(name), int) else None for name in names]
+    paused = any(annotations_of(candidate.any).get(name, "false") != "false" for name in _PAUSED)
+    return Scaler(
+        owner, candidate.id, low if given[0] is None else given[0], high if given[1] is None else given[1], paused
+    )
