@@ -214,6 +214,21 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             },
         },
     },
+    "shared/makers.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["by", "at"],
+            "additionalProperties": False,
+            "properties": {
+                "by": {"type": "array", "items": {"pattern": "^[a-z0-9.-]+/[A-Za-z]+$"}},
+                "at": {"pattern": "^/"},
+                "default": {"pattern": "^/"},
+                "with": {"type": "array", "items": {"type": "string"}},
+                "only": {"type": "object", "additionalProperties": {"type": "array"}},
+            },
+        },
+    },
     "sync/options.yaml": {
         "type": "object",
         "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": "^[A-Za-z./=-]+$"}},

@@ -21,7 +21,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Res
 from argolint.edits import removals
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import dig, get, maps, number_at, sh, split_pointer
+from argolint.values import dig, get, maps, number_at, sh, split_pointer, text_at
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -139,15 +139,25 @@ def _fixes(app: App, resource: Resource, pointer: str, *, in_git: bool) -> Itera
             resource=resource.id,
         )
     else:
+        flags = f"--kind {sh(resource.kind)} --resource-name {sh(resource.name)}"
+        reasons = [text_at(c, "reason") for c in maps(resource.live, "status", "pauseConditions")]
+        title = next((_PROMOTE[reason] for reason in reasons if reason in _PROMOTE), "Resume it")
+        known = reasons and resource.namespace and pointer == "/status/pauseConditions"
+        run = f"argocd app actions run {sh(app.ref)} resume {flags} --namespace {sh(resource.namespace)}"
         yield Fix(
-            "Resume it",
+            "Resume it" if _goes_on_after(resource) else title,
             "live",
             str(resource.id),
-            Edit(
-                "command",
-                f"argocd app actions list {sh(app.ref)} --kind {sh(resource.kind)} --resource-name {sh(resource.name)}",
-            ),
+            Edit("command", run if known else f"argocd app actions list {sh(app.ref)} {flags}"),
         )
+
+
+_PROMOTE: Mapping[str, str] = {
+    "CanaryPauseStep": "Promote it, once the new version is found good; a step with pause.duration goes on by itself",
+    "BlueGreenPause": "Promote it, once the new version is found good; autoPromotionSeconds lets it go on by itself",
+    "InconclusiveAnalysisRun": "Judge what its analysis could not, then promote or abort it",
+}
+"""How a Rollout goes on, by why it pauses (argo-rollouts pkg/apis/rollouts/v1alpha1, PauseReason)."""
 
 
 RULE = Rule(id="suspended", family="health", severity="info", doc=__doc__, check=check, reads=reads, standing=True)

@@ -34,8 +34,12 @@ def refused(app: App, fleet: Fleet) -> dict[ResourceKey, Failed]:
             continue
         served = fleet.served_versions(app.cluster, failed.id.group, failed.id.kind)
         entry = removal_of(failed.id.group, failed.id.version, failed.id.kind)
-        known = served or (entry is not None and (entry["product"] == "Kubernetes" or _defined(app, fleet, failed)))
-        if failed.id.version not in served and known:
+        gone = entry is not None and (
+            entry["product"] == "Kubernetes"
+            or not fleet.api_versions(app.cluster)  # no list: no release in use serves it
+            or _defined(app, fleet, failed)
+        )
+        if failed.id.version not in served and (served or gone):
             found[failed.id.key] = failed
     return found
 

@@ -22,7 +22,7 @@ from argolint.comparison import LAST_APPLIED
 from argolint.consequences import consequences
 from argolint.edits import application_place, sync_option
 from argolint.redaction import excerpt
-from argolint.values import sh
+from argolint.values import dig, sh
 
 from ._failures import Failed, answered_by
 from ._options import on_manifest, sync_options
@@ -84,7 +84,7 @@ def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
             caveat="then sync by hand: Argo CD does not try the failed revision again by itself",
         )
     elif first is not None:
-        yield from _left_over(app, first)
+        yield from _by_another_release(first) if _bare(first) else _left_over(app, first)
         return
     if first is not None and first.desired is not None:
         yield Fix(
@@ -94,6 +94,35 @@ def _fixes(app: App, first: Resource | None) -> Iterator[Fix]:
             Edit("json-patch", on_manifest(first.desired, _SERVER_SIDE)),
             resource=first.id,
         )
+
+
+def _bare(first: Resource) -> bool:
+    """True when neither side holds long annotations: what is refused is what this Argo CD itself adds."""
+    if first.live is None or first.desired is None:
+        return False
+    return all(
+        len(str(dig(state, "metadata", "annotations"))) < _LIMIT // 2
+        and LAST_APPLIED not in (dig(state, "metadata", "annotations") or {})
+        for state in (first.live, first.desired)
+    )
+
+
+def _by_another_release(first: Resource) -> Iterator[Fix]:
+    yield Fix(
+        "Take another release of Argo CD: this one applies, or tries so in a dry run, on the client's side although ServerSideApply is set",
+        "argocd-settings",
+        "Argo CD",
+        Edit("command", "argocd version"),
+        caveat="3.5.0-rc1 did so (argo-cd#28421)",
+    )
+    yield Fix(
+        "Or replace the object for the time being",
+        "manifest",
+        str(first.id),
+        Edit("json-patch", on_manifest(first.desired or {}, "Replace=true")),
+        caveat="sends it whole with every sync, so what others have written in it goes",
+        resource=first.id,
+    )
 
 
 def _left_over(app: App, first: Resource) -> Iterator[Fix]:
