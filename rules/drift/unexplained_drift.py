@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, narrowest_ignore
 from argolint.applied import by_argocd, not_stored
+from argolint.pruning import ignored_extraneous
 from argolint.redaction import excerpt
 from argolint.values import dig, maps, parse_time, sh, text_at
 
@@ -38,6 +39,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app, resource, Symptom.missing(resource.id), "missing", "is desired and not in the cluster"
         )
     for resource in app.extra:
+        if ignored_extraneous(app, resource):
+            continue  # somebody decided that it may be there
         yield _object(app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired")
     running = app.operation is not None and app.operation.phase == "Running"  # puts right what the list still says
     unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app)

@@ -84,7 +84,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     if node is None and operation.retry_count and not _long(app, operation, options.running_minutes):
         return  # startedAt is that of the first attempt; nothing tells when this one began
     if awaited is None:
-        yield _finding(app, operation, None, None, "", None)
+        yield _finding(app, fleet, operation, None, None, "", None)
         return
     troubles = pods.troubles_below(app, node) if node else ()
     trouble = next((t for t in troubles if t.failed or _older(app, t.since, options.minutes)), None)
@@ -101,7 +101,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         why = f"which is {child.health.status or 'without health'}: its own findings tell why"
     else:
         why = _why(app, awaited, node, trouble, None if trouble else sidecar, running=running)
-    finding = _finding(app, operation, node, trouble, why, None if trouble else sidecar)
+    finding = _finding(app, fleet, operation, node, trouble, why, None if trouble else sidecar)
     yield replace(finding, related=(Related(child.ref, role="cause"),)) if child else finding
 
 
@@ -195,6 +195,7 @@ def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
 
 def _finding(
     app: App,
+    fleet: Fleet,
     operation: Operation,
     node: Node | None,
     trouble: pods.Trouble | None,
@@ -217,7 +218,7 @@ def _finding(
         at=Location(app.ref, named, pointer or _pointer(manifest, trouble)),
         confidence="proven" if trouble or not awaited else "likely",
         evidence=tuple(_evidence(app, operation, node, trouble)),
-        fixes=(*_causes(app, awaited, node, named, manifest, trouble, sidecar), _terminate(app)),
+        fixes=(*_causes(app, fleet, awaited, node, named, manifest, trouble, sidecar), _terminate(app)),
         explains=(*consequences(app), *_healths(app, node)),
     )
 
@@ -242,6 +243,7 @@ def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.T
 
 def _causes(
     app: App,
+    fleet: Fleet,
     awaited: Awaited | None,
     node: Node | None,
     id_: ResourceId | None,
@@ -258,7 +260,7 @@ def _causes(
         yield from _hooks.sidecar_fixes(id_, manifest, sidecar)
         return
     if trouble is not None and trouble.cause:
-        yield from pods.fixes(app, id_, manifest, trouble)
+        yield from pods.fixes(app, fleet, id_, manifest, trouble)
     elif awaited.reason == "pruning confirmation of":
         yield Fix(
             "Confirm the pruning",
