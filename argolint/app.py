@@ -58,11 +58,11 @@ class App:
             self._derived[key] = function(self, *arguments)
         return cast("T", self._derived[key])
 
-    @property
+    @cached_property
     def spec(self) -> Object:
         return mapping(self.raw, "spec")
 
-    @property
+    @cached_property
     def status(self) -> Object:
         return mapping(self.raw, "status")
 

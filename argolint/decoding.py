@@ -50,10 +50,16 @@ def decoder(kind: type[T]) -> Callable[[Text], T]:
 def json_value(text: Text) -> Json:
     """Any JSON as maps, lists, texts and numbers. Raises msgspec.MsgspecError, also when it is nested too deeply."""
     value = _decoded(_ANY.decode, text)
-    brackets = text.count("{") + text.count("[") if isinstance(text, str) else text.count(b"{") + text.count(b"[")
-    if brackets > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+    if _levels(text) > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
         raise TooDeepError
     return value
+
+
+def _levels(text: Text) -> int:
+    """More levels than this the value has not: each but the innermost begins with a bracket that holds something."""
+    if isinstance(text, bytes):
+        return text.count(b"{") + text.count(b"[") - text.count(b"{}") - text.count(b"[]") + 1
+    return text.count("{") + text.count("[") - text.count("{}") - text.count("[]") + 1
 
 
 def converted(value: Any, kind: type[T]) -> T:

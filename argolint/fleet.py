@@ -65,6 +65,7 @@ class Fleet:
     version    such as v3.5.1; `at_least` compares
     settings   /api/v1/settings
     remarks    what the user should know of how the fleet was read
+    name       what a run over several Argo CDs calls this one; empty in a run of one
     crossings  by application: what it shares with applications of other Argo CDs that the same run reads
     """
 
@@ -78,6 +79,7 @@ class Fleet:
     application_sets: tuple[Object, ...] = ()
     remarks: tuple[str, ...] = ()
     crossings: Mapping[AppRef, tuple[Crossing, ...]] = field(default_factory=dict)
+    name: str = ""
     _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def with_apps(self, apps: Iterable[App]) -> Fleet:

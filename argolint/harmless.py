@@ -29,6 +29,8 @@ _COMMAND = re.compile(r"^(\s*):(?=:[A-Za-z])", re.MULTILINE)
 
 def plain(text: str) -> str:
     """Text on one line, without what acts or cannot be seen: a manifest must not write to the terminal."""
+    if text.isascii() and text.isprintable() and "##" not in text:
+        return text  # as nearly every text is
     return _LOGGING.sub(_number, _UNSEEN.sub(_one_line, text))
 
 

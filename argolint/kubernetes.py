@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from argolint.decoding import kind_of
 from argolint.model import Json, Object, ResourceId
 from argolint.values import annotations_of, below, dig, get, integer, items, mapping, sh, text_at
 
@@ -206,3 +207,20 @@ def kubectl_name(resource: ResourceId) -> str:
     """
     kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
     return f"{sh(kind)} {sh(resource.name)}" + (f" -n {sh(resource.namespace)}" if resource.namespace else "")
+
+
+def misshapen(manifest: Object) -> str:
+    """What of a manifest's identity is not what an API server takes, such as `metadata.name is a list`; empty for a sound one."""
+    for place, kind in _IDENTITY.items():
+        if not isinstance(value := dig(manifest, *place), kind | None):
+            return f"{'.'.join(place)} is {kind_of(value)}"
+    return ""
+
+
+_IDENTITY: Mapping[tuple[str, ...], type] = {
+    ("apiVersion",): str,
+    ("kind",): str,
+    ("metadata",): dict,
+    ("metadata", "name"): str,
+    ("metadata", "namespace"): str,
+}

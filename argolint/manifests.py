@@ -18,6 +18,8 @@ from typing import Any
 
 import yaml
 
+from argolint import knowledge
+from argolint.kubernetes import misshapen
 from argolint.model import Json, Object
 
 MAX_LENGTH = 64_000_000
@@ -49,15 +51,27 @@ def documents(text: str, *, for_editing: bool = False) -> tuple[Json, ...]:
 
 
 def objects(found: Iterable[Json]) -> Iterator[Object]:
-    """The manifests among documents: maps with a kind; a `List` is as many as it has items."""
+    """The manifests among documents: maps with a kind.
+
+    One with a list of `items` is as many as that holds, whatever its kind (apimachinery, Unstructured.IsList; Argo CD
+    reposerver/repository, GenerateManifests).
+    """
     for document in found:
         if not isinstance(document, dict) or not document.get("kind"):
             continue
         listed = document.get("items")
-        if str(document["kind"]).endswith("List") and isinstance(listed, list):
+        if isinstance(listed, list):
             yield from (item for item in listed if isinstance(item, dict) and item.get("kind"))
         else:
             yield document
+
+
+def sound_objects(text: str) -> tuple[Object, ...]:
+    """The manifests of a rendered text. Raises ManifestError, also for one whose name is no text."""
+    found = tuple(objects(documents(text)))
+    if flaw := next(filter(None, map(misshapen, found)), ""):
+        raise ManifestError(f"of a manifest in it {flaw}")
+    return found
 
 
 def mapping_of(text: str | None) -> Object:
@@ -118,6 +132,9 @@ def _resolved(text: str) -> Json:
     return int(found) if found.is_integer() and abs(found) < 2**53 else found
 
 
+_MERGE = "tag:yaml.org,2002:merge"
+
+
 @dataclass(slots=True)
 class _Frame:
     """A list or map that is being read; `start` is how many values came before it."""
@@ -143,7 +160,7 @@ class _Reader:
     the process."""
 
     def __init__(self, text: str, *, for_editing: bool) -> None:
-        self._events: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        self._events: Any = knowledge.LOADER(text)
         self._for_editing = for_editing
         self._frames: list[_Frame] = []
         self._anchors: dict[str, _Anchored | None] = {}
@@ -176,7 +193,7 @@ class _Reader:
         plain = event.implicit[0]
         frame = self._frames[-1] if self._frames else None
         is_key = frame is not None and isinstance(frame.value, dict) and frame.key is None
-        if frame and is_key and plain and event.value == "<<":
+        if frame and is_key and event.value == "<<" and (plain or event.tag == _MERGE):
             frame.merging = True
             return _Anchored("<<", 1, 0)
         as_text = is_key and self._for_editing

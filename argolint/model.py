@@ -315,11 +315,15 @@ class Trial:
     """A part that an application could have in a fix of several. A rule names it, the engine plays it on the application's states.
 
     `why` is empty when it works, says what is in the way when it does not, and is None as long as it was not played.
+    `open` says what it rests on that the states do not show: that a chart or an overlay then renders all but the object. The engine empties it
+    when a render with `values` (Helm values, YAML) shows that.
     """
 
     part: Part
     resource: ResourceId
     why: str | None = None
+    open: str = ""
+    values: str = ""
     effects: tuple[Effect, ...] = ()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from argolint.model import Object, ResourceId, Symptom
+from argolint.redaction import without_secrets
 from argolint.values import dig, mapping, maps, number_at, text_at, texts
 
 
@@ -31,7 +32,8 @@ class Condition:
 
     @property
     def symptom(self) -> Symptom:
-        return Symptom.condition(self.type, self.message)
+        """What a finding claims; shards carry it, so it holds no secret."""
+        return Symptom.condition(self.type, without_secrets(self.message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Awaited:
 
 
 _AWAITED = re.compile(
-    r"waiting for (healthy state of|completion of hook|deletion of|pruning confirmation of) ([^/\s]*)/([^/\s]+)/(\S+)"
+    r"waiting for (healthy state of|completion of hook|deletion of|pruning confirmation of)(?: hook)? ([^/\s]*)/([^/\s]+)/(\S+)"
     r"(?: and (\d{1,9}) more)?"
 )
 

@@ -1,4 +1,4 @@
-"""What a pure function makes of an object that cannot be a key, such as decoded JSON: kept for the last few objects of a thread."""
+"""What a pure function makes of objects that cannot be keys, such as decoded JSON: kept for the last few calls of a thread."""
 
 from __future__ import annotations
 
@@ -6,28 +6,29 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-T = TypeVar("T")
+P = ParamSpec("P")
 U = TypeVar("U")
 
 
-def by_identity(size: int) -> Callable[[Callable[[T], U]], Callable[[T], U]]:
-    """Remembers the results of a function of one object, by the object itself: nobody may change it, nor the result."""
+def by_identity(size: int) -> Callable[[Callable[P, U]], Callable[P, U]]:
+    """Remembers the results of a function by its arguments, the objects themselves: nobody may change them, nor the result."""
 
-    def decorate(function: Callable[[T], U]) -> Callable[[T], U]:
+    def decorate(function: Callable[P, U]) -> Callable[P, U]:
         here = threading.local()
 
         @functools.wraps(function)
-        def remembering(of: T) -> U:
-            known: OrderedDict[int, tuple[T, U]] | None = getattr(here, "known", None)
+        def remembering(*of: P.args, **named: P.kwargs) -> U:
+            known: OrderedDict[tuple[object, ...], tuple[Any, U]] | None = getattr(here, "known", None)
             if known is None:
                 known = here.known = OrderedDict()
-            if (found := known.get(id(of))) is not None:  # the object is kept too, so that no other one gets its id
-                known.move_to_end(id(of))
+            key = (*map(id, of), *named, *map(id, named.values())) if named else tuple(map(id, of))
+            if (found := known.get(key)) is not None:  # the objects are kept too, so that no other one gets their ids
+                known.move_to_end(key)
                 return found[1]
-            result = function(of)
-            known[id(of)] = of, result
+            result = function(*of, **named)
+            known[key] = (of, named), result
             if len(known) > size:
                 known.popitem(last=False)
             return result

@@ -5,6 +5,7 @@ An object is decoded when a rule asks for it, and never before.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -19,6 +20,7 @@ from argolint.decoding import json_value, kind_of
 from argolint.errors import UnreadableStateError
 from argolint.kubernetes import wave
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
+from argolint.remembered import by_identity
 from argolint.timing import charged
 from argolint.values import below, number_at, real_time, text_at
 
@@ -182,10 +184,10 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
         """The desired object, else the live one, else nothing."""
         return self.desired or self.live or {}
 
-    def mentions(self, text: str, side: Literal["either", "desired", "live"] = "either") -> bool:
-        """True when a state holds this text as JSON: a cheap look before decoding a fleet of objects."""
-        return (side != "live" and text in _text(self.desired_state)) or (
-            side != "desired" and text in _text(self.live_state)
+    def mentions(self, what: str | re.Pattern[str], side: Literal["either", "desired", "live"] = "either") -> bool:
+        """True when a state as JSON holds this text, or what the pattern finds: a cheap look before decoding a fleet of objects."""
+        return (side != "live" and _holds(self.desired_state, what)) or (
+            side != "desired" and _holds(self.live_state, what)
         )
 
     @property
@@ -372,8 +374,14 @@ def tree_node(raw: _TreeNode, cluster: str, *, orphaned: bool) -> Node:
     )
 
 
-def _text(state: State) -> str:
-    return state if isinstance(state, str) else msgspec.json.encode(state).decode() if state else ""
+def _holds(state: State, what: str | re.Pattern[str]) -> bool:
+    text = state if isinstance(state, str) else _encoded(state) if state else ""
+    return what in text if isinstance(what, str) else what.search(text) is not None
+
+
+@by_identity(16)
+def _encoded(state: Object) -> str:
+    return msgspec.json.encode(state).decode()
 
 
 def _absent(state: State) -> bool:

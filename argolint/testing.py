@@ -45,8 +45,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import yaml
-
+from argolint import knowledge
 from argolint.comparison import compare
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
@@ -79,7 +78,7 @@ class Fixture:
 
 def load_fixture(path: Path) -> Fixture:
     """The fixture in a file; ValueError names what it lacks."""
-    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    data = knowledge.parse(path.read_bytes())
     if not isinstance(data, dict) or not (data.get("apps") or data.get("servers")) or not data.get("about"):
         raise ValueError(f"{path}: a fixture needs `about` and `apps`, or `servers` that have `apps`")
     return Fixture(path, data)

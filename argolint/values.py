@@ -236,7 +236,12 @@ _VERSION = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9})+)(?![0-9])")
 
 def parse_version(text: Any) -> tuple[int, ...] | None:
     """The dotted number that a version begins with, for comparing: `v3.1.0-rc2` is (3, 1, 0). None for a date, a branch, nothing."""
-    found = _VERSION.match(text) if isinstance(text, str) else None
+    return _version_of(text) if isinstance(text, str) else None
+
+
+@lru_cache(maxsize=4096)
+def _version_of(text: str) -> tuple[int, ...] | None:
+    found = _VERSION.match(text)
     return tuple(int(part) for part in found[1].split(".")) if found else None
 
 

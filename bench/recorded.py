@@ -44,17 +44,29 @@ def source() -> Path:
     return HARBOURLINE if HARBOURLINE.is_dir() else RECORDING
 
 
-def write(folder: Path, apps: int, *, lists_only: bool = False) -> int:
-    """Write at least so many applications, whole copies alone, or no more than the lists; returns how many there are."""
+def write(folder: Path, apps: int, *, lists_only: bool = False, site: str = "", first: int = 1) -> int:
+    """Write at least so many applications, whole copies alone, or no more than the lists; returns how many there are.
+
+    `site` is the host that the Argo CD has, where it is to be another one; `first` is the number of the first copy.
+    """
     recording = _Recording(source())
     copies = -(-apps // len(recording.names))
     (folder / "bodies").mkdir(parents=True)
     head = json.loads(recording.files.read("snapshot.json"))
     (folder / "snapshot.json").write_text(json.dumps(head))
-    numbers = [f"{copy:04}".encode() for copy in range(1, copies + 1)]
+    numbers = [f"{copy:04}".encode() for copy in range(first, first + copies)]
     with (folder / "requests.jsonl").open("wb") as index:
         for name, (line, body) in enumerate(recording.answers()):
             kind = line["path"].rpartition("/")[2]
+            if site and line["path"] == "/api/v1/settings":
+                _put(
+                    folder,
+                    index,
+                    line,
+                    f"{name}.json.gz",
+                    orjson.dumps({**orjson.loads(body), "url": f"https://argocd.{site}"}),
+                )
+                continue
             own = OWN.encode()
             if line["path"] == f"/api/v1/{kind}" and kind in LISTS:
                 items = orjson.loads(body)["items"] or []

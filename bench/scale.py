@@ -1,12 +1,15 @@
 """One check of three replayed servers by threads, processes, shards and Dask: `python bench/scale.py [APPS]`.
 
+The servers are copies of a recorded company, as `recorded` makes them, with identities of their own.
+
 seconds   of all processes of one way, from the first to the last, and as a ratio of threads
-peak      memory of the largest process that the way itself started (Dask's workers are apart)
+peak      memory of the largest process that the way itself started, and of the largest Dask worker
 requests  that the servers saw, and how many of them were list calls: one each
 bytes     whether the report is, statistics aside, that of threads
 
 disk      one of them as a snapshot: what processes gain when no server shares the cores
-token     whether it stands in the memory of the Dask scheduler, looked for as a whole and by its signature
+token     the client has tokens of its own, and the Dask workers have theirs: how often the client's stand in the memory of the scheduler and
+          of the workers, and the workers' in that of the scheduler, looked for as a whole and by their signature
 """
 
 from __future__ import annotations
@@ -24,18 +27,21 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-import fleet
+import recorded
 
 ARGOLINT = [sys.executable, "-m", "argolint"]
 SHARDS = 8
 WORKERS = 4
+LIMIT_S = 900
+"""For one way."""
 SERVE = """
 import sys
+from datetime import timedelta
 from pathlib import Path
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import ReplayServer
 with ReplayServer(SnapshotTransport([Path(sys.argv[1])])) as server:
-    print(server.address, server.token(), flush=True)
+    print(server.address, server.token(), server.token(timedelta(hours=20)), flush=True)
     for line in sys.stdin:
         lists = sum(path.partition("?")[0] == "/api/v1/applications" for path in server.seen)
         print(len(server.seen), lists, flush=True)
@@ -50,19 +56,23 @@ def main() -> None:
     apps = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     with tempfile.TemporaryDirectory() as work, contextlib.ExitStack() as stack:
         folder = Path(work)
-        print(f"{apps} applications x {fleet.RESOURCES} resources on {len(SITES)} servers, {os.cpu_count()} cores")
-        for site in SITES:
-            fleet.write(folder / site, apps // len(SITES), site=f"{site}.example.com")
+        copies = -(-apps // len(SITES) // 100) + 1
+        made = [
+            recorded.write(folder / site, apps // len(SITES), site=f"{site}.example.com", first=1 + number * copies)
+            for number, site in enumerate(SITES)
+        ]
+        print(f"{sum(made)} applications on {len(SITES)} servers, {os.cpu_count()} cores", flush=True)
         disk(folder)
         servers = {site: stack.enter_context(serving(folder / site)) for site in SITES}
-        tokens = {variable(site): token for site, (_, _, token) in servers.items()}
+        tokens = {variable(site): token for site, (_, _, token, _) in servers.items()}
+        theirs = {variable(site): token for site, (_, _, _, token) in servers.items()}
         entries = [
             {"name": site, "server": address, "plaintext": True, "auth-token-env": variable(site)}
-            for site, (_, address, _) in servers.items()
+            for site, (_, address, _, _) in servers.items()
         ]
         (folder / "servers.yaml").write_text(json.dumps({"servers": entries}))
-        scheduler, known = stack.enter_context(cluster(folder, tokens))
-        where = ["--servers", "servers.yaml", "-q", "--fail-on", "never"]
+        scheduler, workers, known = stack.enter_context(cluster(folder, theirs))
+        where = ["--servers", "servers.yaml", "-q", "--fail-on", "never", "--allow-incomplete"]
         ways = {
             "threads": [check(where)],
             "processes 2": [check([*where, "--processes", "2"])],
@@ -72,19 +82,31 @@ def main() -> None:
         first: tuple[float, Any] | None = None
         for name, commands in ways.items():
             (folder / "report.json").unlink(missing_ok=True)
-            took, peak = run(commands, folder, {**os.environ, **tokens})
-            counts = [told(server) for server, _, _ in servers.values()]
+            try:
+                took, peak = run(commands, folder, {**os.environ, **tokens})
+            except subprocess.TimeoutExpired:
+                print(f"{name:12} did not end within {LIMIT_S} s", flush=True)
+                continue
+            counts = [told(server) for server, *_ in servers.values()]
             asked, lists = sum(a for a, _ in counts), sum(n for _, n in counts)
             found = report(folder / "report.json")
             first = first or (took, found)
             same = "the same" if found == first[1] else "ANOTHER"
+            more = f" (worker {max(map(peak_of, workers)):.0f} MB)" if name.startswith("dask") else ""
             print(
-                f"{name:12} {took:6.1f} s  {took / first[0]:.2f} x threads  {peak:4.0f} MB  {asked} requests, {lists} of them lists"
-                f"  {same} report, {len(found['findings'])} findings",
+                f"{name:12} {took:6.1f} s  {took / first[0]:.2f} x threads  {peak:4.0f} MB{more}  {asked} requests, {lists} of them lists"
+                f"  {same} report, {len(found['findings'])} findings, {len(found['failures'])} failures",
                 flush=True,
             )
-        seen = sum(in_memory(scheduler, token) for token in tokens.values())
-        print(f"token        {seen} times in the memory of the Dask scheduler  (goal 0)")
+        seen = sum(in_memory(scheduler, token) for token in (*tokens.values(), *theirs.values()))
+        strange = sum(in_memory(pid, token) for pid in workers for token in tokens.values())
+        own = sum(in_memory(pid, token) > 0 for pid in workers for token in theirs.values())
+        print(
+            f"token        {seen} times in the memory of the Dask scheduler, the client's {strange} times in that of the workers  (goal 0)"
+        )
+        print(
+            f"             (a worker's own {own} times of {len(workers) * len(theirs)}: the search finds what is there)"
+        )
 
 
 def variable(site: str) -> str:
@@ -95,10 +117,10 @@ def check(options: list[str], output: str = "report.json") -> list[str]:
     return [*ARGOLINT, "check", *options, "-o", f"json={output}"]
 
 
-def sharded(where: list[str], servers: dict[str, tuple[Any, str, str]]) -> list[list[str]]:
+def sharded(where: list[str], servers: dict[str, tuple[Any, str, str, str]]) -> list[list[str]]:
     """Each list once, the shards one after the other as on one machine, and their merge."""
     lists, options = [], []
-    for site, (_, address, token) in servers.items():
+    for site, (_, address, token, _) in servers.items():
         file = f"{site}.tar.gz"
         connection = ["--server", address, "--plaintext", "--auth-token", token]
         lists.append([*ARGOLINT, "snapshot", *connection, "-q", "--fleet-only", "-o", file])
@@ -130,13 +152,16 @@ def run(commands: list[list[str]], folder: Path, environment: dict[str, str]) ->
     peak = 0.0
     for command in commands:
         wrapped = [sys.executable, "-c", _PEAK, *command]
-        done = subprocess.run(wrapped, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            wrapped, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S
+        )
         if done.returncode:
             raise SystemExit(f"{' '.join(command)}: {done.returncode}\n{done.stderr}")
         peak = max(peak, float(done.stdout.split()[-1]))
     return time.monotonic() - started, peak
 
 
+_PIECE, _OVERLAP = 64 << 20, 1000
 _PEAK = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:]).returncode
@@ -152,13 +177,13 @@ def report(file: Path) -> Any:
 
 
 @contextlib.contextmanager
-def serving(snapshot: Path) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+def serving(snapshot: Path) -> Iterator[tuple[subprocess.Popen[str], str, str, str]]:
     command = [sys.executable, "-c", SERVE, str(snapshot)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        address, token = server.stdout.readline().split()
+        address, *tokens = server.stdout.readline().split()
         try:
-            yield server, address, token
+            yield server, address, tokens[0], tokens[1]
         finally:
             server.kill()
 
@@ -174,8 +199,8 @@ def told(server: subprocess.Popen[str]) -> tuple[int, int]:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, tokens: dict[str, str]) -> Iterator[tuple[int, Path]]:
-    """The scheduler's process and the file that says where it is. Only the workers are given the tokens."""
+def cluster(folder: Path, tokens: dict[str, str]) -> Iterator[tuple[int, list[int], Path]]:
+    """The processes of the scheduler and of the workers, and the file that says where it is. Only the workers are given tokens."""
     known = folder / "scheduler.json"
     clean = {k: v for k, v in os.environ.items() if not k.startswith("ARGOCD_")}
     common = ["--host=127.0.0.1", "--no-dashboard", f"--scheduler-file={known}"]
@@ -195,11 +220,18 @@ def cluster(folder: Path, tokens: dict[str, str]) -> Iterator[tuple[int, Path]]:
 
         with Client(scheduler_file=str(known), set_as_default=False) as client:
             client.wait_for_workers(WORKERS, timeout=120)
-        yield started[0].pid, known
+            workers = sorted(client.run(os.getpid).values())
+        yield started[0].pid, workers, known
     finally:
         for process in reversed(started):
             process.terminate()
             process.wait()
+
+
+def peak_of(pid: int) -> float:
+    """The most memory (MB) that a process has had."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def in_memory(pid: int, token: str) -> int:
@@ -211,9 +243,11 @@ def in_memory(pid: int, token: str) -> int:
             place, rights, *_ = line.split()
             start, end = (int(text, 16) for text in place.split("-"))
             if rights.startswith("rw"):
-                memory.seek(start)
-                held = memory.read(end - start)
-                found += sum(held.count(needle) for needle in needles)
+                held = b""
+                for place_at in range(start, end, _PIECE):
+                    memory.seek(place_at)
+                    held = held[-_OVERLAP:] + memory.read(min(_PIECE, end - place_at))
+                    found += sum(held.count(needle) for needle in needles)
     return found
 
 

@@ -44,7 +44,7 @@ def main() -> None:
 def measure(argocd: subprocess.Popen[str], apps: int) -> None:
     from argolint.reports.formats import Style
     from argolint.serve.checker import Checker
-    from argolint.serve.follower import Follower
+    from argolint.serve.follower import FleetFollower
     from argolint.serve.looks import FleetLooks
     from argolint.serve.times import Times
     from argolint.serve.watcher import Everything
@@ -56,7 +56,7 @@ def measure(argocd: subprocess.Popen[str], apps: int) -> None:
     times = Times(relist_s=0.0)
     connect, collect, empty = service(url, token)
     looks = FleetLooks(collect, times, 8)
-    follower = Follower(looks, connect, times, print)
+    follower = FleetFollower(looks, connect, times, print)
     checker = Checker(lambda: collect(None, None, whole=True), empty, 600, Style(), print, follower)
 
     def asked() -> int:

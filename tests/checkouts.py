@@ -91,7 +91,13 @@ def finding(*fixes: Any, **more: Any) -> dict[str, Any]:
 
 def report(file: Path, *findings: Any, complete: bool = True) -> Path:
     """A saved report with these findings."""
-    data = {
+    file.write_text(json.dumps(document(*findings, complete=complete)))
+    return file
+
+
+def document(*findings: Any, complete: bool = True) -> dict[str, Any]:
+    """A report as JSON has it."""
+    return {
         "schema_version": "1.0",
         "tool": {"name": "argolint", "version": "0"},
         "started_at": "2026-11-21T10:00:00Z",
@@ -100,5 +106,3 @@ def report(file: Path, *findings: Any, complete: bool = True) -> Path:
         "summary": {"apps": 1, "resources": 1, "findings": {}, "suppressed": 0, "failures": 0},
         "findings": list(findings),
     }
-    file.write_text(json.dumps(data))
-    return file

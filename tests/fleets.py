@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -45,6 +46,34 @@ class Fleets:
 
     def tokens(self) -> Sequence[str]:
         return list(self.environ.values())
+
+
+@dataclass
+class Noted:
+    """The headers of every request to a server, and the most that were in flight at once."""
+
+    headers: list[Mapping[str, str]] = field(default_factory=list)
+    now: int = 0
+    most: int = 0
+
+
+def noted(server: ReplayServer) -> Noted:
+    """Notes what is sent to a server from now on."""
+    found, lock = Noted(), threading.Lock()
+    usual: Any = server._http.RequestHandlerClass
+
+    class Handler(usual):  # type: ignore[misc]
+        def do_GET(self) -> None:  # noqa: N802  # the name is inherited
+            with lock:
+                found.headers.append(dict(self.headers))
+                found.now += 1
+                found.most = max(found.most, found.now)
+            super().do_GET()
+            with lock:
+                found.now -= 1
+
+    server._http.RequestHandlerClass = Handler
+    return found
 
 
 @contextmanager

@@ -62,6 +62,7 @@ class GitServer(FixtureTransport):
         live: Mapping[str, Manifest] | None = None,
         more: Mapping[str, Manifest] | None = None,
         cluster: Mapping[str, Any] | None = None,
+        url: str = "",
     ) -> None:
         self._clone = clone
         names = sorted(p for p in git(clone, "ls-tree", "-d", "--name-only", "main").split() if not p.startswith("."))
@@ -87,7 +88,8 @@ class GitServer(FixtureTransport):
                 }
             )
         clusters = [{"server": "https://kubernetes.default.svc", "name": "in-cluster", "info": cluster or {}}]
-        super().__init__({"apps": apps, "server": {"clusters": clusters}})
+        server = {"clusters": clusters, **({"settings": {"url": url}} if url else {})}
+        super().__init__({"apps": apps, "server": server})
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
         parts = path.split("/")

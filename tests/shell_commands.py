@@ -1,28 +1,31 @@
-"""The commands in fixes, taken apart: do they parse, do the programs know these verbs and flags, is a namespace named."""
+"""The commands in fixes, run by a shell whose programs note down what they are given: is that what these programs take, is a namespace named.
+
+Quotes, pipes, lists and substitutions are so the shell's own. All programs succeed, which shows what stands behind `&&`; for what stands
+behind `||` they all fail in a second run.
+"""
 
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from argolint.knowledge import parse
 from argolint.reports.document import Fix
 
 _MARKED = re.compile(r"\s*#\s+(?:\$ )?((?:kubectl|argocd|helm|jq) (?!.*\bis\b).*)")
+_TOLD = re.compile(r"\s*#\s+[^`]*: ((?:kubectl|argocd) [^,;]+)")
 _QUOTED = re.compile(r"`((?:kubectl|argocd|helm) [^`]+)`")
-_TALK = re.compile(r"\s+#(\s|$).*")
 
 
 @cache
 def known() -> dict[str, Any]:
     """The table of verbs, flags and programs."""
-    found: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "shell_commands.yaml").read_text("utf-8"))
+    found: dict[str, Any] = parse((Path(__file__).parent / "shell_commands.yaml").read_text("utf-8"))
     return found
 
 
@@ -31,7 +34,7 @@ def commands(fix: Fix) -> Iterator[str]:
     yield from fix.before
     lines = str(fix.edit.content).splitlines() if fix.edit.kind in ("command", "yaml") else []
     for line in lines:
-        if marked := _MARKED.match(line):
+        if marked := _MARKED.match(line) or _TOLD.match(line):
             yield marked[1]
         elif fix.edit.kind == "command" and line.strip() and not line.lstrip().startswith("#"):
             yield line
@@ -41,95 +44,121 @@ def commands(fix: Fix) -> Iterator[str]:
 def faults(fixes: Iterable[Fix]) -> list[str]:
     """What is wrong with the commands of these fixes, a line each; empty when nothing is."""
     lines = list(dict.fromkeys(line for fix in fixes for line in commands(fix)))
+    unknown = [line for line in lines if line not in _SEEN]
+    _SEEN.update(zip(unknown, called(unknown), strict=True))
+    return [f"{fault}: {line}" for line in lines for fault in _faults(_SEEN[line])]
+
+
+_SEEN: dict[str, list[tuple[str, ...]]] = {}
+"""What lines call: fixtures and recordings repeat each other."""
+
+
+_BROKEN = "!"
+_SCRIPT = r"""
+note() { local words; printf -v words '%s\x1f' "$NR" "$@"; printf '%s\x1e' "$words" >> "$NOTES"; }
+command_not_found_handle() { note "$@"; return $RC; }
+for name in $PROGRAMS; do eval "$name() { note $name \"\$@\"; return \$RC; }"; done
+for RC in 0 1; do
+  NR=0
+  for line in "$@"; do
+    [ $RC -eq 0 ] || [[ $line == *"||"* ]] || line=
+    eval "$line" < /dev/null > /dev/null 2>&1
+    code=$?
+    [ $RC -gt 0 ] || [ $code -eq 0 ] || note ! $code
+    NR=$((NR+1))
+  done
+done
+"""
+
+
+def called(lines: Sequence[str]) -> list[list[tuple[str, ...]]]:
+    """The words that each line gives to programs, in a shell that finds none of them; `!` where the shell itself cannot run it."""
+    found: list[list[tuple[str, ...]]] = [[] for _ in lines]
     if not lines:
-        return []
-    parsed = subprocess.run(["bash", "-n"], input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)
-    if parsed.returncode:
-        return [parsed.stderr]
-    return [f"{fault}: {line}" for line in lines for fault in _faults(line)]
+        return found
+    with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder) / "notes"
+        notes.touch()
+        programs = " ".join(("kubectl", "argocd", *known()["programs"]))
+        environ = {"PATH": folder, "NOTES": str(notes), "PROGRAMS": programs, "LC_ALL": "C.UTF-8"}
+        subprocess.run(["/bin/bash", "-c", _SCRIPT, "bash", *lines], cwd=folder, env=environ, check=True)
+        assert list(Path(folder).iterdir()) == [notes], "a command writes a file"
+        for note in notes.read_text("utf-8").split("\x1e")[:-1]:
+            number, *words = note.split("\x1f")[:-1]
+            if tuple(words) not in found[int(number)]:
+                found[int(number)].append(tuple(words))
+    return found
 
 
-def _faults(line: str) -> Iterator[str]:
-    for words in _simple(_TALK.sub("", line).partition(" -- ")[0]):
-        program = words[0]
-        if program in ("kubectl", "argocd"):
-            yield from _of_program(program, words[1:])
+def _faults(calls: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    for program, *words in calls:
+        if program == _BROKEN:
+            yield "bash cannot run it"
+        elif program == "xargs":
+            yield from _faults([tuple(words[1:] if words[0].startswith("-") else words)])
+        elif program in ("kubectl", "argocd"):
+            yield from _of_program(program, words)
         elif program not in known()["programs"]:
             yield f"{program} is no program of the table"
 
 
-def _simple(line: str) -> Iterator[list[str]]:
-    """The simple commands of a line, in pipes, lists and substitutions."""
-    inner = re.findall(r"\$\(([^()]*)\)", line)
-    yield from (words for text in inner for words in _simple(text))
-    lexer = shlex.shlex(re.sub(r"\$\([^()]*\)", "X", line), posix=True, punctuation_chars="|&;<>")
-    lexer.commenters = ""
-    words: list[str] = []
-    for word in lexer:
-        if set(word) <= set("|&;"):
-            if words:
-                yield words
-            words = []
-        else:
-            words.append(word)
-    if words:
-        yield words
-
-
 def _of_program(program: str, words: list[str]) -> Iterator[str]:
+    """As the program itself takes its words apart (github.com/spf13/pflag): a flag's value may be the next word."""
     table = known()[program]
-    plain = list(_without_values(words))
-    verb = next((v for n in (3, 2, 1) if (v := " ".join(plain[:n])) in table), None)
+    verb = next((v for n in (3, 2, 1) if (v := " ".join(_leading(words, table[""])[:n])) in table), None)
     if verb is None:
-        yield f"{program} has no verb {' '.join(plain[:2])!r} in the table"
+        yield f"{program} has no verb {' '.join(_leading(words, table[''])[:2])!r} in the table"
         return
-    flags = {word.partition("=")[0] for word in words if word.startswith("-") and word != "-"}
-    removal = {w for w in words if w.endswith("-") and not w.startswith("-")}  # `annotate x key-`
-    for flag in sorted(flags - removal - set(table[verb]) - set(table[""])):
-        yield f"{program} {verb} has no flag {flag} in the table"
-    if program == "kubectl":
-        yield from _unplaced(verb, plain[len(verb.split()) :], words)
+    count, *flags = str(table[verb]).split()
+    takes = dict(_flag(flag) for flag in (*flags, *table[""].split()))
+    plain, unknown = _parsed(words, takes)
+    yield from (f"{program} {verb} has no flag {flag} in the table" for flag in unknown)
+    given = plain[len(verb.split()) :]
+    least = int(count.removesuffix("+"))
+    if not (len(given) >= least if count.endswith("+") else len(given) == least):
+        yield f"{program} {verb} takes {count} words and gets {len(given)} ({' '.join(given)})"
+    elif program == "kubectl":
+        yield from _of_kubectl(verb, given, words)
 
 
-_VALUED = (
-    "-n",
-    "--namespace",
-    "-l",
-    "--selector",
-    "-o",
-    "--output",
-    "-f",
-    "--filename",
-    "-p",
-    "-c",
-    "--kind",
-    "--resource",
-)
+def _flag(text: str) -> tuple[str, bool]:
+    return text.removesuffix("="), text.endswith("=")
 
 
-def _without_values(words: list[str]) -> Iterator[str]:
-    skip = False
-    for word in words:
-        if not skip and not word.startswith("-"):
-            yield word
-        skip = not skip and word in _VALUED
+def _leading(words: Sequence[str], common: str) -> list[str]:
+    return _parsed(words, dict(map(_flag, common.split())))[0]
 
 
-def _unplaced(verb: str, objects: list[str], words: list[str]) -> Iterator[str]:
+def _parsed(words: Sequence[str], takes: Mapping[str, bool]) -> tuple[list[str], list[str]]:
+    """The words that are no flags, and the flags that the program does not know; after `--` all are words of another program."""
+    plain: list[str] = []
+    unknown: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        flag, joined, _ = word.partition("=")
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
+            plain.append(word)
+        elif flag not in takes:
+            unknown.append(flag)
+        elif takes[flag] and not joined and next(rest, None) is None:
+            unknown.append(f"{flag} without a value")
+    return plain, unknown
+
+
+def _of_kubectl(verb: str, given: list[str], words: list[str]) -> Iterator[str]:
     """A command about objects of a namespace names it; placeholders and what is read from a file need none."""
-    if verb in (
-        "api-resources",
-        "api-versions",
-        "version",
-        "explain",
-        "create namespace",
-        "apply",
-        "replace",
-        "auth can-i",
-    ):
+    if verb in ("annotate", "label"):
+        pairs = [w for w in given[1:] if "=" in w or w.endswith("-")]
+        if len(given) - len(pairs) not in (1, 2) or not pairs:
+            yield f"kubectl {verb} gets no KEY=VALUE or KEY- after its object"
+        elif any("=" in pair for pair in pairs) and "--overwrite" not in words and verb == "annotate":
+            yield "kubectl annotate refuses to change what is there without --overwrite"
+    placed = {"-n", "--namespace", "-A", "--all-namespaces", "-f", "--raw"}.intersection(words)
+    if verb in known()["kubectl_anywhere"] or placed or not given:
         return
-    if any(w in ("-n", "--namespace", "-A", "--all-namespaces", "-f", "--raw") for w in words) or not objects:
-        return
-    resource = objects[0].partition("/")[0].partition(".")[0].lower()
-    if not {resource, resource.removesuffix("s"), resource.removesuffix("es")} & set(known()["cluster_scoped"]):
-        yield f"kubectl {verb} names no namespace for {objects[0]}"
+    for resource in given[0].partition("/")[0].split(","):
+        name = resource.partition(".")[0].lower()
+        if not {name, name.removesuffix("s"), name.removesuffix("es")} & set(known()["cluster_scoped"]):
+            yield f"kubectl {verb} names no namespace for {resource}"

@@ -15,7 +15,7 @@ from argolint_rules.health import unhealthy
 from argolint_rules.shared import advice as advice_module
 from argolint_rules.shared import fields, pods
 from argolint_rules.shared.advice import Shell, advice
-from argolint_rules.sync import _refusals, comparison_error, invalid_spec
+from argolint_rules.sync import _comparison, _refusals, invalid_spec
 from argolint_rules.sync._failures import Failed
 
 from argolint.app import App, app_from_list
@@ -138,7 +138,7 @@ FLEET = Fleet("", "v3.5.1", {}, (APP,))
 def test_comparison_errors_have_advice_by_every_cause_that_is_known() -> None:
     needed = _needed("argolint_rules.sync", "comparison-error/")
     entry = {"name": "revision", "cause": "revision", "said": {}}
-    facts = comparison_error._facts(APP, FLEET, entry, SOURCE, "/spec/source", "/spec/source/path", ("/a",), "x", None)
+    facts = _comparison._facts(APP, FLEET, entry, SOURCE, "/spec/source", "/spec/source/path", ("/a",), "x", None)
     assert _missing(needed, facts) == {}
     known = {f"comparison-error/{e['name']}" for e in load("argolint_rules.sync", "comparison_causes.yaml")}
     assert set(needed) == {*known, "comparison-error/remembered", "comparison-error/refused"}
@@ -159,6 +159,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/host-taken": {"host", "path", "other"},
         "sync-failed/stored-versions": {"version"},
         "sync-failed/other-namespace": {"missing_namespace"},
+        "sync-failed/quote-at": {"at", "patch"},
     }
     for name, pattern in _refusals._FORBIDDEN:
         groups = set(pattern.groupindex)
@@ -167,12 +168,15 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     assert {topic: left for topic, names in needed.items() if (left := names - facts - said.get(topic, set()))} == {}
     causes = {f"sync-failed/{cause}" for cause in load_rules()["sync-failed"].causes}
     topics = {f"sync-failed/{e['topic']}" for e in load("argolint_rules.sync", "failures.yaml") if e.get("topic")}
-    others = {f"sync-failed/{topic}" for topic in ("empties", "hook", "hook-deadline", "gone")}
+    others = {
+        f"sync-failed/{topic}"
+        for topic in ("empties", "hook", "hook-deadline", "gone", "stale-version", "exists-already")
+    }
     assert set(needed) == {*causes, *said, *topics, *others}
 
 
 def test_what_is_unhealthy_has_advice_by_every_reason_that_is_known() -> None:
-    needed = _needed("argolint_rules.health")
+    needed = _needed("argolint_rules.health", "unhealthy/")
     facts = unhealthy._facts(Resource(ResourceId("apps", "Deployment", "prod", "web")))
     assert _missing(needed, {*facts, "what", "sort"}) == {}
     assert set(needed) == {f"unhealthy/{entry['name']}" for entry in load("argolint_rules.health", "reasons.yaml")}
@@ -190,11 +194,18 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     node = Node(ResourceId("", "Pod", "prod", "web-1"), "u", (), Health(), None, (), {})
     trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
-    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", "maker", "command", "there"}) == {}
+    made = {"maker", "command", "there"}  # of what makes a Secret
+    later = {"missing", "wave", "later"}  # of what the same application brings
+    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *made, *later}) == {}
     reasons = load("argolint_rules.shared", "pod_reasons.yaml")
     known = {f"pods/{e['cause']}" for e in (*reasons["reasons"], *reasons["scheduling"]) if e["cause"]}
-    others = {"pods/missing", "pods/missing-key", "pods/missing-made", "pods/security", "pods/unknown"}
-    assert set(needed) == known | others
+    assert set(needed) == {
+        *known,
+        *(f"pods/missing{more}" for more in ("", "-key", "-made", "-before", "-later")),
+        "pods/security",
+        "pods/pulling",
+        "pods/unknown",
+    }
 
 
 def test_advice_on_external_secrets_asks_for_the_facts_that_its_head_names() -> None:
@@ -213,7 +224,7 @@ def test_advice_on_external_secrets_asks_for_the_facts_that_its_head_names() -> 
 def test_what_a_repository_calls_itself_runs_nothing(topic: str) -> None:
     """A change may bring any path, revision and name: copied into a shell, the command does what its words say, and no more."""
     entry = {"name": topic, "cause": topic, "said": dict.fromkeys(("file", "value", "id", "plugin"), HOSTILE)}
-    facts = comparison_error._facts(APP, FLEET, entry, SOURCE, "/spec/source", "", (), HOSTILE, None)
+    facts = _comparison._facts(APP, FLEET, entry, SOURCE, "/spec/source", "", (), HOSTILE, None)
     for fix in advice("argolint_rules.sync", f"comparison-error/{topic}", facts):
         if fix.edit.kind == "command":
             assert "curl" not in shlex.split(str(fix.edit.content).replace(";", " ; "))

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from argolint import testing
+from argolint.knowledge import parse
 from argolint.plugins import load_rules
 
 RULES = list(load_rules().values())
@@ -68,7 +68,7 @@ def _runs(line: str) -> bool:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_no_word_of_others_is_run_when_a_command_is_pasted(path: Path) -> None:
-    data = yaml.safe_load(path.read_text("utf-8"))
+    data = parse(path.read_text("utf-8"))
     names = "|".join(map(re.escape, sorted(set(_names(data)), key=len, reverse=True)))
     ways = [None, re.compile(rf"(?<![\w.-])(?:{names})(?![\w.-])")] if names else [None]
     assert [line for way in ways for line in _commands(data, path, way) if _runs(line)] == []

@@ -19,6 +19,7 @@ from argolint.reports.document import Finding
 from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, app, finding, fragment, patch, repository, resource
 from tests.gitops import git
 
+SERVER = "https://argocd.example.com"
 REPLICAS = patch({"op": "replace", "path": "/spec/replicas", "value": 5})
 IMAGE = patch({"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "web:2"})
 
@@ -30,7 +31,8 @@ def choices(*findings: Any) -> list[Choice]:
 
 def placed(root: Path, *findings: Any, apps: Mapping[tuple[str, str], Any] | None = None, **site: Any) -> Arranged:
     """The findings' first fixes put into one checkout."""
-    return arrange(choices(*findings), Site(open_checkouts([str(root)]), apps or {}, **site))
+    known = {(SERVER, *place): raw for place, raw in (apps or {}).items()}
+    return arrange(choices(*findings), Site(open_checkouts([str(root)]), known, **site))
 
 
 def only(arranged: Arranged) -> str:
@@ -189,6 +191,18 @@ def test_ignore_entries_of_several_fixes_become_one_list(tmp_path: Path) -> None
         "    - group: apps\n      kind: Deployment\n      name: api\n      jsonPointers:\n        - /spec/replicas\n"
         "  syncPolicy:\n    syncOptions:\n      - RespectIgnoreDifferences=true\n"
     )
+
+
+def test_a_manifest_is_that_of_the_argo_cd_that_deploys_to_where_it_says(tmp_path: Path) -> None:
+    root = repository(tmp_path, {"apps/eu.yaml": APPLICATION})
+    own, other = ({"spec": {"destination": {"namespace": name}}} for name in ("shop", "shop-us"))
+    of_us = {(SERVER, "argocd", "web"): other, ("https://eu.example.com", "argocd", "web"): own}
+    of_eu = {(SERVER, "argocd", "web"): own, ("https://us.example.com", "argocd", "web"): other}
+    fix = choices(finding(ignore("/spec/replicas")))
+    (outcome,) = arrange(fix, Site(open_checkouts([str(root)]), of_us)).outcomes
+    assert outcome.why == "apps/eu.yaml holds Application argocd/web of another Argo CD"
+    (outcome,) = arrange(fix, Site(open_checkouts([str(root)]), of_eu)).outcomes
+    assert outcome.why == ""
 
 
 def test_an_application_of_a_set_is_told_and_not_edited(tmp_path: Path) -> None:

@@ -94,6 +94,17 @@ def test_self_heal_rests_while_what_was_applied_last_is_edited() -> None:
     found = verify(patch("manifest", REMOVE), drift(app), app, fleet)
     assert found.before[0] == "argocd app set argocd/web --self-heal=false"
     assert found.caveat == "switch self-heal on again when the edit is synced"
+    made = replace(
+        app,
+        raw={
+            **app.raw,
+            "metadata": {**app.raw["metadata"], "ownerReferences": [{"kind": "ApplicationSet", "name": "shops"}]},
+        },
+    )
+    assert verify(patch("manifest", REMOVE), drift(made), made, fleet).caveat == (
+        "switch self-heal on again when the edit is synced; ApplicationSet shops makes this Application and puts back what"
+        " `argocd app set` changes: change its template"
+    )
 
 
 def test_a_field_that_only_a_manager_entry_holds_is_lost_with_the_manifests() -> None:
@@ -467,3 +478,75 @@ def test_every_rule_proves_its_fixes_on_recordings(
     drifts = [f for f in patched if f.explains and all(symptom.kind == "change" for symptom in f.explains)]
     assert all(f.fixes[0].verified is True or f.fixes[0].unverified for f in patched)
     assert sum(f.fixes[0].verified is True or bool(f.fixes[0].before) for f in drifts) >= 0.9 * len(drifts)
+
+
+SERVER_DIFF = {
+    "op": "add",
+    "path": "/metadata/annotations",
+    "value": {"argocd.argoproj.io/compare-options": "ServerSideDiff=true"},
+}
+
+
+def test_a_server_side_diff_of_client_side_syncs_sees_no_field_leave_git() -> None:
+    """The API server gives up what the manager has applied, and a client-side apply notes none of that (argoproj/argo-cd#25205)."""
+    app, fleet = lone(deployment(replicas=2), deployment(deployment(replicas=2), replicas=5))
+    found = verify(patch("application", SERVER_DIFF), drift(app), app, fleet)
+    assert (found.verified, found.effects) == (None, ("hides",))
+    assert (
+        found.unverified
+        == "a later commit that takes a field out of Git would show no difference: syncs are client-side"
+    )
+    assert (
+        found.caveat
+        == "a field that leaves Git then shows no difference, unless ServerSideApply=true is a sync option too"
+    )
+
+
+def limits(**item: Any) -> dict[str, Any]:
+    metadata = {"name": "l", "namespace": "shop"}
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": metadata,
+        "spec": {"limits": [{"type": "Container", **item}]},
+    }
+
+
+def test_another_writers_field_in_a_list_that_is_sent_whole_is_not_kept() -> None:
+    """RespectIgnoreDifferences takes Git's list where Git has no such field, and the API server fills in its own default."""
+    desired = limits(default={"cpu": "500m"})
+    live = limits(default={"cpu": "500m"}, defaultRequest={"cpu": "1"})
+    fields: Json = {"f:spec": {"f:limits": {}}}
+    live["metadata"] |= {
+        "managedFields": [
+            {"manager": "tuner", "operation": "Update", "time": "2026-01-01T11:00:00Z", "fieldsV1": fields}
+        ]
+    }
+    app, fleet = lone(desired, live)
+    found = verify(
+        narrowest_ignore(app, app.resources[0], ["/spec/limits/0/defaultRequest/cpu"]), drift(app), app, fleet
+    )
+    assert (found.verified, found.unverified) == (
+        None,
+        "a sync sends the list of /spec/limits/0/defaultRequest/cpu of LimitRange shop/l whole, without what its other writer has put there",
+    )
+
+
+def test_a_merge_by_schema_refuses_two_items_of_one_key() -> None:
+    twice = deployment(replicas=2)
+    twice["spec"]["template"] = {
+        "spec": {"containers": [{"name": "c", "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "1"}]}]}
+    }
+    app, fleet = lone(
+        twice, deployment(twice, replicas=5), spec={"syncPolicy": {"syncOptions": ["ServerSideApply=true"]}}
+    )
+    finding = Finding(
+        "it drifts",
+        Location(app.ref, app.resources[0].id),
+        explains=(Symptom.change(app.resources[0].id, "/spec/replicas"),),
+    )
+    found = verify(patch("manifest", {"op": "replace", "path": "/spec/replicas", "value": 5}), finding, app, fleet)
+    assert (found.verified, found.unverified) == (
+        None,
+        "two items of env of Deployment shop/web have one key, which a merge by schema refuses",
+    )

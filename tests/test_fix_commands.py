@@ -23,13 +23,24 @@ def test_every_command_of_a_recording_can_be_run(phase: str, report_of: Callable
 @pytest.mark.parametrize(
     ("command", "fault"),
     [
-        ("kubectl -n shop get pod 'web", "bash"),
+        ("kubectl -n shop get pod 'web", "bash cannot run it"),
         ("kubectl -n shop get pods; a pod is looked up there", "a is no program of the table"),
         ("kubectl -n shop remove pod web", "kubectl has no verb 'remove pod' in the table"),
         ("kubectl -n shop get pod web --flush", "kubectl get has no flag --flush in the table"),
         ("kubectl delete secret web", "kubectl delete names no namespace for secret"),
         ("argocd app sync argocd/web --purge", "argocd app sync has no flag --purge in the table"),
         ("kubectl -n shop get secret x -o json | jqq .", "jqq is no program of the table"),
+        ("argocd app get argocd/web || jqq", "jqq is no program of the table"),
+        ("kubectl -n shop get secret $(jqq)", "jqq is no program of the table"),
+        ("argocd proj add-source shop", "argocd proj add-source takes 2 words and gets 1 (shop)"),
+        ("argocd app sync my web --resource", "argocd app sync has no flag --resource without a value in the table"),
+        ("argocd app get my web", "argocd app get takes 1 words and gets 2 (my web)"),
+        ("kubectl -n shop create secret generic a ... | kubeseal", "kubectl create secret generic takes 1 words"),
+        ("kubectl -n shop annotate secret a", "kubectl annotate gets no KEY=VALUE or KEY- after its object"),
+        (
+            "kubectl -n shop annotate secret a b=c",
+            "kubectl annotate refuses to change what is there without --overwrite",
+        ),
     ],
 )
 def test_what_cannot_be_run_is_seen(command: str, fault: str) -> None:

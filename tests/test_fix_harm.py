@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from argolint import Edit, Fix, testing
 from argolint.engine.effects import told_by
 from argolint.engine.verify import unreplayed
@@ -317,8 +319,74 @@ def test_who_has_to_make_the_operator_look_again_is_told_so() -> None:
     """Of a finding about one application, and of one about several, whose fixes no application's states could prove."""
     command = 'kubectl -n n annotate externalsecrets.external-secrets.io db force-sync="$(date +%s)" --overwrite'
     assert told_by(Fix("Sync", "live", "db", Edit("command", command))) == {"needs-force-sync"}
-    assert told_by(Fix("Sync", "live", "db", Edit("command", f"# {command}"))) == frozenset()
+    assert told_by(Fix("Sync", "live", "db", Edit("command", f"# when it is Ready: {command}"))) == {"needs-force-sync"}
     assert unreplayed(Fix("Sync", "live", "db", Edit("command", command))).effects == ("needs-force-sync",)
+
+
+@pytest.mark.parametrize(
+    ("command", "effects"),
+    [
+        ("kubectl -n shop delete deployment.apps web && argocd app sync argocd/web", {"deletes"}),
+        ("kubectl -n shop delete statefulset.apps db --cascade=orphan", {"deletes"}),
+        ("# when it is Ready: kubectl -n shop delete externalsecrets.kubernetes-client.io db", {"deletes"}),
+        ("kubectl -n shop delete pod -l app=web", {"restarts"}),
+        ("kubectl -n shop scale deployment web --replicas=0", {"scales"}),
+        ('kubectl patch namespace shop --type=merge -p \'{"metadata":{"finalizers":null}}\'', {"deletes"}),
+        ("argocd app confirm-deletion argocd/web", {"deletes"}),
+        ("argocd app delete-resource argocd/web --kind Job", {"deletes"}),
+        ("kubectl -n shop get pods", set()),
+    ],
+)
+def test_what_a_command_does_besides_is_told(command: str, effects: set[str]) -> None:
+    fix = Fix("Do it", "live", "web", Edit("command", command))
+    assert told_by(fix) == effects
+    caveat = Fix("Do it", "manifest", "web", Edit("text", "so"), caveat=f"then `{command}`")
+    assert told_by(caveat) == (effects if command[0] != "#" else set())
+    first = Fix("Do it", "manifest", "web", Edit("json-patch", []), before=(command,))
+    assert told_by(first) == effects
+
+
+def waiting(kind: str, **metadata: Any) -> dict[str, Any]:
+    """An application whose operation waits for a deletion."""
+    obj = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": "n", **metadata}}
+    state = {"phase": "Running", "startedAt": "2026-01-01T10:00:00Z", "message": f"waiting for deletion of /{kind}/a"}
+    status = {"sync": {"status": "OutOfSync"}, "operationState": state}
+    return {"name": "web", "status": status, "resources": [{"live": obj}]}
+
+
+def test_another_operation_starts_when_the_one_before_it_is_over() -> None:
+    """Told to end, it goes on for a while, and the server then answers "another operation is already in progress"."""
+    found = fixes("hook-stuck", waiting("Service", deletionTimestamp="2026-01-01T10:00:00Z", finalizers=["x/y"]))
+    assert [fix.edit.content for fix in found if "terminate" in fix.title] == [
+        "argocd app terminate-op argocd/web && argocd app wait argocd/web --operation --timeout 120 && argocd app sync argocd/web"
+    ]
+
+
+def test_what_replaces_an_entry_of_argo_cd_says_so() -> None:
+    """`--upsert` empties what the command does not repeat: credentials, or the labels by which ApplicationSets choose clusters."""
+
+    def blind(message: str, **source: str) -> report.Fix:
+        told = f"Failed to load target state: failed to generate manifest for source 1 of 1: {message}"
+        status = {"conditions": [{"type": "ComparisonError", "message": told}], "sync": {"status": "Unknown"}}
+        (fix, *_) = fixes("comparison-error", {"name": "web", "spec": {"source": source}, "status": status})
+        return fix
+
+    denied = "rpc error: code = Unknown desc = authentication required"
+    logins = {
+        "https://git.example.com/a.git": '--username USER --password "$TOKEN" --upsert',
+        "git@git.example.com:a.git": "--ssh-private-key-path KEY_FILE --upsert",
+    }
+    for address, login in logins.items():
+        fix = blind(denied, repoURL=address, path="p")
+        assert fix.edit.content == f"argocd repo add {address} {login}"
+        assert "--upsert replaces an entry that is there" in fix.caveat
+    charts = blind(denied, repoURL="registry.example.com/charts", chart="web", targetRevision="1.0.0")
+    assert charts.edit.content == (
+        'argocd repo add registry.example.com/charts --type helm --name NAME --enable-oci --username USER --password "$TOKEN" --upsert'
+    )
+    large = blind("git-lfs filter-process: smudge filter lfs failed", repoURL="https://git.example.com/a.git", path="p")
+    assert '--username USER --password "$TOKEN" --enable-lfs --upsert' in large.edit.content
+    assert large.caveat.startswith("replaces the whole entry")
 
 
 def test_an_application_that_another_one_makes_is_edited_where_that_one_takes_it_from() -> None:
@@ -337,6 +405,56 @@ def test_an_application_that_another_one_makes_is_edited_where_that_one_takes_it
     told = "application argocd/root makes this Application and puts it back: edit it in its source"
     (alone, *_), (made, *_) = fixes("ignore-not-respected", app), fixes("ignore-not-respected", root, app)
     assert (alone.caveat.endswith(told), made.caveat) == (False, f"{alone.caveat}; {told}")
+
+
+def generated(name: str) -> dict[str, Any]:
+    """Metadata of an Application that ApplicationSet shops makes."""
+    owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "shops", "uid": "u"}
+    return {"name": name, "namespace": "argocd", "ownerReferences": [owner]}
+
+
+def test_an_application_that_a_set_makes_is_edited_in_its_template() -> None:
+    scaled = web({"replicas": 4})
+    scaled["metadata"]["managedFields"] = [by("kube-controller-manager", "/spec/replicas")]
+    count = {"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]}
+    dead = {"kind": "DaemonSet", "group": "apps", "jsonPointers": ["/spec/x"]}
+    spec = {"syncPolicy": {"automated": {"selfHeal": True}}, "ignoreDifferences": [count, dead]}
+    desired = web({"replicas": 2})
+    app = {
+        "name": "web",
+        "metadata": generated("web"),
+        "spec": spec,
+        "resources": [{"desired": desired, "live": scaled}],
+    }
+    place = "template of ApplicationSet argocd/shops"
+    told = "the template makes all Applications of the set, which all get it; spec.templatePatch can choose some"
+    for rule in ("ignore-not-respected", "ignore-rule-dead"):
+        edits = [fix for fix in fixes(rule, app) if fix.target == "application"]
+        assert edits, rule
+        assert {fix.where for fix in edits} == {place}
+        assert all(fix.caveat.endswith(told) for fix in edits)
+    message = "Application referencing project lost which does not exist"
+    refused = {"type": "InvalidSpecError", "message": message}
+    (named, *_) = fixes("invalid-spec", {**app, "spec": {}, "status": {"conditions": [refused]}})
+    assert (named.edit.content, named.where) == ("argocd app set argocd/web --project PROJECT", place)
+    assert named.caveat == (
+        "ApplicationSet shops makes this Application and puts back what `argocd app set` changes: change its template"
+    )
+
+
+def test_values_go_where_the_application_keeps_its_own() -> None:
+    """A valuesObject beside `values` would replace them all."""
+    fixture = testing.load_fixture(Path(__file__).parent / "rules/nondeterministic-secret/bad-alias.yaml")
+    (app,) = fixture.data["apps"][:1]
+    chart = {"chart": "shop", "path": "", "repoURL": "https://charts.example.com", "targetRevision": "1.0.0"}
+    for helm, place in (
+        ({}, "valuesObject"),
+        ({"values": "a: 1\n"}, "values"),
+        ({"valuesObject": {"a": 1}}, "valuesObject"),
+    ):
+        source = {**chart, "helm": helm}
+        told = fixes("nondeterministic-secret", {**app, "spec": {**app["spec"], "source": source}})
+        assert {f"the Application's spec.source.helm.{place}"} == {f.where for f in told if f.target == "helm-values"}
 
 
 def test_patches_that_make_one_list_say_so() -> None:

@@ -176,3 +176,13 @@ def test_options_that_do_not_go_together(args: tuple[str | Path, ...], told: str
     ran = run_here(*args, cwd=tmp_path)
     assert ran.code == 2
     assert told in ran.err
+
+
+def test_a_shard_of_another_version_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "1.json").write_text('{"shard_version": "1.1", "results": "of old"}')
+    ran = run_here("merge", "1.json", cwd=tmp_path)
+    assert (ran.code, ran.err) == (
+        2,
+        "argolint: 1.json is a shard of version 1.1, written by another argolint; this one reads 2.0\n"
+        "  → run `argolint check --shard I/N` again for every shard, with the argolint that merges them\n",
+    )

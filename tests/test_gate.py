@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import itertools
 import json
@@ -15,6 +16,7 @@ import pytest
 from argolint.fleet import IN_CLUSTER
 from argolint.reports import document as report
 from argolint.snapshots.replay import ReplayServer
+from argolint.testing import FixtureTransport
 
 from .conftest import Ran, run_argolint
 from .gitops import REPO, REVISION, GitServer, commit, git
@@ -395,6 +397,7 @@ def test_a_file_that_expands_without_end_and_one_without_a_spec_end_the_gate_in_
         ("[" * 50_000, "it is nested more than 128 levels deep (line 1)"),
         ("kind: A\nx: .inf\n", "a number is infinite or none, which JSON cannot say (line 2)"),
         ("kind: A\nx: !!int y\n", "what is tagged !!int is none (line 2)"),
+        ("kind: A\nmetadata: {name: [b]}\n", "of a manifest in it metadata.name is a list"),
     ],
 )
 def test_a_render_that_cannot_be_read_is_refused_with_the_reason(
@@ -507,6 +510,57 @@ def test_hostile_manifests_stay_text_in_the_comment(gate: Gate) -> None:
     fences = re.findall(r"(?m)^(`{3,})", gate.comment)
     assert fences == [fences[0], fences[0]]
     assert len(fences[0]) > 3
+
+
+def test_a_change_is_judged_on_every_argo_cd_that_has_its_applications(clone: Path, tmp_path: Path) -> None:
+    other = FixtureTransport(
+        {"apps": [{"name": "elsewhere"}], "server": {"settings": {"url": "https://lab.example.com"}}}
+    )
+    transports = {
+        "eu": GitServer(clone, url="https://eu.example.com"),
+        "us": GitServer(clone, live={"Deployment/web": {"spec": {"replicas": 5}}}, url="https://us.example.com"),
+        "lab": other,
+    }
+    commit(clone, {"web/config.yaml": None})
+    out = tmp_path / "gate.json"
+    with contextlib.ExitStack() as stack:
+        servers = {name: stack.enter_context(ReplayServer(t)) for name, t in transports.items()}
+        tokens = {f"TOKEN_{name}": server.token() for name, server in servers.items()}
+        entries = [
+            {"name": name, "server": server.address, "plaintext": True, "auth-token-env": f"TOKEN_{name}"}
+            for name, server in servers.items()
+        ]
+        file = tmp_path / "servers.yaml"
+        file.write_text(json.dumps({"servers": entries}))
+        args = ("--servers", str(file), "--repo", REPO, "--head", "feature", "--checkout", str(clone))
+        ran = run_argolint("gate", *args, "-o", f"json={out}", "-o", "text", cwd=tmp_path, env=tokens)
+        assert ran.code == 1, ran.err
+        found = json.loads(out.read_text())
+        jsonschema.validate(found, report.schema())
+        assert [(f["rule"], f["app"]["server"]) for f in found["findings"]] == [
+            ("pruned-while-referenced", "https://eu.example.com"),
+            ("pruned-while-referenced", "https://us.example.com"),
+        ]
+        assert len({f["fingerprint"] for f in found["findings"]}) == 1
+        assert found["gate"]["new"] == 2
+        assert [(a["app"]["server"], a["app"]["name"]) for a in found["gate"]["apps"]] == [
+            ("https://eu.example.com", "web"),
+            ("https://us.example.com", "web"),
+        ]
+        assert [s["name"] for s in found["servers"]] == ["eu", "us"]
+        assert "us/argocd/web" in ran.out
+        file.write_text(json.dumps({"servers": [*entries[1:], {"name": "eu", "server": "127.0.0.1:1"}]}))
+        ran = run_argolint("gate", *args, "-o", f"json={out}", cwd=tmp_path, env=tokens)
+        assert ran.code == 3
+        assert [f["server"] for f in json.loads(out.read_text())["failures"]] == ["eu"]
+        assert json.loads(out.read_text())["gate"]["fails"].startswith(
+            "not everything could be judged (eu: nothing listens"
+        )
+        ran = run_argolint("gate", "--servers", str(file), str(file), cwd=tmp_path, env=tokens)
+        assert "files of Applications are judged against one Argo CD" in ran.err
+        ran = run_argolint("gate", *args[:3], "https://git.example.com/none", *args[4:], cwd=tmp_path, env=tokens)
+        assert ran.code == 2
+        assert "no application of us, lab has a source in https://git.example.com/none, and not all" in ran.err
 
 
 def test_what_cannot_start_says_why(gate: Gate) -> None:

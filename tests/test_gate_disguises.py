@@ -10,7 +10,7 @@ import pytest
 
 from argolint.errors import UsageError
 from argolint.gate import files
-from argolint.gate.candidates import UnreadableError, applications_of
+from argolint.gate.declared import UnreadableError, applications_of
 from tests.gitops import commit, git
 
 APPLICATION = """\
@@ -55,6 +55,13 @@ JUDGED: dict[str, str] = {
     "JSON in a list": f'{{"kind": "List", "apiVersion": "v1", "items": [{JSON}]}}',
     "a List": listed("List"),
     "an ApplicationList": listed("ApplicationList"),
+    "items of another kind": listed("ConfigMap"),
+    "a list in a list": "kind: List\napiVersion: v1\nitems:\n- " + listed("List").replace("\n", "\n  "),
+    "base64": kind("kind: !!binary QXBwbGljYXRpb24=\n"),
+    "base64 behind another tag": "%TAG !y! tag:yaml.org,2002:\n---\n" + kind("kind: !y!bin%61ry QXBwbGljYXRpb24=\n"),
+    "a group in base64": APPLICATION.replace("argoproj.io/v1alpha1", "!!binary YXJnb3Byb2ouaW8vdjFhbHBoYTE="),
+    "a key in base64": kind("!!binary a2luZA==: Application\n"),
+    "a tagged merge": kind("!!merge <<: {kind: Application}\n"),
     "a tag": kind("kind: !!str Application\n"),
     "a tag of its own": kind("kind: !x Application\n"),
     "a tag on the document": "--- !x\n" + APPLICATION,
@@ -95,7 +102,6 @@ GONE: dict[str, str] = {
     "another key": kind("Kind: Application\n"),
     "a letter without a shape": kind("kind: \u200bApplication\n"),
     "a later kind": APPLICATION + "kind: ConfigMap\n",
-    "a list in a list": "kind: List\napiVersion: v1\nitems:\n- " + listed("List").replace("\n", "\n  "),
     "nothing": "",
     "another name": APPLICATION.replace("name: web", "name: other"),
 }

@@ -6,10 +6,10 @@ from functools import cache
 from typing import Any
 
 import pytest
-import yaml
 
 from argolint.engine.plan import Chosen, Plan
 from argolint.gate import Change, Verdict, judge
+from argolint.knowledge import parse
 from argolint.model import Finding
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
@@ -35,7 +35,7 @@ PHASES = ("3-after-commits", "5-after-renders")
 
 @cache
 def truth() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((RECORDINGS / "harbourline" / "truth.yaml").read_text())
+    found: dict[str, Any] = parse((RECORDINGS / "harbourline" / "truth.yaml").read_text())
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ import pytest
 from argolint import testing
 from argolint.comparison import LAST_APPLIED, SYNC_OPTIONS, TRACKING_ID, compare
 from argolint.engine import pipeline
-from argolint.engine.handover import GUARD
+from argolint.engine.handover import GUARD, tried
 from argolint.engine.join import join
+from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
+from argolint.model import Fact, Trial
 from argolint.plugins import load_rules
 from argolint.reports import document as report
 
@@ -104,11 +107,49 @@ def test_an_application_is_not_emptied() -> None:
     )
 
 
-def test_what_a_chart_renders_with_other_values_is_not_known() -> None:
-    data = two()
-    data["apps"][1]["status"]["sourceType"] = "Helm"
-    fix = first(data)
-    assert (fix.verified, fix.unverified) == (None, "a command is not run")
+@pytest.mark.parametrize(("tool", "how"), [("Helm", "`helm template`"), ("Kustomize", "`kustomize build`")])
+def test_what_a_chart_or_an_overlay_then_renders_is_left_open(tool: str, how: str) -> None:
+    """The states are played all the same: what is in the way comes first."""
+    fix = first(two(status={"sourceType": tool}))
+    assert (fix.verified, fix.unverified) == (
+        None,
+        f"it was replayed, and works when argocd/read then renders all that it renders today but for this object: {how} shows it",
+    )
+    data = two(status={"sourceType": tool})
+    data["apps"][1]["resources"] = data["apps"][1]["resources"][:1]
+    assert first(data).unverified == "it is the only object of argocd/read, and automated sync refuses to leave none"
+
+
+def test_a_render_with_the_values_closes_what_was_left_open() -> None:
+    """With --helm-render, and known values that switch the object off."""
+    fleet, _ = load_fleet(transport := testing.FixtureTransport(two()))
+    plan = Plan(tuple(Chosen(rule, rule.default_options) for rule in RULES), workers=1)
+    (ref,) = (app.ref for app in fleet.apps if app.name == "read")
+    read, _ = load(
+        transport, replace(fleet.by_ref[ref], resources=tuple(fleet.by_ref[ref].resources)), fleet, plan, states=True
+    )
+    (shared,) = (r for r in read.resources if r.name == "common")
+    rest = {**CONFIG, "metadata": {"name": "read", "namespace": "shop"}, "data": {"a": "b"}}
+    trial = Trial("release", shared.id, open="a render shows it", values="common: {create: false}\n")
+    fact = Fact("shared", read.ref, trials=(trial,))
+
+    def played(without: list[Any], whole: list[Any] | None = None) -> Trial:
+        base = [rest, settings("read")] if whole is None else whole
+
+        def render(app: Any, values: Any) -> Any:
+            made = without if values == {"common": {"create": False}} else base
+            return made, made
+
+        (found,) = tried(fact, read, fleet, lambda app, fleet: (), lambda app: (), render).trials
+        return found
+
+    assert played([rest]) == replace(trial, why="", open="")
+    for made, why in (
+        ([rest, settings("read")], "with these values argocd/read still renders it"),
+        ([], "with these values argocd/read changes ConfigMap read too"),
+        ([{**rest, "data": {"a": "c"}}], "with these values argocd/read changes /data/a of ConfigMap read too"),
+    ):
+        assert played(made).why == why
 
 
 def test_a_third_application_that_may_still_want_the_object_keeps_the_fix_from_being_verified() -> None:
@@ -156,3 +197,20 @@ def test_the_guarded_object_outlives_every_order_of_syncs() -> None:
             elif notes[TRACKING_ID].startswith(f"{name}:"):
                 assert "Prune=false" in notes[SYNC_OPTIONS], order
         assert state["metadata"]["annotations"][TRACKING_ID].startswith("read:")
+
+
+def test_an_owner_that_renames_the_object_prunes_it_under_the_others() -> None:
+    data = two()
+    data["apps"][1]["metadata"] = {"annotations": {"argocd.argoproj.io/sync-wave": "-1"}}
+    found = testing.check(testing.Fixture(Path("inline.yaml"), data), RULES)
+    (finding,) = [f for f in found.findings if f.rule == "shared-resource"]
+    keeps, renames, *_ = finding.fixes
+    assert keeps.title == 'Keep ConfigMap shop/common in "read" alone and switch it off in "write"'
+    assert (renames.title, renames.verified, renames.effects) == ('Give it another name in "write"', None, ())
+    assert renames.caveat == (
+        "whatever refers to it by name in that Application must follow; "
+        '"write" owns the live object and prunes it then: first `kubectl annotate configmap common -n shop --overwrite'
+        " argocd.argoproj.io/sync-options=Prune=false,Delete=false`, afterwards `argocd app sync argocd/read`, and then"
+        " `kubectl annotate configmap common -n shop argocd.argoproj.io/sync-options-`"
+    )
+    assert renames.unverified.startswith("what refers to it by name is not known to the end: a diff of the commit")

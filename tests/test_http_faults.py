@@ -209,6 +209,8 @@ def test_no_server_makes_us_wait_longer_than_20_seconds() -> None:
     past = format_datetime(datetime(2020, 1, 1, tzinfo=UTC), usegmt=True)
     headers = ("3", "999999999", soon, past, "-5", "1e9", "9" * 5000, "soon", "", None)
     assert [retry_after_s(h) for h in headers] == [3.0, 20.0, 20.0, 0.0, *[None] * 6]
+    theirs = "Thu, 01 Jan 2026 00:00:00 GMT"  # a clock that is far from ours
+    assert retry_after_s("Thu, 01 Jan 2026 00:00:07 GMT", theirs) == 7.0
 
 
 def test_a_gateway_that_stays_down_is_not_tried_four_times_for_ever() -> None:

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from argolint.agents import answers
 from argolint.reports import document
 from argolint.reports.formats import Style, with_server_names
 from argolint.serve.documents import Documents
 from argolint.snapshots.replay import Faults
+from tests.checkouts import repository
 from tests.conftest import Ran
-from tests.fleets import HOME, Fleets, app, config_map, drifted, serving
+from tests.fleets import HOME, Fleets, app, config_map, drifted, noted, serving
 from tests.here import run_here
 
 RULE = "shared-between-servers"
@@ -287,6 +289,143 @@ def test_one_argo_cd_under_two_names_is_said_and_conflicts_with_nobody(tmp_path:
     assert [f for f in found["findings"] if f["rule"] == RULE] == []
 
 
+def ask(fleets: Fleets, *args: str | Path) -> Ran:
+    """A command over the servers of `fleets`."""
+    return run_here(*args, "--servers", fleets.file, env=fleets.environ, cwd=fleets.file.parent)
+
+
+def test_an_application_is_named_with_its_server(three: Checked) -> None:
+    found = json.loads(check(three.fleets, "us/argocd/web", "-o", "json").out)
+    assert {a["app"]["server"] for a in found["applications"]} == {"https://us.example.com"}
+    ran = check(three.fleets, "us/argocd/api")
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        2,
+        "argolint: there is no application 'us/argocd/api' on https://eu.example.com, https://us.example.com, "
+        "https://lab.example.com, or the account may not see it; did you mean 'eu/argocd/api'?",
+    )
+
+
+def test_why_finds_the_server_of_an_application_and_asks_where_several_have_it(three: Checked) -> None:
+    found = json.loads(ask(three.fleets, "why", "api", "--json").out)
+    assert (found["app"]["server"], found["app"]["name"]) == ("https://eu.example.com", "api")
+    ran = ask(three.fleets, "why", "web")
+    assert (ran.code, ran.err) == (
+        2,
+        "argolint: 'web' names 3 applications: eu/argocd/web, us/argocd/web, lab/argocd/web\n"
+        "  → name one of them as SERVER/NAMESPACE/NAME\n",
+    )
+    found = json.loads(ask(three.fleets, "why", "us/argocd/web", "--json").out)
+    assert found["app"]["server"] == "https://us.example.com"
+    assert [f["rule"] for link in found["chain"] for f in link.get("because", ())] == ["not-synced"]
+
+
+def test_owners_are_those_of_all_servers_and_an_object_of_a_common_cluster_stands_once(three: Checked) -> None:
+    ran = ask(three.fleets, "owners")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        "ConfigMap shop/common  (prod)",
+        "  owner     eu/argocd/web (project default): deleting this Application leaves the object",
+        "  owner     us/argocd/web (project default): deleting this Application leaves the object",
+        "ConfigMap shop/settings  (prod)",
+        "  owner     eu/argocd/web (project default): deleting this Application leaves the object",
+        "  owner     us/argocd/web (project default): deleting this Application leaves the object",
+        "2 objects, 2 Applications",
+    ]
+    found = json.loads(ask(three.fleets, "owners", "configmap/common", "-o", "json").out)
+    assert found["servers"]["lab"] == "https://lab.example.com"
+    assert [(o["cluster"], [c["app"] for c in o["claims"]]) for o in found["objects"]] == [
+        (f"{HOME} of lab", ["lab/argocd/web"]),
+        ("prod", ["eu/argocd/web", "us/argocd/web"]),
+    ]
+    ran = ask(three.fleets, "owners", "secret/none")
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        2,
+        "argolint: no Application of https://eu.example.com, https://us.example.com, https://lab.example.com lists "
+        "secret/none, or the account may not see it",
+    )
+
+
+def test_a_snapshot_of_many_servers_is_a_folder_that_a_check_reads_as_it_read_them(
+    three: Checked, tmp_path: Path
+) -> None:
+    ran = ask(three.fleets, "snapshot", "-o", "all.tar.gz")
+    assert (ran.code, ran.err.splitlines()[0]) == (2, "argolint: all.tar.gz is one file, and 3 servers are to be saved")
+    target = tmp_path / "all"
+    ran = ask(three.fleets, "snapshot", "-o", target)
+    assert ran.code == 0, ran.err
+    assert f"{target}: us: 1 applications of https://us.example.com, " in ran.err
+    again = json.loads(run_here("check", "--servers", target / "servers.yaml", "-o", "json", cwd=tmp_path).out)
+    assert [f["fingerprint"] for f in again["findings"]] == [f["fingerprint"] for f in three.report["findings"]]
+    assert not any(
+        token.encode() in path.read_bytes()
+        for token in three.fleets.tokens()
+        for path in target.rglob("*")
+        if path.is_file()
+    )
+    lists = tmp_path / "lists"
+    assert ask(three.fleets, "snapshot", "--fleet-only", "-o", lists).code == 0
+    for server in three.fleets.servers.values():
+        server.seen.clear()
+    shards = [tmp_path / f"{n}.json" for n in (1, 2)]
+    for number, shard in enumerate(shards, 1):
+        assert check(three.fleets, "--fleet", lists, "--shard", f"{number}/2", "-o", f"json={shard}").code == 0
+    for server in three.fleets.servers.values():
+        assert "/api/v1/applications" not in [path.split("?")[0] for path in server.seen]
+    merged = json.loads(run_here("merge", *shards, "-o", "json", cwd=tmp_path).out)
+    assert [f["fingerprint"] for f in merged["findings"]] == [f["fingerprint"] for f in three.report["findings"]]
+
+
+def test_a_snapshot_without_a_server_that_is_down_says_so(three: Checked, tmp_path: Path) -> None:
+    text = json.loads(three.fleets.file.read_text())
+    entries = [{**e, "server": "127.0.0.1:1"} if e["name"] == "us" else e for e in text["servers"]]
+    (tmp_path / "servers.yaml").write_text(json.dumps({"servers": entries}))
+    down = Fleets(tmp_path / "servers.yaml", environ=three.fleets.environ)
+    ran = ask(down, "snapshot", "-q", "-o", "all")
+    assert ran.code == 3
+    assert "not saved: us: nothing listens at " in ran.err
+    assert sorted(p.name for p in (tmp_path / "all").iterdir()) == ["eu", "lab", "servers.yaml"]
+    ran = ask(down, "why", "nothing")
+    assert (ran.code, "(us could not be read)" in ran.err) == (2, True)
+    ran = ask(down, "owners", "configmap/a")
+    assert (ran.code, "not looked at: us: server: nothing listens" in ran.err) == (3, True)
+
+
+SCALED: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"replicas": 3, "template": {"spec": {"containers": [{"name": "web", "image": "web:1"}]}}},
+}
+SCALER: dict[str, Any] = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "maxReplicas": 5},
+}
+
+
+def test_fixes_of_many_servers_go_where_their_own_application_stands(tmp_path: Path) -> None:
+    """Two servers have an Application of one name, whose manifests are in two repositories."""
+    live = {**SCALED, "spec": {**SCALED["spec"], "replicas": 4}}
+    sources = {name: {"repoURL": f"https://git.example.com/{name}", "path": "web"} for name in ("eu", "us")}
+    where = {"destination": {"server": HOME, "namespace": "shop"}}
+    apps = {
+        name: [app("web", SCALER, {"desired": SCALED, "live": live}, spec={"source": source, **where})]
+        for name, source in sources.items()
+    }
+    files = {"web/web.yaml": yaml.safe_dump(SCALED, sort_keys=False)}
+    roots = {name: repository(tmp_path / name, files, source["repoURL"]) for name, source in sources.items()}
+    writes = [word for root in roots.values() for word in ("--write", root)]
+    with serving(tmp_path, apps) as fleets:
+        ran = ask(fleets, "fix", "us/argocd/web", "--select", "autoscaler-replicas", *writes)
+        assert ran.code == 0, ran.out + ran.err
+        assert "us/argocd/web Deployment shop/web /spec/replicas" in ran.out
+        texts = {name: (root / "web/web.yaml").read_text() for name, root in roots.items()}
+        assert texts == {"eu": files["web/web.yaml"], "us": files["web/web.yaml"].replace("  replicas: 3\n", "")}
+        ran = ask(fleets, "fix", "--select", "autoscaler-replicas", *writes)
+    assert "replicas: 3" not in (roots["eu"] / "web/web.yaml").read_text(), ran.out
+
+
 EU = "{name: eu, server: cd-eu.example.com}"
 
 
@@ -313,6 +452,15 @@ EU = "{name: eu, server: cd-eu.example.com}"
         ),
         ("- {name: eu, token: secret-value}", ":2: Object contains unknown field `token`"),
         ("- {name: eu, server: 'https://user:secret-value@a'}", ":2: eu: the server's address holds a user name"),
+        ("- {name: eu, server: a, headers: {'X:': b}}", ":2: eu: 'X:' is no header's name"),
+        ("- {name: eu, server: a, headers: {X-A: b}, headers-env: {x-a: B}}", ":2: eu has the header x-a twice"),
+        (
+            "- {name: eu, server: a, headers-env: {X-A: NO_SUCH_VALUE}}",
+            ":2: eu: the variable NO_SUCH_VALUE of headers-env is not set",
+        ),
+        ("- {name: eu, server: a, limits: {workers: 0}}", ":2: Expected `int` >= 1"),
+        ("- {name: eu, server: a, limits: {rate: fast}}", ":2: eu: 'fast' is no rate such as 5/s or 30/m"),
+        ("- {name: eu, snapshot: a, limits: {workers: 2}}", ":2: eu has headers or limits for a snapshot"),
         (" []", " names 0 servers"),
         (" {a: 1}", ":1: Expected `array`, got `object`"),
     ],
@@ -347,6 +495,46 @@ def test_a_token_goes_to_its_own_server_only(tmp_path: Path) -> None:
     assert "not looked at  us" not in ran.out
 
 
+def test_each_server_gets_its_own_headers_and_no_more_requests_than_its_limits_allow(tmp_path: Path) -> None:
+    apps = [app(f"web-{n}", drifted(f"settings-{n}")) for n in range(9)]
+    with serving(tmp_path, {"eu": apps, "us": apps}, faults={"us": Faults(slow_s=0.02)}) as fleets:
+        text = json.loads(fleets.file.read_text())
+        eu, us = text["servers"]
+        eu |= {"headers": {"X-Tenant": "tenant-eu"}, "headers-env": {"X-Access": "ACCESS"}}
+        us |= {"limits": {"workers": 2, "per-cluster": 1, "rate": "200/s"}}
+        fleets.file.write_text(json.dumps(text))
+        sent = {name: noted(server) for name, server in fleets.servers.items()}
+        ran = run_here(
+            *("check", "--servers", fleets.file, "-q", "--fail-on", "never"),
+            env={**fleets.environ, "ACCESS": "access-of-eu"},
+            cwd=tmp_path,
+        )
+        assert ran.code == 0, ran.err
+    headers = {name: {(h.get("X-Tenant"), h.get("X-Access")) for h in noted.headers} for name, noted in sent.items()}
+    assert headers == {"eu": {("tenant-eu", "access-of-eu")}, "us": {(None, None)}}
+    assert sent["us"].most == 2
+
+
+def test_limits_of_the_users_settings_hold_whatever_options_say(tmp_path: Path) -> None:
+    own = tmp_path / "argolint"
+    own.mkdir()
+    (own / "config.yaml").write_text("limits: {workers: 2}\n")
+    apps = [app(f"web-{n}", drifted(f"settings-{n}")) for n in range(9)]
+    with serving(tmp_path, {"eu": apps}, faults={"eu": Faults(slow_s=0.02)}) as fleets:
+        environ = {**fleets.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+        sent = noted(fleets.servers["eu"])
+        for more in (("-j", "8"), ("-j", "8", "--processes", "2")):
+            ran = run_here(
+                *("check", "--servers", fleets.file, "-q", "--fail-on", "never", *more), env=environ, cwd=tmp_path
+            )
+            assert ran.code == 0, ran.err
+        assert sent.most == 2
+        (own / "config.yaml").write_text("limits:\n  workers: many\n")
+        ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
+    assert ran.code == 2
+    assert "config.yaml:1: Expected `int | null`, got `str`" in ran.err
+
+
 def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
     for args, message in (
         (("--servers", "x", "--server", "y"), "--server is of a single server, and --servers names several"),
@@ -366,14 +554,10 @@ def test_config_names_every_server_and_no_token(tmp_path: Path) -> None:
     assert not any(token in ran.out for token in fleets.tokens())
 
 
-def test_what_follows_a_single_server_is_refused_with_many(tmp_path: Path) -> None:
+def test_a_fleet_file_without_a_server_is_refused_with_many(tmp_path: Path) -> None:
     with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
-        for args, message in (
-            (("serve", "--watch"), "--watch follows a single server"),
-            (("check", "--fleet", "fleet.tar.gz"), "--fleet names no server"),
-        ):
-            ran = run_here(*args, "--servers", fleets.file, env=fleets.environ, cwd=tmp_path)
-            assert (ran.code, ran.err.splitlines()[0]) == (2, f"argolint: {message}")
+        ran = ask(fleets, "check", "--fleet", "fleet.tar.gz")
+        assert (ran.code, ran.err.splitlines()[0]) == (2, "argolint: --fleet names no server")
         assert [server.seen for server in fleets.servers.values()] == [[], []]
 
 

@@ -80,7 +80,9 @@ def counts(pin: Mapping[str, Any], key: str) -> bool:
 def usable(pin: Mapping[str, Any], version: str) -> bool:
     have = number(version)
     needed = [number(v) for k, v in since(pin).items() if counts(pin, k)]
-    return bool(values(pin)) and all(n is None or have is None or n <= have for n in needed)
+    until = number(pin.get("key_until"))
+    known = all(n is None or have is None or n <= have for n in needed)
+    return bool(values(pin)) and known and (until is None or have is None or have < until)
 
 
 def below(version: tuple[int, ...]) -> str | None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline as lint
 from argolint.engine.plan import Chosen, Plan
 from argolint.engine.suppress import Suppressions
+from argolint.knowledge import parse
 from argolint.plugins import load_rules
 from argolint.reports import document as report
 from argolint.snapshots.reader import SnapshotTransport
@@ -50,7 +50,7 @@ def run(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...], report.Re
 
 
 def truth(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((recording(name) / "truth.yaml").read_text(encoding="utf-8"))
+    found: dict[str, Any] = parse((recording(name) / "truth.yaml").read_text(encoding="utf-8"))
     return found
 
 

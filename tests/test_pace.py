@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from argolint.cli.group import cli
+from argolint.errors import ConnectError
 from argolint.model import AppRef, ResourceId
 from argolint.server import api
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
-from argolint.server.pace import PER_CLUSTER, Pace
+from argolint.server.pace import HOLDS_S, PER_CLUSTER, Pace, reading_cluster
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import Faults, ReplayServer
 from tests.small import write_snapshot
@@ -39,6 +42,9 @@ class Busy(ThreadingHTTPServer):
         """Requests are answered when so many are there."""
         self.now: Counter[str] = Counter()
         self.in_flight: list[int] = []
+        self.times: list[float] = []
+        """When each request arrived."""
+        self.headers: dict[str, str] = {}
         self.most: Counter[str] = Counter()
         """The most in flight at once, in all and of each kind of path."""
 
@@ -58,6 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
                 server.now[kind] += 1
                 server.most[kind] = max(server.most[kind], server.now[kind])
             server.in_flight.append(server.now["all"])
+            server.times.append(time.monotonic())
             status = server.status(len(server.in_flight))
         if server.together is not None:
             server.together.wait()
@@ -65,6 +72,8 @@ class _Handler(BaseHTTPRequestHandler):
         with server.lock:
             server.now.subtract(kinds)
         self.send_response(status)
+        for name, value in server.headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(server.body)))
         self.end_headers()
@@ -155,21 +164,23 @@ def test_one_more_is_let_through_after_fifty_good_answers_up_to_where_it_began()
 
 
 def test_a_server_that_turns_slow_gets_half_as_many_and_one_large_application_is_no_sign() -> None:
-    pace = Pace(8)
+    halved: list[int] = []
+    pace = Pace(8, slowed=lambda: halved.append(1))
     _answered(pace, 30, 0.1)
     _answered(pace, 2, 3.0)
     _answered(pace, 30, 0.1)
-    assert (_room(pace), pace.halved) == (8, 0)
+    assert (_room(pace), len(halved)) == (8, 0)
     _answered(pace, 8, 1.0)
-    assert (_room(pace), pace.halved) == (4, 1)
+    assert (_room(pace), len(halved)) == (4, 1)
 
 
 def test_no_answer_at_all_counts_as_a_refusal_and_one_request_is_always_let_through() -> None:
-    pace = Pace(2)
+    halved: list[int] = []
+    pace = Pace(2, slowed=lambda: halved.append(1))
     for _ in range(5):
-        with pace.request("version"):
+        with pace.request("version"), reading_cluster("https://prod.example.com"):
             pass
-    assert (_room(pace), pace.halved) == (1, 1)
+    assert (_room(pace), len(halved)) == (1, 1)
 
 
 def test_a_rate_spreads_the_requests() -> None:
@@ -186,6 +197,57 @@ def test_a_rate_spreads_the_requests() -> None:
     now[0] += 10.0
     _answered(pace, 2, 0.0)
     assert slept == [0.25, 0.25, 0.25, 0.25]
+
+
+def test_nothing_is_asked_until_a_server_wants_to_be_asked_again_and_that_has_an_end() -> None:
+    now = [100.0]
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(round(seconds, 3))
+        now[0] += seconds
+
+    pace = Pace(8, clock=lambda: now[0], sleep=sleep)
+    pace.hold(20.0)
+    pace.hold(5.0)
+    _answered(pace, 2, 0.0)
+    assert slept == [20.0]
+    for _ in range(50):
+        pace.hold(20.0)
+        _answered(pace, 1, 0.0)
+    assert sum(slept) == HOLDS_S
+
+
+def test_a_refusal_with_a_time_holds_back_every_request() -> None:
+    with busy(lambda number: 429 if number == 1 else 200) as server:
+        server.headers["Retry-After"] = "1"
+        t = HttpTransport(Connection(server.url), workers=4, retry_s=0.001)
+        t.get("/api/v1/version")
+        server.status = lambda number: 503 if number == 3 else 200
+        _ask(lambda n: t.get("/api/v1/clusters"), 9, threads=1)
+        _ask(lambda n: t.get("/api/v1/clusters"), 9, threads=3)
+    assert len(server.in_flight) == 2 + 10 + 9
+    assert [n for n, (a, b) in enumerate(pairwise(server.times), start=2) if b - a >= 0.9] == [2, 4]
+
+
+def test_a_server_that_is_gone_is_not_asked_for_every_application_that_is_left() -> None:
+    with busy(lambda number: 503) as server:
+        t = HttpTransport(Connection(server.url), workers=2, retry_s=0.001)
+        asked = [_failure(t) for _ in range(80)]
+        assert len(server.in_flight) < 80
+        assert asked[0] == ""
+        assert asked[-1].startswith(
+            f"{server.url} is not asked any more: the last 55 requests had no answer of Argo CD"
+        )
+
+
+def _failure(t: HttpTransport) -> str:
+    """What is said where nothing is asked."""
+    try:
+        t.get("/api/v1/clusters")
+    except ConnectError as error:
+        return error.message
+    return ""
 
 
 def test_a_check_lists_the_applications_once_and_tells_that_it_was_slowed_down(tmp_path: Path) -> None:

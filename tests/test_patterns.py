@@ -21,7 +21,7 @@ from re import _constants as code  # type: ignore[attr-defined]  # the parser of
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-import yaml
+from argolint.knowledge import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = os.environ.get("HYPOTHESIS_PROFILE") == "long"
@@ -49,7 +49,7 @@ def patterns() -> dict[tuple[str, int], tuple[str, set[str]]]:
                 if owner == "re" and text is not None:
                     found.setdefault((text, flags), (f"{file.name}:{line}", set()))[1].add(method)
     for file in sorted((ROOT / "rules").glob("*/*.yaml")):
-        for text in _texts(yaml.safe_load(file.read_text("utf-8"))):
+        for text in _texts(parse(file.read_text("utf-8"))):
             if re.search(r"[*+}]", text) and _parses(text):
                 found.setdefault(
                     (text, int(re.DOTALL)), (file.name, {"fullmatch"} if file.name in MATCHED_WHOLE else set())

@@ -14,11 +14,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
+
+from argolint.knowledge import parse
 
 HERE = Path(__file__).parent
 PEERS = HERE.parent.parent / "shared" / "peers"
-REASONS = yaml.safe_load((HERE / "peers_disagreements.yaml").read_text(encoding="utf-8"))
+REASONS = parse((HERE / "peers_disagreements.yaml").read_text(encoding="utf-8"))
 COLLECTIONS = {
     "comparison": ("a_gitops_diff", "b_quantity", "b_respect", "i_k8s_pairs", "i_k8s_types", "j_oracle", "j_oracle_cr"),
     "ignoring": ("b_ignore", "b_ignore_oracle", "b_jq", "j_oracle_smd", "k_fixture_moments", "k_fixture_syncs"),

@@ -14,8 +14,9 @@ import yaml
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from argolint.knowledge import parse
 from argolint.model import MISSING
-from argolint.redaction import HIDDEN, PRINTED, excerpt, in_place, is_hidden, show, without_secrets
+from argolint.redaction import HIDDEN, PRINTED, excerpt, in_name, in_place, is_hidden, show, without_secrets
 from argolint.redaction.names import is_secret, sort_of
 from tests.conftest import ROOT
 from tests.redaction_places import PLACES, SECRETS, b64
@@ -312,6 +313,8 @@ def test_ordinary_objects_are_left_as_they_are(value: Any) -> None:
         "the password was changed from the console to the vault; the token moved from v1 to v2",
         "Authorization: header is missing for 401 answers",
         'image = "web:1" -> "web:2", replicas: 3 -> 5, secretName: "a-1" -> "b-2"',
+        "PASSWORDS ERROR: Password 'auth.rootPassword' must not be empty, please add '--set auth.rootPassword=$MARIADB_ROOT_PASSWORD' to the command",
+        "The password 'global.redis.password' must not be empty, please add it",
         "PASSWORD AUTH is off; echo done | tee log; vault login -method=oidc",
         'failed calling webhook "x.example.com": Post "https://x.svc:443/mutate?timeout=10s": dial tcp: i/o timeout',
     ],
@@ -387,6 +390,7 @@ MESSAGES: dict[str, Callable[[str], str]] = {
     "AUTH of Redis": lambda s: f"AUTH default {s}1a: WRONGPASS",
     "Markdown": lambda s: f"**password**: {s}1a and password: `{s}1a`",
     "scp": lambda s: f"cannot read ci:{s}@git.example.com:a/b.git",
+    "a password that must not be empty": lambda s: f"ALTER ROLE web PASSWORD '{s}' must not be empty, password '{s}.x' is wrong",
     "prose": lambda s: f"it says that the token is {s}, twice",
     "a GitHub token": lambda s: "bad credentials ghp_" + "a1B2" * 9,
     "a JWT": lambda s: "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjaSJ9.c2lnbmF0dXJl is expired",
@@ -438,7 +442,7 @@ def test_a_known_secret_shows_where_it_comes_from() -> None:
 
 def test_no_value_that_a_fix_recommends_is_hidden() -> None:
     hidden = []
-    for number, chart in enumerate(yaml.safe_load((ROOT / "rules/shared/charts.yaml").read_text())["charts"]):
+    for number, chart in enumerate(parse((ROOT / "rules/shared/charts.yaml").read_text())["charts"]):
         for random in chart.get("random") or ():
             for pin in random.get("pin") or ():
                 for values in (pin.get("values"), (pin.get("existing_secret") or {}).get("values")):
@@ -486,3 +490,84 @@ def test_words_of_the_names_are_read_in_every_spelling() -> None:
         "clientsecret",
     )
     assert {is_secret(sort_of(name), "hunter2") for name in spellings} == {True}
+
+
+DRAWN = [
+    "kR9vT2mLx8QpW4nZ",
+    "Zq7hunter2Xw",
+    "P4ssW0rd",
+    "CANARYPW4419XQ",
+    "s3cr3t-Horse!",
+    "q7$Kd2^mW",
+    "A1B2C-D3E4F-G5H6I-J7K8L",
+    "x7k2p9q4w8e1r5t3y6u0i2o8",
+    "Zm9vYmFyOiB7InBhc3MiOiAiaHVudGVyMiJ9Cg==",
+    "MIIKegIBAzCCCkAGCSqGSIb3DQEHAaCCCjEEggot",
+]
+
+
+@pytest.mark.parametrize("word", DRAWN)
+def test_a_word_that_looks_drawn_is_hidden_whatever_it_is_called(word: str) -> None:
+    """No list of names has `note`, `-k` and a webhook of one's own on it."""
+    assert PRINTED.value({"note": word, "args": ["-k", word]}) == {"note": HIDDEN, "args": ["-k", HIDDEN]}
+    assert without_secrets(f"cannot do it with {word}: no") == f"cannot do it with {HIDDEN}: no"
+    assert PRINTED.value({"app.conf": f"a = 1\nlicence {word}\nb: 2\n"}) == {
+        "app.conf": f"a = 1\nlicence {HIDDEN}\nb: 2\n"
+    }
+
+
+def test_a_hexadecimal_key_is_hidden_where_it_is_a_value_and_no_digest() -> None:
+    key = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+    assert PRINTED.value({"note": key, "a.conf": f"x=1\nnote={key}"}) == {
+        "note": HIDDEN,
+        "a.conf": f"x=1\nnote={HIDDEN}",
+    }
+    digests = {
+        "checksum/note": key,
+        "image": f"a/b@sha256:{key}",
+        "a.conf": f"x=1\nconfigHash: {key}\n",
+        "message": f"at {key}",
+    }
+    assert PRINTED.value(digests) == digests
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "v1alpha1ApplicationSetStatus",
+        "installK8sNetworkingCRDs=false preferIPv4Stack=true",
+        "-Xms1536m -Xmx1536m -XX:MaxRAMPercentage=75",
+        "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, ECDSAP521",
+        "AADSTS7000215: ORA-01017 CVE-2026-12345",
+        "20260101T100000Z 2026-01-01T10:00:00Z",
+        "quay.io/a/b:RELEASE.2026-01-01T00-19-54Z@sha256:" + "9f86d081" * 8,
+        "arn:aws:iam::123456789012:role/eksctl-web-NodeInstanceRole-1XYZ2ABC3DEF",
+        "web-7d4b9c6f5-x7k2p ip-10-0-1-23.eu-west-1.compute.internal",
+        "3F2504E0-4F89-11D3-9A0C-0305E82C3301",
+        "4AEE18F83AFDEB23",
+        "hostedZoneId: Z1D633PJN98FT9",
+        "--certificate-digest=kR9vT2mLx8QpW4nZ",
+        "/builds/gLx3Kz9Q2/0/shop/apps.git",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl",
+        "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUJkekNDQVIyZ0F3SUJBZ0lCQURBS0JnZ3Foa2pPUFFRREFqQWpN",
+        "-----BEGIN CERTIFICATE-----\nMIIBdzCCAR2gAwIBAgIBADAKBggqhkjOPQQDAjAj\nq7Kd2kR9vT2mLx8QpW4nZ\n-----END CERTIFICATE-----\n",
+        "*.web1.example.com ^web2prod$ v1.* !Ref Bucket1",
+    ],
+)
+def test_a_word_of_letters_and_digits_that_means_something_stays(text: str) -> None:
+    assert PRINTED.value({"note": text}) == {"note": text}
+    assert without_secrets(text) == text
+
+
+def test_the_name_of_a_file_a_branch_and_a_field_may_look_drawn() -> None:
+    assert in_name("apps/kR9vT2mLx8QpW4nZ/a.yaml") == "apps/kR9vT2mLx8QpW4nZ/a.yaml"
+    assert in_name("ghp_" + "a1B2" * 9) == HIDDEN
+
+
+def test_arguments_are_read_with_their_command() -> None:
+    """Of a difference only the arguments are known, of a patch often a single one."""
+    container = {"command": ["mysql"], "args": ["-u", "root", "-phunter2288"]}
+    assert in_place(container["args"], {"c": container}, "/c/args") == ["-u", "root", f"-p{HIDDEN}"]
+    assert in_place("-phunter2288", {"c": container}, "/c/args/2") == f"-p{HIDDEN}"
+    assert in_place("-phunter2288", {"c": {**container, "args": []}}, "/c/args/0") == f"-p{HIDDEN}"
+    assert in_place(["-p3306"], {"c": {"command": ["web"]}}, "/c/args") == ["-p3306"]

@@ -24,8 +24,8 @@ from tests.test_redaction_outputs import NAME, chain_of, fixture
 _PLACES: dict[str, Any] = yaml.load(
     Path(__file__).with_name("redaction_places.yaml").read_text("utf-8"), yaml.CSafeLoader
 )
-SECRETS = ("CANARYPW4419XQ", "s3cr3t-Horse!", "kR9vT2mLx8QpW4nZ")
-"""A marker, a password as people choose them, and a drawn one."""
+SECRETS = ("CANARYPW4419XQ", "s3cr3t-Horse!", "hunter2288")
+"""A marker, a password as programs like them, and one that looks like any name: only what stands around it tells."""
 
 
 def config_map(name: str, text: str) -> dict[str, Any]:
@@ -132,6 +132,11 @@ ORDINARY: dict[str, Any] = {
     "volumes": {"secret": {"secretName": "web-tls1", "items": [{"key": "tls.key", "path": "k1.pem"}], "defaultMode": 420}},
     "a form": {"fields": [{"title": "Password", "type": "password", "text": "Type it again"}]},
     "parameters of a list": {"parameters": [{"name": "env[0].name", "value": "LOG_LEVEL"}, {"name": "env[0].value", "value": "debug1"}]},
+    "licences and communities": {"license": "Apache-2.0", "licence": "MIT", "community": "public", "serial": "2026010101", "seed": "42", "LICENSE": "GPLv3"},
+    "keys that are none": {"keys": ["tls.key", "web1", {"key": "node-role"}], "SORT_KEY": "created_at", "param": "size", "arg": "web1"},
+    "roles below users": {"users": {"alice": "admin", "bob": "bob1@example.com"}, "auth": ["ldap", "oauth2"], "jwt": {"alg": "RS256"}},
+    "documentation": config_map("NOTES.txt", "Use `--set key=value[,key=value]`.\nkey=packaging.version.Version)[-1]\nuses: pypa/publish@release/v1\n"),
+    "a template's variable": config_map("a.erb", "host: <%= ENV.fetch('DB_HOST') %>\npassword: <%= ENV.fetch('DB_PASSWORD') %>\n"),
     "versions": {"message": "PushSecret v1alpha1 since v0.7.0, ClusterPushSecret v1alpha1"},
 }  # fmt: skip
 

@@ -204,6 +204,29 @@ def test_a_token_in_the_name_of_a_branch_or_a_key_is_in_no_report() -> None:
     assert token not in everything_told(made)
 
 
+def test_a_shard_holds_no_secret_of_a_condition_or_a_repository() -> None:
+    """What a finding claims, and what the facts of one key meet by, are in the file as well."""
+    source = {"repoURL": f"https://ci:{SECRET}@git.example.com/a.git", "path": "web", "targetRevision": "main"}
+    warning = f"Deployment/web is part of applications argocd/web and shop?password={SECRET}"
+    conditions = [
+        {"type": kind, "message": message, "lastTransitionTime": "2026-01-01T11:00:00Z"}
+        for kind, message in (
+            ("ComparisonError", f"rpc error: authentication required for user ci, password={SECRET}"),
+            ("SyncError", f"redis-cli -a {SECRET} ping"),
+            ("SharedResourceWarning", warning),
+        )
+    ]
+    data = fixture(
+        NAME, NAME, spec={"source": source}, status={"sync": {"status": "Unknown"}, "conditions": conditions}
+    )
+    chosen = tuple(Chosen(r, r.default_options) for r in RULES)
+    part = lint.collect(FixtureTransport(data.data), Plan(chosen, workers=1, deep=True, manifests=True, shard=(1, 1)))
+    file = lint.to_json(part).decode()
+    assert "git.example.com/a.git@main" in file
+    assert "ComparisonError: rpc error: authentication required" in file
+    assert SECRET not in file
+
+
 def test_a_report_that_an_older_argolint_wrote_is_read_without_its_secrets(tmp_path: Path) -> None:
     fix = patch({"op": "add", "path": "/spec/password", "value": SECRET}, verified=True)
     old = finding(fix, message=f"it holds --password={SECRET}", evidence=[f'/env/DB_TOKEN: "{SECRET}" live'])

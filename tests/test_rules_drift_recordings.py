@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 import pytest
-import yaml
 
 from argolint import App, Change, Finding, Fleet, Resource, Symptom
 from argolint.engine import run as engine
@@ -14,6 +13,7 @@ from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ArgolintError
+from argolint.knowledge import parse
 from argolint.plugins import load_rules
 from argolint.resource import ManagedResource
 from argolint.server import api as argocd
@@ -77,7 +77,7 @@ def test_every_difference_has_exactly_one_explaining_rule(phase: str) -> None:
 def test_a_drift_whose_reason_is_known_is_not_left_to_the_catch_alls(phase: str) -> None:
     """The truth lists the drift faults of the recorded company by application, object and pointer."""
     name, _, short = phase.partition("/")
-    truth = yaml.safe_load((recording(name) / "truth.yaml").read_text(encoding="utf-8"))
+    truth = parse((recording(name) / "truth.yaml").read_text(encoding="utf-8"))
     known = {
         (fault["app"].rpartition("/")[2], fault["resource"]["kind"], fault["resource"]["name"])
         for fault in truth["faults"]

@@ -14,6 +14,7 @@ from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
+from argolint.knowledge import parse
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
@@ -33,7 +34,7 @@ def checked(phase: str) -> tuple[Fleet, Sequence[Finding]]:
 def truth(phase: str) -> Sequence[Mapping[str, Any]]:
     """The entries of the truth file that this phase shows and that are this family's."""
     name, _, step = phase.partition("/")
-    entries = yaml.safe_load((recording(name) / "truth.yaml").read_text())["faults"]
+    entries = parse((recording(name) / "truth.yaml").read_text())["faults"]
     return [e for e in entries if e["fault"] in FAMILY and step in e["seen_in"]]
 
 

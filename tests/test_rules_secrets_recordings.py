@@ -7,13 +7,13 @@ from functools import cache
 from typing import Any
 
 import pytest
-import yaml
 
 from argolint import Finding
 from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
+from argolint.knowledge import parse
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
@@ -32,7 +32,7 @@ def findings(phase: str) -> tuple[Finding, ...]:
 
 @cache
 def truth(name: str) -> Any:
-    return yaml.safe_load((recording(name) / "truth.yaml").read_text(encoding="utf-8"))
+    return parse((recording(name) / "truth.yaml").read_text(encoding="utf-8"))
 
 
 def expected(phase: str) -> list[dict[str, Any]]:

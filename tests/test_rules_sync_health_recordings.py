@@ -7,13 +7,13 @@ from datetime import timedelta
 from functools import cache
 
 import pytest
-import yaml
 
 from argolint import App, Finding, Symptom
 from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import _read, load_fleet
 from argolint.engine.plan import Chosen, Plan
+from argolint.knowledge import parse
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
@@ -114,7 +114,7 @@ def test_catch_alls_are_left_without_work(phase: str) -> None:
 @pytest.mark.parametrize("phase", PHASES)
 def test_known_causes_are_right(phase: str) -> None:
     path = recording(phase)
-    truth = yaml.safe_load((path.parent / "truth.yaml").read_text(encoding="utf-8"))
+    truth = parse((path.parent / "truth.yaml").read_text(encoding="utf-8"))
     families = {rule.id: rule.family for rule in load_rules().values()}
     wrong = []
     for fault in truth["faults"]:
@@ -131,7 +131,7 @@ def test_known_causes_are_right(phase: str) -> None:
 @pytest.mark.parametrize("phase", PHASES)
 def test_healthy_applications_hear_nothing(phase: str) -> None:
     path = recording(phase)
-    truth = yaml.safe_load((path.parent / "truth.yaml").read_text(encoding="utf-8"))
+    truth = parse((path.parent / "truth.yaml").read_text(encoding="utf-8"))
     faulty = {str(fault.get("app")) for fault in truth["faults"]}
     clean = {name if "/" in name else f"argocd/{name}" for name in truth["healthy"]} - faulty
     heard = [

@@ -13,10 +13,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from argolint.cli.demo import RECORDING
@@ -24,6 +26,7 @@ from argolint.errors import AuthError, ConnectError
 from argolint.fleet import Fleet
 from argolint.reports import document as r
 from argolint.reports.formats import Style
+from argolint.serve import web as web_module
 from argolint.serve.checked import Checked
 from argolint.serve.checker import Checker
 from argolint.serve.documents import Documents
@@ -161,7 +164,13 @@ def test_only_who_has_the_token_is_answered_and_nothing_is_changed(service: Serv
 
 
 @pytest.mark.parametrize(
-    "sent", [b"\x00\xff\r\n\r\n", b"GET " + b"/" * 70_000 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"]
+    "sent",
+    [
+        b"\x00\xff\r\n\r\n",
+        b"GET " + b"/" * 70_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET http://[::1/ HTTP/1.1\r\n\r\n",
+    ],
 )
 def test_what_is_no_request_is_refused_without_an_echo(service: Service, sent: bytes) -> None:
     with socket.create_connection(service.address, timeout=30) as client:
@@ -285,6 +294,52 @@ def test_a_check_that_could_read_no_application_is_no_news() -> None:
     checker.once()
     assert len(checker.documents.report.findings) == 1
     assert checker.documents.report.failures[0].error == "token is expired"
+
+
+HOSTS = {
+    "localhost": 200,
+    "LOCALHOST:9797": 200,
+    "127.0.0.1:80": 200,
+    "[::1]:80": 200,
+    "argolint.example.com": 200,
+    "evil.example.com": 421,
+    "127.0.0.1.evil.example.com": 421,
+    "localhost.evil.example.com:80": 421,
+    "": 421,
+}
+
+
+def test_a_name_that_leads_to_this_machine_is_not_this_machine() -> None:
+    """DNS rebinding: a page's own name gets the address 127.0.0.1, and the browser lets the page read what it answers."""
+    checker = Argo(_checked("web")).checker()
+    checker.once()
+    for listen, token, guarded in (("127.0.0.1", "", True), ("127.0.0.1", TOKEN, False), ("0.0.0.0", "", False)):
+        with Web(listen, 0, checker, token, names=["Argolint.example.com"]) as web:
+            threading.Thread(target=web.serve_forever, args=(0.02,), daemon=True).start()
+            address = ("127.0.0.1", web.server_address[1])
+            own = {"Authorization": f"Bearer {token}"} if token else {}
+            got = {host: get(address, "/report.json", {"Host": host, **own})[0].status for host in HOSTS}
+            assert got == (HOSTS if guarded else dict.fromkeys(HOSTS, 200))
+            assert get(address, "/readyz", {"Host": "evil.example.com"})[0].status == 200, "as kubelets ask"
+            web.shutdown()
+
+
+def test_a_crowd_that_reads_slowly_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_module, "_SLOW_S", 0.0)
+    checked = _checked("web")
+    large = msgspec.structs.replace(checked.report, remarks=("x" * 20_000_000,))  # more than sockets take
+    checker = Argo(replace(checked, report=large)).checker()
+    checker.once()
+    with Web("127.0.0.1", 0, checker) as web, ExitStack() as crowd:
+        threading.Thread(target=web.serve_forever, args=(0.02,), daemon=True).start()
+        address = ("127.0.0.1", web.server_address[1])
+        for _ in range(CONNECTIONS):
+            client = crowd.enter_context(socket.create_connection(address, timeout=30))
+            client.sendall(b"GET /report.json HTTP/1.1\r\n\r\n")
+            client.recv(1)
+        assert web.answering == CONNECTIONS
+        assert get(address, "/readyz")[0].status == 200
+        web.shutdown()
 
 
 def test_before_the_first_success_it_lives_and_is_not_ready() -> None:

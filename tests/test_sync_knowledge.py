@@ -9,18 +9,18 @@ from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import pytest
-import yaml
 from argolint_rules.health import pdb_blocks
 from argolint_rules.shared import messages
 from argolint_rules.shared import pods as _pods
 from argolint_rules.shared.fields import field_fixes
-from argolint_rules.sync import _cron, _failures, _removed, comparison_error, schema_field_unknown
+from argolint_rules.sync import _comparison, _cron, _failures, _removed, comparison_error, schema_field_unknown
 from argolint_rules.sync.invalid_spec import classify as classify_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import validate
 
 from argolint import testing
+from argolint.knowledge import parse
 from argolint.model import EditKind, FixTarget, ResourceId
 from argolint.operation import Operation
 from argolint.plugins import load_rules
@@ -60,6 +60,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "shared/advice.yaml": ADVICE,
     "sync/advice.yaml": ADVICE,
     "health/advice.yaml": ADVICE,
+    "health/ingress_controllers.yaml": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["match", "name", "setting"],
+            "additionalProperties": False,
+            "properties": dict.fromkeys(("match", "name", "setting"), REGEX),
+        },
+    },
     "health/reasons.yaml": {
         "type": "array",
         "items": {
@@ -236,12 +245,12 @@ def test_every_knowledge_file_of_the_two_families_has_a_schema() -> None:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_knowledge_files_have_their_shape(name: str) -> None:
-    validate(yaml.safe_load((RULES / name).read_text(encoding="utf-8")), SCHEMAS[name])
+    validate(parse((RULES / name).read_text(encoding="utf-8")), SCHEMAS[name])
 
 
 @pytest.mark.parametrize("name", ["sync/failures.yaml", "sync/comparison_causes.yaml", "sync/finalizers.yaml"])
 def test_patterns_compile(name: str) -> None:
-    for entry in yaml.safe_load((RULES / name).read_text(encoding="utf-8")):
+    for entry in parse((RULES / name).read_text(encoding="utf-8")):
         patterns = entry["match"] if isinstance(entry["match"], list) else [entry["match"]]
         assert all(re.compile(pattern) for pattern in patterns)
 
@@ -454,7 +463,7 @@ def test_failures_are_sorted(message: str, rule: str, cause: str) -> None:
     ],
 )
 def test_comparison_errors_are_sorted(message: str, cause: str) -> None:
-    assert comparison_error.classify(f"Failed to load target state: {message}")["cause"] == cause
+    assert _comparison.classify(f"Failed to load target state: {message}")["cause"] == cause
 
 
 TARGET = "Failed to load target state: failed to generate manifest for source 1 of 1: rpc error: code = Unknown desc = "
@@ -540,7 +549,7 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         ),
         (
             'Failed to load live state: failed to get cluster info: Get "https://10.0.0.1:443/version": dial tcp 10.0.0.1:443: i/o timeout',
-            "live-state",
+            "cluster-network",
         ),
         (
             'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial tcp 10.96.1.2:8081: connect: connection refused"',
@@ -670,7 +679,7 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         (
             TARGET
             + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c ./render` failed exit status 2: kaput",
-            "plugin",
+            "plugin-command",
         ),
         (
             TARGET
@@ -680,7 +689,7 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         (
             BUILD
             + "invalid Kustomization: json: cannot unmarshal string into Go struct field Kustomization.patches of type types.Patch",
-            "kustomize-field",
+            "kustomize-field-type",
         ),
         (
             TARGET
@@ -688,10 +697,106 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
             "manifest-type",
         ),
         (TARGET + "Object 'Kind' is missing in '{\"replicas\":1}'", "not-a-manifest"),
+        (
+            "rpc error: code = Unknown desc = `kustomize build /tmp/x` failed exit status 1: Error: invalid Kustomization: json: cannot unmarshal object into Go struct field Kustomization.components of type string",
+            "kustomize-field-type",
+        ),
+        (BUILD + 'invalid Kustomization: json: unknown field "patchez"', "kustomize-field"),
+        (
+            BUILD
+            + "Error: could not find protocol handler for: : unable to run: 'helm pull --untar --repo registry.example.com/charts podinfo' with env=[] (is 'helm' installed?): exit status 1",
+            "kustomize-helm-protocol",
+        ),
+        (
+            TARGET
+            + 'looks like "oci://registry.example.com/x" is not a valid chart repository or cannot be reached: object required',
+            "helm-protocol",
+        ),
+        (
+            BUILD + "failure in plugin configured via /tmp/kust-plugin-config-1; exit status 2: exit status 2",
+            "kustomize-plugin-failed",
+        ),
+        (
+            BUILD
+            + "unable to make loader at '.'; not a valid directory: abs path error on '.' : getwd: permission denied",
+            "repo-directory",
+        ),
+        (
+            TARGET
+            + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `helmfile template` failed exit status 1: Error: no cached repository for helm-manager-1 found. (try 'helm repo update')",
+            "plugin-helm-dependency",
+        ),
+        (
+            TARGET
+            + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c tk show` failed exit status 1: `git clone https://git.example.com/lib` fatal: could not read Username for 'https://git.example.com': terminal prompts disabled",
+            "plugin-git",
+        ),
+        (
+            TARGET
+            + "plugin sidecar failed. error generating manifests in cmp: rpc error: code = Unknown desc = error generating manifests: `sh -c kbld -f .` failed exit status 127: sh: 1: kbld: not found",
+            "plugin-program",
+        ),
+        (TEMPLATE + "error unpacking postgresql-12.1.0.tgz in shop: gzip: invalid header", "helm-archive"),
+        (TARGET + "lstat /tmp/helm12345/podinfo: no such file or directory", "helm-chart-folder"),
+        (
+            TARGET + "`helm pull` failed: manifest does not contain a layer with mediatype application/tar+gzip",
+            "oci-media-type",
+        ),
+        (
+            TEMPLATE
+            + "execution error at (shop/templates/a.yaml:3:4): ConfigMap shop-settings not found in namespace shop",
+            "helm-asks-cluster",
+        ),
+        (
+            TEMPLATE
+            + "execution error at (shop/templates/a.yaml:3:4): Please install the Prometheus CRDs before this chart",
+            "helm-asks-cluster",
+        ),
+        (
+            TEMPLATE + "execution error at (shop/templates/a.yaml:3:4): a secret name is missing in the values",
+            "helm-refuses",
+        ),
+        (
+            TEMPLATE
+            + "execution error at (shop/templates/a.yaml:3:4): auth.existingSecret or auth.password must be set",
+            "helm-refuses",
+        ),
+        (
+            TARGET
+            + "`git submodule update --init --recursive` failed exit status 128: fatal: No url found for submodule path 'lib/x' in .gitmodules",
+            "submodule-entry",
+        ),
+        (
+            "Failed to load target state: failed to compare revisions for source 1 of 2: rpc error: code = Unimplemented desc = unknown method ListPlugins for service repository.RepoServerService",
+            "version-skew",
+        ),
+        (
+            'Failed to load live state: failed to get cluster info for "https://a.example.com": error getting cluster: controller is configured to ignore cluster https://a.example.com',
+            "cluster-shard",
+        ),
+        ('Namespace "shop" for ConfigMap "settings" is not managed', "not-managed"),
+        (
+            'failed to sync cluster https://a.example.com: failed to load initial state of resource Widget.example.com: conversion webhook for example.com/v1alpha1, Kind=Widget failed: Post "https://w.w.svc:443/convert": x509: certificate signed by unknown authority',
+            "conversion-tls",
+        ),
+        (
+            "failed to sync cluster https://a.example.com: failed to load initial state of resource Widget.example.com: stream error: stream ID 3; INTERNAL_ERROR",
+            "cluster-resource",
+        ),
+        (
+            "Failed to load live state: failed to get cluster info: error synchronizing cache state : failed to load open api schema while syncing cluster cache: error getting openapi resources: EOF",
+            "cluster-schema",
+        ),
+        (
+            'Failed to load live state: failed to get cluster info: failed to get server version: Get "https://a.example.com/version": dial tcp: lookup a.example.com on 10.0.0.10:53: no such host',
+            "cluster-network",
+        ),
+        ("Failed to load live state: dial tcp 10.0.0.7:6379: connect: connection refused", "redis"),
+        (DRY_RUN + 'Certificate/a: admission webhook "audit.example.com" does not support dry run', "ssd-no-dry-run"),
     ],
 )
 def test_what_says_most_decides_why_nothing_is_compared(message: str, name: str) -> None:
-    assert comparison_error.classify(message)["name"] == name
+    assert _comparison.classify(message)["name"] == name
 
 
 def test_the_innermost_message_is_what_a_person_must_read() -> None:

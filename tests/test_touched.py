@@ -14,8 +14,10 @@ import pytest
 from argolint.app import App, app_from_list
 from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
-from argolint.gate import Git
-from argolint.gate.candidates import Candidate, UnreadableError, applications_of, by_files, candidates, usual_base
+from argolint.gate import Git, children
+from argolint.gate.candidates import Candidate, Change, by_files, candidates, usual_base
+from argolint.gate.children import edits_of
+from argolint.gate.declared import UnreadableError, applications_of
 from argolint.gate.judge import without_ended_warnings
 from argolint.values import same_repository
 
@@ -289,6 +291,94 @@ def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
         (other, "docs/readme.md", False),
     ):
         assert bool(by_files(candidate, [file], Git(clone), "feature")) is touched
+
+
+NEW_APP = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: new}\n"
+RENDERED_BY_NOBODY = "argocd/new: a new Application manifest, rendered by nobody yet"
+SET = NEW_APP.replace("Application", "ApplicationSet")
+
+
+@pytest.mark.parametrize(
+    ("files", "links", "notes"),
+    [
+        ({"new.yaml": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
+        ({"new.YML": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
+        ({"new.md": NEW_APP}, {}, []),
+        ({"k/kustomization.yaml": "resources: [../new]\n", "new": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
+        ({"new.md": NEW_APP}, {"new.yaml": "new.md"}, [RENDERED_BY_NOBODY]),
+        ({"docs/new.md": NEW_APP}, {"d": "docs", "new.yaml": "d/../docs/new.md"}, [RENDERED_BY_NOBODY]),
+        ({}, {"new.yaml": "new.yaml"}, []),
+        ({}, {"new.yaml": "/etc/hostname"}, []),
+        (
+            {"set.yaml": SET},
+            {},
+            [
+                "argocd/new: a new ApplicationSet; the Applications that it generates are not known before the merge",
+            ],
+        ),
+        (
+            {"project.yaml": NEW_APP.replace("Application", "AppProject")},
+            {},
+            [
+                "argocd/new: a new AppProject; what it permits is not held against the Applications of it that stay as they are",
+            ],
+        ),
+        ({"new.yaml": NEW_APP.replace("name: new", "generateName: new-")}, {}, ["Application without a metadata.name"]),
+    ],
+)
+def test_what_a_change_brings_of_argo_cd_is_told_however_its_file_is_called(
+    clone: Path, files: Mapping[str, str], links: Mapping[str, str], notes: Sequence[str]
+) -> None:
+    for name, target in links.items():
+        (clone / name).symlink_to(target)
+    commit(clone, files)
+    change = Change(REPO, "feature", "main", Git(clone))
+    made = edits_of(change, fleet(WEB), "main")
+    told = [*made.notes, *(f.error for f in made.failures)]
+    assert len(told) == len(notes)
+    assert all(note in one for note, one in zip(notes, told, strict=True))
+
+
+def test_a_change_with_too_many_manifests_is_not_passed(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "_MAX_CHARACTERS", 2 * len(NEW_APP))
+    commit(clone, {f"apps/{n}.yaml": NEW_APP.replace("new", f"new{n}") for n in range(4)})
+    made = edits_of(Change(REPO, "feature", "main", Git(clone)), fleet(WEB), "main")
+    (failure,) = made.failures
+    assert len(made.notes) == 1
+    assert "3 files were not read" in failure.error
+
+
+def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
+    clone: Path, tmp_path_factory: Any
+) -> None:
+    part = tmp_path_factory.mktemp("part")
+    git(part, "init", "--quiet")
+    commit(part, {"web/deployment.yaml": "kind: Deployment\n"})
+    git(clone, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(part), "part")
+    modules = clone / ".gitmodules"
+    modules.write_text(modules.read_text() + "\tignore = all\n")
+    commit(clone, {})
+    git(clone, "branch", "--force", "main")
+    commit(part, {"web/deployment.yaml": "kind: Job\n"})
+    git(clone / "part", "-c", "protocol.file.allow=always", "pull", "--quiet")
+    git(clone, "update-index", "--cacheinfo", f"160000,{git(part, 'rev-parse', 'HEAD').strip()},part")
+    git(clone, "commit", "--message", "another version")
+    modules.write_text(modules.read_text() + "\tupdate = !touch stolen\n")  # what git refuses to read
+    assert changed_paths(clone) == ["part"]
+    assert set(Git(clone).all_changed_lines("main", "feature")) == {"part"}
+    below = Candidate(app("part", source("part/web")), (1,))
+    assert by_files(below, changed_paths(clone), Git(clone), "feature") == ("part",)
+
+
+def test_a_link_that_leads_elsewhere_changes_what_lies_behind_it(clone: Path) -> None:
+    (clone / "current").symlink_to("base")
+    commit(clone, {})
+    git(clone, "branch", "--force", "main")
+    (clone / "current").unlink()
+    (clone / "current").symlink_to("web")
+    commit(clone, {})
+    below = Candidate(app("below", source("current/part")), (1,))
+    assert by_files(below, changed_paths(clone), Git(clone), "feature") == ("current",)
 
 
 def test_a_folder_that_is_no_clone(tmp_path: Path) -> None:

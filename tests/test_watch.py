@@ -26,7 +26,7 @@ from argolint.reports.formats import Style
 from argolint.serve import live
 from argolint.serve.checked import Checked
 from argolint.serve.checker import Checker
-from argolint.serve.follower import Follower
+from argolint.serve.follower import FleetFollower
 from argolint.serve.looks import FleetLooks
 from argolint.serve.times import Times
 from argolint.serve.watcher import Action, Everything, Some
@@ -145,7 +145,7 @@ class Watched:
     def __init__(self, world: World, times: Times = QUICK) -> None:
         self.world = world
         self.looks = Counted(world, times)
-        self.follower = Follower(self.looks, world.connect, times, world.lines.append)
+        self.follower = FleetFollower(self.looks, world.connect, times, world.lines.append)
         empty = Report("1.0", Tool("argolint", "0"), "", False, (), summarise((), 0, apps=0, resources=0), ())
         self.checker = Checker(self.looks.never, empty, 3600, Style(), world.lines.append, self.follower)
 
@@ -298,7 +298,7 @@ def test_a_snapshot_is_not_watched(tmp_path: Path) -> None:
 
 
 def test_the_names_of_the_metrics_are_a_contract() -> None:
-    text = live.render(live.State(True, 1767268801.5, 2, 61, 3, 4), "cd.example.com")
+    text = live.render({"cd.example.com": live.State(True, 1767268801.5, 2, 61, 3, 4)})
     assert [line for line in text.splitlines() if not line.startswith("#")] == [
         'argolint_watch_connected{argocd="cd.example.com"} 1.0',
         'argolint_watch_last_event_timestamp_seconds{argocd="cd.example.com"} 1.7672688015e+09',
@@ -307,4 +307,4 @@ def test_the_names_of_the_metrics_are_a_contract() -> None:
         'argolint_watch_reconnects_total{argocd="cd.example.com"} 3.0',
         'argolint_watch_unreadable_events_total{argocd="cd.example.com"} 4.0',
     ]
-    assert "last_event_timestamp_seconds{" not in live.render(live.State(False, 0.0, 0, 0, 0, 0), "cd"), "none yet"
+    assert "last_event_timestamp_seconds{" not in live.render({"cd": live.State(False, 0.0, 0, 0, 0, 0)}), "none yet"

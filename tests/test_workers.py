@@ -23,7 +23,7 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ArgolintError
 from argolint.plugins import load_rules
 from argolint.rule import Rule
-from argolint.server.transport import Transport
+from argolint.server.transport import Answer, Query, Transport
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import Faults, ReplayServer
 from argolint.testing import FixtureTransport
@@ -89,10 +89,31 @@ def test_a_token_that_dies_in_the_middle_is_told_as_without_processes(tmp_path: 
     assert {f["stage"] for f in report(ran)["failures"]} == {"login"}
 
 
+class Flaky(SnapshotTransport):
+    """Has no answer to the first two questions for states, which workers ask."""
+
+    left = 2
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        if path.endswith("/managed-resources") and self.left:
+            self.left -= 1
+            return Answer(503, "application/json", b"{}")
+        return super().get(path, query, anonymous=anonymous)
+
+
+@pytest.mark.parametrize("more", [(), TWO])
+def test_how_often_a_server_slowed_the_reading_down_is_said(more: tuple[str, ...], tmp_path: Path) -> None:
+    with ReplayServer(Flaky([RECORDING])) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        ran = run_here("check", *access, *more, "-o", "json", cwd=tmp_path)
+    assert json.loads(ran.out)["stats"]["slowed"] in (1, 2)
+    assert json.loads(ran.out)["stats"]["requests"] == len(server.seen)
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (("--processes", "9"), "9 processes need 9 requests in flight at least, and --workers allows 8"),
+        (("--processes", "9"), "9 processes need 9 requests in flight at least, and 8 are allowed"),
         (("--processes", "2", "--render-twice"), "--render-twice renders one application at a time"),
         (("--processes", "0"), "0 is not in the range 1<=x<=64"),
     ],

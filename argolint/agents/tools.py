@@ -68,7 +68,7 @@ class Tools:
         return answers.document({"error": "there is no such finding; list_findings has the fingerprints"})
 
     def why(self, application: str, resource: str = "", pointer: str = "") -> str:
-        """Why an application, one of its objects (KIND/NAME) or one field (/spec/replicas) is as it is: Git, live, writer, way out."""
+        """Why an application (its name as list_findings says it), one of its objects (KIND/NAME) or one field (/spec/replicas) is as it is: Git, live, writer, way out."""
         asked = [word for word in (application, resource, pointer) if word]
         return answers.document(json.loads(self._run("why", "--json", *self._source, "--", *asked)))
 

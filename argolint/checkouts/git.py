@@ -165,7 +165,7 @@ class Git:
         return tuple(found[path] for path in sorted(found))
 
     def _differences(self, one: str, other: str) -> Iterator[Changed]:
-        fields = _texts(self._run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", one, other))
+        fields = _texts(self._run("diff-tree", "-r", "-z", "--raw", "--no-abbrev", *_ALL_CHANGES, one, other))
         for about, path in zip(fields, fields, strict=False):  # of one iterator: pairs
             before_mode, after_mode, before, after, _ = about.removeprefix(":").split()
             yield Changed(path, _entry(before_mode, before), _entry(after_mode, after))
@@ -186,7 +186,7 @@ class Git:
         if len(left) != 1:
             return {}
         paths = [change.path for change in self._differences(left[0], other)]
-        found = self._run("diff-tree", "-r", "-p", "--no-renames", *_HUNKS_ALONE, left[0], other)
+        found = self._run("diff-tree", "-r", "-p", *_ALL_CHANGES, *_HUNKS_ALONE, left[0], other)
         parts = re.split(rb"^diff --git ", found, flags=re.MULTILINE)[1:]
         if len(parts) != len(paths):  # a file that became a link has two parts
             return {}
@@ -467,6 +467,8 @@ def safe_name(path: str) -> bool:
     )
 
 
+_ALL_CHANGES = ("--no-renames", "--ignore-submodules=none")
+"""A `.gitmodules` may say that its submodules never change, or hold what git refuses to read; with this it is not asked."""
 _HUNKS_ALONE = (
     *("--no-color", "--no-ext-diff", "--no-textconv", "--text", "--unified=0", "--inter-hunk-context=0"),
     "--submodule=short",

@@ -20,7 +20,6 @@ from argolint.cli.options import (
 )
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.cli.servers import servers_options
 from argolint.engine.baseline import baseline_text, read_baseline, require_servers, stale
 from argolint.errors import UsageError
 from argolint.reports import document as report
@@ -33,7 +32,6 @@ from argolint.reports.baseline import baseline_of
 @click.option("--report", "saved", type=click.Path(path_type=Path), help="Take the findings of a saved JSON report.")
 @click.option("--prune", is_flag=True, help="Only drop from FILE what is gone; accept nothing new.")
 @source_options
-@servers_options
 @selection_options
 @rule_options
 @run_options

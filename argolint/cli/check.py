@@ -19,13 +19,11 @@ from argolint.cli.options import (
     source_options,
     state_option,
 )
-from argolint.cli.servers import servers_options
 
 
 @click.command(cls=Sectioned)
 @click.argument("apps", nargs=-1, metavar="[APP]...")
 @source_options
-@servers_options
 @selection_options
 @rule_options
 @run_options

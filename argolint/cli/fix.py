@@ -18,23 +18,22 @@ from argolint.cli import session as common
 from argolint.cli.connecting import open_transport
 from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
-from argolint.cli.reading import collected
+from argolint.cli.reading import collect_all, read_alone
 from argolint.decoding import json_value
 from argolint.engine.load import load_fleet
+from argolint.engine.several import Read
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
 from argolint.fixes.placement import Choice, Outcome, Site
-from argolint.fleet import Fleet
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
 from argolint.reports import document as report
 from argolint.reports.document import App, Report, Resource
-from argolint.reports.formats import Style
+from argolint.reports.formats import Style, server_name, with_server_names
 from argolint.reports.formats.edits import as_text, steps_before
 from argolint.server import api as argocd
-from argolint.server.transport import Transport
 from argolint.values import plain, sh
 
 
@@ -162,34 +161,36 @@ def _read(
     """The findings, and what is known of the applications: from a check, or from a report (with a snapshot if one is given)."""
     run = prepare({**NO_FAILING, **given, "outputs": ()}, names)
     if saved is None:
-        transport = open_transport(given)
-        part, fleet = collected(run, given, transport)
-        return common.conclude(part, run), _site(checkouts, transport, fleet)
-    made = report.read(saved)
+        part, read = collect_all(run, given)
+        return with_server_names(common.conclude(part, run)), _site(checkouts, read)
+    made = with_server_names(report.read(saved))
     findings = tuple(
         f
         for f in made.findings
-        if run.plan.shown.takes(f.rule, f.family, f.severity) and (not names or run.selection.names_ref(_ref(f.app)))
+        if run.plan.shown.takes(f.rule, f.family, f.severity)
+        and (not names or run.selection.names_ref(_ref(f.app), server_name(f.app)))
     )
     made = msgspec.structs.replace(made, findings=findings)
     if not given["snapshots"]:
         return made, Site(checkouts)
     transport = open_transport(given)
-    return made, _site(checkouts, transport, load_fleet(transport)[0])
+    return made, _site(checkouts, [read_alone(transport, load_fleet(transport)[0])])
 
 
 def _ref(app: App) -> AppRef:
     return AppRef(app.namespace, app.name, app.project, app.server)
 
 
-def _site(checkouts: tuple[Checkout, ...], transport: Transport, fleet: Fleet) -> Site:
+def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
     """What the server tells beyond the report: the Applications, who owns an object, and what is rendered of it."""
     states: dict[App, Mapping[ResourceKey, str | None]] = {}
+    servers = {one.fleet.server: one for one in read}
 
     def rendered(app: App, resource: Resource) -> Object | None:
         if app not in states:
+            one = servers.get(app.server)
             try:
-                managed = argocd.managed_resources(transport, _ref(app))
+                managed = argocd.managed_resources(one.transport, _ref(app)) if one else ()
             except ArgolintError:  # the checkout's own history may tell; if not, the outcome says so
                 managed = ()
             states[app] = {ResourceKey("", m.group, m.kind, m.namespace, m.name): m.target_state for m in managed}
@@ -198,11 +199,13 @@ def _site(checkouts: tuple[Checkout, ...], transport: Transport, fleet: Fleet) -
         found = json_value(state) if state else None
         return found if isinstance(found, Mapping) else None
 
-    def owners(resource: Resource) -> Iterable[App]:
+    def owners(app: App, resource: Resource) -> Iterable[App]:
         key = ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
-        return (App(r.server, r.namespace, r.name, r.project) for r in fleet.owners(key))
+        one = servers.get(app.server)
+        return (App(r.server, r.namespace, r.name, r.project) for r in (one.fleet.owners(key) if one else ()))
 
-    return Site(checkouts, {(a.ref.namespace, a.ref.name): a.raw for a in fleet.apps}, rendered, owners)
+    apps = {(one.fleet.server, a.ref.namespace, a.ref.name): a.raw for one in read for a in one.fleet.apps}
+    return Site(checkouts, apps, rendered, owners)
 
 
 def _printed(choice: Choice, style: Style) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
 
 def with_fleets(given: Mapping[str, Any], sources: Sequence[Source]) -> Sequence[Source]:
     """The same for several servers, by name. One that cannot be asked is a failure of its own."""
-    files = dict(text.partition("=")[::2] for text in given.get("fleets", ()))
+    files = dict(pair for text in given.get("fleets", ()) for pair in _named(text))
     for name, file in files.items():
         if not file or name not in {source.name for source in sources}:
             hint = f"write --fleet NAME=FILE; the servers are {', '.join(source.name for source in sources)}"
@@ -36,6 +37,18 @@ def with_fleets(given: Mapping[str, Any], sources: Sequence[Source]) -> Sequence
                 f"--fleet {name!r} names no server of this run" if file else "--fleet names no server", hint
             )
     return [_with_file(source, files.get(source.name)) for source in sources]
+
+
+def _named(text: str) -> Iterator[tuple[str, str]]:
+    """NAME=FILE as name and file; a folder that `snapshot --servers` made as those of all its servers."""
+    made = Path(text, "servers.yaml")
+    if not made.is_file():
+        yield text.partition("=")[::2]
+        return
+    from argolint.server.several import read_servers
+
+    for entry in read_servers(made, "", {}, Path.home(), datetime.now(UTC)):
+        yield entry.name, str(entry.snapshot or "")
 
 
 def _with_file(source: Source, file: str | None) -> Source:

@@ -16,7 +16,7 @@ from argolint import __version__, gate
 from argolint.checkouts.checkout import Checkout, Committed
 from argolint.checkouts.git import has_repository
 from argolint.cli import session as common
-from argolint.cli.connecting import open_transport
+from argolint.cli.connecting import open_transport, sources_of
 from argolint.cli.options import (
     NO_SELECTION,
     fail_options,
@@ -30,17 +30,19 @@ from argolint.cli.prepare import prepare
 from argolint.cli.progress import Clock
 from argolint.engine import trusted
 from argolint.engine.plan import ServerRead
+from argolint.engine.several import Source
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
-from argolint.fixes.placement import Site
+from argolint.fixes.placement import Site, place_of
 from argolint.gate import Git
 from argolint.gate import files as files_of
 from argolint.gate.patience import USUAL_S, Patience
+from argolint.gate.several import judge_all
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
 from argolint.redaction import without_secrets
 from argolint.reports import document as report
 from argolint.reports import formats
-from argolint.reports.formats import app_name, markdown, resource_name
+from argolint.reports.formats import app_name, markdown, resource_name, subject_of, with_server_names
 from argolint.values import same_repository
 
 
@@ -130,6 +132,10 @@ def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
 def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     if bool(files) == bool(given["repo"] and given["head"]):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
+    several = sources_of(given)
+    if several is not None and files:
+        hint = "name the one that they are for: --server or --argocd-context, in place of the servers file"
+        raise UsageError("files of Applications are judged against one Argo CD, and several are to be read", hint)
     git = Git(given["checkout"]) if given["checkout"] else None
     if given["helm_render"] and (given["rendered"] or not (git and given["repo"])):
         raise UsageError(
@@ -148,10 +154,11 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
             *("", "files", "live"),
             applications=held.applications,
             before=held.before,
+            others=held.others,
             projects=held.projects,
             unread=held.unread,
         )
-        if not (change.applications or change.unread):
+        if not (change.applications or change.others or change.unread):
             click.echo("no Application in the files: nothing was judged", err=True)
             return 0
     else:
@@ -163,18 +170,29 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
             local=run.plan.local,
         )
     clock = Clock()
-    t = open_transport(given)
-    verdict = gate.judge(t, change, run.plan)
+    sources = several[0] if several is not None else (Source("", open_transport(given)),)
+    transports = [source.transport for source in sources if source.transport is not None]
+    alone = several is None
+    verdict = gate.judge(transports[0], change, run.plan) if alone else judge_all(sources, change, run.plan)
     later = counts.after_merge
-    suppressions = replace(run.suppressions, servers={verdict.fleet.server: ""})
+    suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
     once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)
     built = report.build(
         verdict.outcome(suppressions, once_merged or suppressions),
-        servers=[ServerRead(verdict.fleet.server, verdict.fleet.version)],
-        started_at=t.now().strftime("%Y-%m-%dT%H:%M:%SZ"),
-        stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds),
+        servers=[ServerRead(fleet.server, fleet.version, fleet.name) for fleet in verdict.fleets],
+        started_at=min(t.now() for t in transports).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        stats=report.Stats(
+            sum(t.stats.requests for t in transports),
+            sum(t.stats.bytes for t in transports),
+            clock.seconds,
+            sum(t.stats.slowed for t in transports) or msgspec.UNSET,
+        ),
         tool_version=__version__,
-        remarks=(*verdict.fleet.remarks, *counts.remarks),
+        remarks=(
+            *(several[1] if several else ()),
+            *(remark for fleet in verdict.fleets for remark in fleet.remarks),
+            *counts.remarks,
+        ),
     )
     fails = _fails(built, run.fail_on, allow_incomplete=run.allow_incomplete)
     made = msgspec.structs.replace(built, gate=msgspec.structs.replace(gate.gate_report(verdict, change), fails=fails))
@@ -199,9 +217,10 @@ def _fails(made: report.Report, fail_on: str, *, allow_incomplete: bool) -> str:
     code = common.exit_code(made, fail_on, allow_incomplete=allow_incomplete)
     if code == 0:
         return ""
+    made = with_server_names(made)
     if code == 3:
         first = made.failures[0]
-        about = f"{app_name(first.app)}: " if first.app else ""
+        about = f"{subject}: " if (subject := subject_of(first)) else ""
         more = f", and {len(made.failures) - 1} more" if made.failures[1:] else ""
         return f"not everything could be judged ({about}{first.error}{more})"
     bad = SEVERITIES[SEVERITIES.index(cast(Severity, fail_on)) :]
@@ -226,7 +245,7 @@ def _anchored(made: report.Report, verdict: gate.Verdict, change: gate.Change) -
         if change.git is not None:
             raise
         return made  # the folder's own clone was not asked for: it need not hold the revisions
-    touching = {(ref.namespace, ref.name): files for ref, files in verdict.files.items()}
+    touching = {(ref.server, ref.namespace, ref.name): files for ref, files in verdict.files.items()}
     return anchors.anchored(made, _site((head,), verdict), anchors.Diff(head, changed, touching, base))
 
 
@@ -256,12 +275,13 @@ def _own_clone(repo: str) -> Git | None:
 def _site(checkouts: tuple[Checkout, ...], verdict: gate.Verdict) -> Site:
     """What is known of the applications after the change."""
     ahead = {j.ref: j.after for j in verdict.apps if j.after is not None}
-    apps = {ref: ahead.get(ref, app) for ref, app in verdict.fleet.by_ref.items()} | ahead
-    raws = {(ref.namespace, ref.name): app.raw for ref, app in apps.items()}
-    known = {(ref.namespace, ref.name): app for ref, app in ahead.items()}
+    now = {ref: app for fleet in verdict.fleets for ref, app in fleet.by_ref.items()}
+    apps = {ref: ahead.get(ref, app) for ref, app in now.items()} | ahead
+    raws = {(ref.server, ref.namespace, ref.name): app.raw for ref, app in apps.items()}
+    known = {(ref.server, ref.namespace, ref.name): app for ref, app in ahead.items()}
 
     def rendered(app: report.App, resource: report.Resource) -> Object | None:
-        found = known.get((app.namespace, app.name))
+        found = known.get(place_of(app))
         key = ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
         of = found.resource(key) if found else None
         return of.desired if of else None

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 import click
 
 from argolint.cli import complete
+from argolint.cli.servers import servers_options
 from argolint.model import SEVERITIES
 from argolint.server.connection import connection_options
+from argolint.server.limits import MOST_WORKERS, parse_rate
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,14 +25,10 @@ class Rate(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        count, slash, unit = str(value).partition("/")
         try:
-            rate = float(count) / {"s": 1, "m": 60}[unit.strip() if slash else "s"]
-        except (ValueError, KeyError):
-            rate = 0.0
-        if not 1 / 60 <= rate <= 10_000:
-            self.fail(f"{str(value)!r} is no rate such as 5/s or 30/m, from one a minute to 10000/s", param, ctx)
-        return rate
+            return parse_rate(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
@@ -46,6 +44,7 @@ def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
 
 source_options = options(
     connection_options,
+    servers_options,
     click.option(
         "--snapshot",
         "snapshots",
@@ -130,7 +129,7 @@ rule_options = options(
 workers_option = click.option(
     "-j",
     "--workers",
-    type=click.IntRange(1, 64),
+    type=click.IntRange(1, MOST_WORKERS),
     help="Requests in flight [default: 8; 1 with --snapshot, where threads only slow it down].",
 )
 
@@ -197,7 +196,7 @@ scale_options = options(
         metavar="[NAME=]FILE",
         envvar="ARGOLINT_FLEET",
         help="Take the list of applications out of this file (`argolint snapshot --fleet-only`): one list call for all shards. "
-        "With --servers repeated, NAME being an entry.",
+        "With --servers repeated, NAME being an entry; a folder that `snapshot --servers` made serves all of them.",
     ),
 )
 
@@ -262,7 +261,7 @@ def _names(decorator: Callable[[Any], Any]) -> frozenset[str]:
 
 
 _SECTIONS: Mapping[str, frozenset[str]] = {
-    "What is read": _names(source_options) | {"servers", "all_contexts"},
+    "What is read": _names(source_options),
     "Which applications": _names(selection_options),
     "Which findings are shown": _names(rule_options),
     "How it is looked at": _names(run_options) - {"workers", "shard"},

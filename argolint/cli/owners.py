@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from argolint.cli.connecting import open_transport
+from argolint.cli.connecting import read_lists
 from argolint.cli.options import source_options
-from argolint.engine.load import load_fleet
+from argolint.engine.crossings import Member, clusters
 from argolint.errors import UsageError
 from argolint.harmless import harmless
 from argolint.redaction import without_secrets
@@ -42,21 +43,34 @@ def command(wanted: str, output: str, **given: Any) -> int:
     if form not in _FORMATS or (named and not file):
         raise UsageError(f"-o {output}: there is no such format", f"-o FORMAT[=FILE], formats: {', '.join(_FORMATS)}")
     target = Path(file) if file else None
-    known, failures = load_fleet(open_transport({**given, "workers": 1}))
-    held = fleet.matching(known, wanted) if wanted else fleet.contested(known)
-    reporters.put(target, harmless(_rendered(held, form, without_secrets(known.server))))
+    read, failures, remarks = read_lists({**given, "workers": 1})
+    servers = {one.source.name: without_secrets(one.fleet.server) for one in read}
+    parts = [(one.fleet, fleet.matching(one.fleet, wanted) if wanted else fleet.contested(one.fleet)) for one in read]
+    held = parts[0][1]
+    if "" not in servers:
+        common, _ = clusters([Member(one.source.name, one.fleet, one.source.aliases) for one in read])
+        held = fleet.joined(parts, common)
+    if wanted and not held:
+        raise UsageError(
+            f"no Application of {', '.join(servers.values())} lists {wanted}, or the account may not see it",
+            "children that no manifest names, such as Pods, are in no list; `argolint why APP KIND/NAME` looks at one",
+        )
+    reporters.put(target, harmless(_rendered(held, form, servers)))
     if not held:
         click.echo("no object is claimed by two Applications", err=True)
+    for remark in remarks:
+        click.echo(without_secrets(remark), err=True)
     for failure in failures:
-        click.echo(without_secrets(f"not looked at: {failure.stage}: {failure.error}"), err=True)
+        where = f"{failure.server}: " if failure.server else ""
+        click.echo(without_secrets(f"not looked at: {where}{failure.stage}: {failure.error}"), err=True)
     return 3 if failures else 0
 
 
-def _rendered(held: tuple[graph.Held, ...], form: str, server: str) -> str:
+def _rendered(held: tuple[graph.Held, ...], form: str, servers: Mapping[str, str]) -> str:
     if form == "text":
         return text.text(held)
     if form == "json":
-        return text.as_json(held, server)
+        return text.as_json(held, servers)
     parts = graph.parts(held)
     pictures = [graph.drawn(part, _MOST[form]) for part in parts[:_PICTURES]]
     if len(parts) > _PICTURES:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,11 +21,23 @@ from argolint.host.leftovers import temporary_folder
 from argolint.renders import helm
 from argolint.renders.local import LocalRenders
 from argolint.reports import formats as reporters
+from argolint.server.limits import NONE, Limits, Pacing
+from argolint.server.user import read_settings
+
+
+def pacing(given: Mapping[str, Any], own: Limits = NONE) -> Pacing:
+    """How hard a server is asked: what the options say, within the limits of the user's settings and the server's `own`.
+
+    Beside a server's answers much can be done, beside a disk's nothing.
+    """
+    limits = read_settings(os.environ, Path.home()).limits
+    wanted = int(given["workers"] or (1 if given.get("snapshots") else 8))
+    return Pacing(wanted, rate=given.get("rate")).within(limits, own)
 
 
 def workers(given: Mapping[str, Any]) -> int:
-    """How many applications are read at a time: beside a server's answers much can be done, beside a disk's nothing."""
-    return int(given["workers"] or (1 if given.get("snapshots") else 8))
+    """How many applications are read at a time."""
+    return pacing(given).workers
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from argolint.app import App
 from argolint.cli.connecting import open_transport, sources_of
 from argolint.cli.fleet_files import with_fleet, with_fleets
 from argolint.cli.prepare import Run
@@ -26,7 +27,10 @@ from argolint.server.transport import Transport
 from argolint.timing import charged, measured
 
 if TYPE_CHECKING:
-    from argolint.engine.several import Source
+    from argolint.engine.several import Read, Source
+
+    Several = tuple[Sequence[Source], Sequence[str]]
+    """The Argo CDs of a run, and remarks on them."""
 
 
 def collect(
@@ -49,13 +53,26 @@ def collect_all(
     t: Transport | None = None,
     read: ReadFleet = load_fleet,
     look: Look | None = None,
-) -> tuple[lint.Part, tuple[Fleet, ...]]:
-    """The part, and the fleets of all servers that the options mean."""
-    several = sources_of(given) if t is None else None
+    several: Several | None = None,
+    ways: Mapping[str, tuple[ReadFleet, Look]] | None = None,
+) -> tuple[lint.Part, tuple[Read, ...]]:
+    """The part, and all servers that were read: `several`, or those that the options mean.
+
+    `ways` are `read` and `look` of several servers, by name.
+    """
+    several = several or (sources_of(given) if t is None else None)
     if several is not None:
-        return _collected_of(*several, run, given)
+        return _collected_of(*several, run, given, ways or {})
+    t = t or open_transport(given)
     part, fleet = collected(run, given, t, read, look)
-    return part, (fleet,)
+    return part, (read_alone(t, fleet),)
+
+
+def read_alone(t: Transport, fleet: Fleet) -> Read:
+    """The server of a run of one, as runs of several have theirs."""
+    from argolint.engine.several import Read, Source
+
+    return Read(Source("", t), t, fleet, ())
 
 
 def collected(
@@ -98,46 +115,80 @@ def _leave_garbage() -> None:
 
 
 def _collected_of(
-    sources: Sequence[Source], remarks: Sequence[str], run: Run, given: Mapping[str, Any]
-) -> tuple[lint.Part, tuple[Fleet, ...]]:
+    sources: Sequence[Source],
+    remarks: Sequence[str],
+    run: Run,
+    given: Mapping[str, Any],
+    ways: Mapping[str, tuple[ReadFleet, Look]],
+) -> tuple[lint.Part, tuple[Read, ...]]:
     """The same over several Argo CDs."""
     from argolint.engine import several
 
     sources = with_fleets(given, sources)
     clock = Clock()
     _leave_garbage()
-    looks = {id(t): look_of(given, t, s) for s in sources if (t := s.transport) is not None}
+    looks = {
+        id(t): ways[s.name][1] if s.name in ways else look_of(given, t, s)
+        for s in sources
+        if (t := s.transport) is not None
+    }
     told = progress(given)
     told.say(f"listing the applications of {len(sources)} servers")
     with told:
         with measured(run.plan.timings) as ledger, charged("list"):
-            read, failures, more = several.load(sources)
-        _require_named(run.selection, [one.fleet for one in read])
+            read, failures, more = several.load(sources, {name: read for name, (read, _) in ways.items()})
+        _require_named(
+            run.selection, [one.fleet for one in read], [f.server for f in failures if f.stage != "clusters"]
+        )
         for one in read if run.plan.renders else ():
             if not one.transport.offline:
                 _warn_of_renders(one.transport)
         part = several.examine(
-            read, failures, (*run.remarks, *remarks, *more), run.plan, told.of, lambda t: looks.get(id(t))
+            read,
+            failures,
+            (*run.remarks, *remarks, *more),
+            run.plan,
+            told.of,
+            lambda t: looks.get(id(t)),
+            apart=not ways,
         )
     stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
     part = msgspec.structs.replace(part, stats=stats, spent=ledger.costs)
-    return part, tuple(one.fleet for one in read)
+    return part, read
 
 
-def _require_named(selection: Selection, fleets: Sequence[Fleet]) -> None:
+def _require_named(selection: Selection, fleets: Sequence[Fleet], unread: Sequence[str] = ()) -> None:
     """UsageError for a plain name on the command line that is no application's, with the nearest one that is."""
     for name in sorted(n for n in selection.names if not set("*?[") & set(n)):
-        if any(Selection((name,)).names_ref(app.ref) for fleet in fleets for app in fleet.apps):
-            continue
-        import difflib
+        if not named(fleets, name):
+            raise unknown(name, fleets, unread)
 
-        known = {text: None for fleet in fleets for app in fleet.apps for text in (app.ref.name, str(app.ref))}
-        close = difflib.get_close_matches(name, known, 1)
-        raise UsageError(
-            f"there is no application {name!r} on {', '.join(fleet.server for fleet in fleets)}, or the account may not see it"
-            + (f"; did you mean {close[0]!r}?" if close else ""),
-            "`argocd app list` shows what it may see",
-        )
+
+def named(fleets: Sequence[Fleet], name: str) -> list[tuple[Fleet, App]]:
+    """The applications that a name of the command line means, and the Argo CDs that they are on."""
+    wanted = Selection((name,))
+    return [(fleet, app) for fleet in fleets for app in fleet.apps if wanted.names_ref(app.ref, fleet.name)]
+
+
+def full_name(fleet: Fleet, app: App) -> str:
+    """As every command takes it, and as reports of several servers say it."""
+    return f"{fleet.name}/{app.ref}" if fleet.name else str(app.ref)
+
+
+def unknown(name: str, fleets: Sequence[Fleet], unread: Sequence[str] = ()) -> UsageError:
+    """For a name that is no application's, with the nearest one that is; `unread` are the servers that could not be read."""
+    import difflib
+
+    known = {
+        text: None for fleet in fleets for a in fleet.apps for text in (a.ref.name, str(a.ref), full_name(fleet, a))
+    }
+    close = difflib.get_close_matches(name, known, 1)
+    return UsageError(
+        f"there is no application {name!r} on {', '.join(fleet.server for fleet in fleets)}, or the account may not see it"
+        + (f" ({', '.join(unread)} could not be read)" if unread else "")
+        + (f"; did you mean {close[0]!r}?" if close else ""),
+        "`argocd app list` shows what it may see",
+    )
 
 
 def _warn_of_renders(t: Transport) -> None:

@@ -49,7 +49,7 @@ class Selection:
 
     def takes(self, app: App, fleet: Fleet) -> bool:
         return (
-            (not self.names or self.names_ref(app.ref))
+            (not self.names or self.names_ref(app.ref, fleet.name))
             and (not self.projects or any(fnmatchcase(app.ref.project, p) for p in self.projects))
             and (not self.app_namespace or app.ref.namespace == self.app_namespace)
             and (not self.cluster or self._on_cluster(app, fleet))
@@ -57,12 +57,14 @@ class Selection:
             and (not self.selector or label_selector(self.selector)(labels_of(app.raw)))
         )
 
-    def names_ref(self, ref: AppRef) -> bool:
-        """True when one of the names, `NAME` or `NAMESPACE/NAME` with globs, is this application's."""
-        parts = (name.rpartition("/") for name in self.names)
-        return any(
-            fnmatchcase(ref.name, bare) and (not slash or fnmatchcase(ref.namespace, ns)) for ns, slash, bare in parts
-        )
+    def names_ref(self, ref: AppRef, server: str = "") -> bool:
+        """True when one of the names, `NAME`, `NAMESPACE/NAME` or `SERVER/NAMESPACE/NAME` with globs, is this application's.
+
+        `server` is what a run over several servers calls its own.
+        """
+        own = (ref.name, ref.namespace, server)
+        wanted = (name.rsplit("/", 2)[::-1] for name in self.names)
+        return any(len(parts) <= len(own) and all(map(fnmatchcase, own, parts)) for parts in wanted)
 
     def _on_cluster(self, app: App, fleet: Fleet) -> bool:
         named = (fleet.clusters.get(app.cluster) or {}).get("name")

@@ -7,7 +7,8 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
@@ -17,7 +18,7 @@ import click
 from argolint import __version__
 from argolint.checkouts.files import read_text
 from argolint.cli import session as common
-from argolint.cli.connecting import asked, open_transport
+from argolint.cli.connecting import asked, open_transport, sources_of
 from argolint.cli.options import (
     NO_FAILING,
     NO_SELECTION,
@@ -28,9 +29,8 @@ from argolint.cli.options import (
     workers_option,
 )
 from argolint.cli.prepare import Run, prepare, workers
-from argolint.cli.reading import collect
-from argolint.cli.servers import servers_options
-from argolint.errors import UsageError
+from argolint.cli.reading import collect, collect_all
+from argolint.errors import AuthError, UsageError
 from argolint.harmless import plain
 from argolint.host.addresses import is_loopback
 from argolint.host.folder import FileError
@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from argolint.engine.load import ReadFleet
     from argolint.engine.pipeline import Part
     from argolint.engine.run import Look
+    from argolint.engine.several import Source
     from argolint.reports.history import History
     from argolint.serve.checked import Checked
-    from argolint.serve.follower import Follower
+    from argolint.serve.follower import Following
     from argolint.serve.times import Times
     from argolint.serve.web import Web
     from argolint.server.http import HttpTransport
@@ -58,6 +59,14 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 @click.command()
 @click.option("--interval", default="10m", show_default=True, metavar="TIME", help="Time between checks: 90s, 10m, 1h.")
 @click.option("--listen", default="127.0.0.1:9797", show_default=True, metavar="HOST:PORT", help="Where to answer.")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Also answer requests for this host name, such as a proxy passes on. Needed where --listen is loopback and no token is asked for: "
+    "there a web page could read the report by a name of its own that leads to this machine. Repeatable.",
+)
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
@@ -88,7 +97,6 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 )
 @state_option
 @source_options
-@servers_options
 @selection_options
 @rule_options
 @workers_option
@@ -96,6 +104,7 @@ _EXTENSION_TOKEN = "ARGOLINT_EXTENSION_TOKEN"  # noqa: S105
 def command(
     interval: str,
     listen: str,
+    hosts: tuple[str, ...],
     token_file: Path | None,
     extension_token_file: Path | None,
     extension_show_other_projects: bool,
@@ -141,16 +150,14 @@ def command(
         )
     with common.history(given) as known:
         empty = _nothing(given)
-        if watch and report.is_of_several(empty):
-            raise UsageError("--watch follows a single server", "leave it out: every --interval checks all of them")
         extension = Extension(
             extension_token,
             show_other_projects=extension_show_other_projects,
             server=_whose(extension_server, empty) if extension_token else "",
         )
-        follower = _follower(run, given, known) if watch else None
+        follower = _following(run, given, known) if watch else None
         checker = Checker(lambda: _checked(run, given, known), empty, wait_s, run.style, _say, follower)
-        with Web(host, port, checker, token, extension) as web:
+        with Web(host, port, checker, token, extension, hosts) as web:
             asked = _asked_to_end()
             often = "following changes" if watch else f"checking every {interval}"
             _tell(f"listening on http://{_shown(web)}, {often}")
@@ -204,18 +211,54 @@ def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> C
     return Checked(made, frozenset(report.app(r.ref) for r in part.results if not r.beside))
 
 
-def _follower(run: Run, given: Mapping[str, Any], known: History | None, times: Times | None = None) -> Follower:
-    from argolint.serve.follower import Follower
-    from argolint.serve.looks import FleetLooks
+def _following(run: Run, given: Mapping[str, Any], known: History | None, times: Times | None = None) -> Following:
     from argolint.serve.times import Times
 
     times = times or Times()
+    several = sources_of(given)
+    if several is not None:
+        return _followers(several[0], run, given, known, times)
+    from argolint.serve.follower import FleetFollower
+    from argolint.serve.looks import FleetLooks
 
     def look_again(read: ReadFleet, look: Look, *, whole: bool) -> Checked:
         return _published(collect(run, {**given, "quiet": True}, None, read, look), run, known, whole=whole)
 
     looks = FleetLooks(look_again, times, workers(given))
-    return Follower(looks, lambda: cast("HttpTransport", open_transport(given)), times, _say)
+    return FleetFollower(looks, lambda: cast("HttpTransport", open_transport(given)), times, _say)
+
+
+def _followers(
+    sources: Sequence[Source], run: Run, given: Mapping[str, Any], known: History | None, times: Times
+) -> Following:
+    """A stream of each of several servers; a snapshot among them never changes."""
+    from argolint.serve.follower import Follower
+    from argolint.serve.looks import FleetLook
+    from argolint.serve.several import Followers, SeveralLooks, Ways
+
+    def look_again(ways: Ways, *, whole: bool) -> Checked:
+        part, _ = collect_all(run, {**given, "quiet": True}, ways=ways)
+        return _published(part, run, known, whole=whole)
+
+    def connect(name: str) -> HttpTransport:
+        """With the token as it is then."""
+        source = next(s for s in (sources_of(given) or ((),))[0] if s.name == name)
+        if source.transport is None:
+            why = source.failure
+            raise AuthError(why.error, why.hint) if why else AuthError("there is no way to it")
+        return cast("HttpTransport", source.transport)
+
+    live = [s.name for s in sources if s.transport is None or not s.transport.offline]
+    if not live:
+        raise UsageError("snapshots never change, so there is nothing to watch", "leave --watch out, or name servers")
+    looks = {source.name: FleetLook(times, workers(given)) for source in sources}
+    turn = threading.Condition()
+
+    def following(name: str) -> Follower:
+        return Follower(looks[name], partial(connect, name), times, lambda line: _say(f"{name}: {line}"), turn)
+
+    followers = {name: following(name) for name in live}
+    return Followers(followers, SeveralLooks(looks, look_again), turn)
 
 
 def _nothing(given: Mapping[str, Any]) -> report.Report:

@@ -75,7 +75,7 @@ def sources(
             opened = partial(connected, one.connection)
         elif one.problem is not None:
             failure = Failure("login", one.problem.message, one.problem.hint, server=one.name)
-        transport = opened(given["workers"]) if opened is not None else None
+        transport = opened(None) if opened is not None else None
         found.append(Source(one.name, transport, one.aliases, failure, opened, one.connection or one.snapshot))
     return tuple(found), remarks
 
@@ -110,7 +110,8 @@ def _file(given: Mapping[str, Any]) -> Path | None:
     if named is not None and not named.by_option and (one or given["all_contexts"]):
         named = None
     if one and (named is not None or given["all_contexts"]):
-        raise UsageError(f"{one[0]} is of a single server, and {chosen} names several", "pass one of them")
+        own = "; an entry of the file has headers, token and TLS files of its own" if named is not None else ""
+        raise UsageError(f"{one[0]} is of a single server, and {chosen} names several", f"pass one of them{own}")
     if named is not None and given["all_contexts"]:
         raise UsageError("--servers and --all-contexts both say which servers to read", "pass one of them")
     if named is not None:

@@ -18,34 +18,27 @@ from argolint.engine import pipeline as lint
 from argolint.engine.baseline import require_servers
 from argolint.engine.plan import Outcome
 from argolint.errors import UsageError
-from argolint.fleet import Fleet
 from argolint.model import SEVERITIES
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
-from argolint.reports.causes import identity
 from argolint.reports.document import Report
 from argolint.timing import charged, measured
 from argolint.values import parse_time
 
 if TYPE_CHECKING:
+    from argolint.engine.several import Read
     from argolint.reports.history import History
 
 
-def _anchored(made: Report, run: Run, fleets: Sequence[Fleet]) -> Report:
+def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
     """The report with file and line from the checkouts."""
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
     from argolint.fixes.placement import Site
 
-    sites = {f.server: {(a.ref.namespace, a.ref.name): a.raw for a in f.apps} for f in fleets}
-    if len(fleets) == 1:
-        return anchored(made, Site(run.checkouts, sites[fleets[0].server]))
-    findings = {identity(f): f for f in made.findings}
-    for server, apps in sites.items():
-        own = msgspec.structs.replace(made, findings=tuple(f for f in made.findings if f.app.server == server))
-        findings |= {identity(f): f for f in anchored(own, Site(run.checkouts, apps)).findings}
-    return msgspec.structs.replace(made, findings=tuple(findings.values()))
+    apps = {(one.fleet.server, a.ref.namespace, a.ref.name): a.raw for one in read for a in one.fleet.apps}
+    return anchored(made, Site(run.checkouts, apps))
 
 
 def conclude(part: lint.Part, run: Run) -> Report:
@@ -99,7 +92,7 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 
 
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
-    part, fleets = collect_all(run, given)
+    part, read = collect_all(run, given)
     if run.plan.shard != (1, 1):
         return write_shard(part, run)
     if not part.results and run.selection != Selection(tuple(names)):
@@ -107,7 +100,7 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
             f"no application of {', '.join(server.url for server in part.servers)} fits this selection, or the account may not see it",
             "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
-    made = _anchored(conclude(part, run), run, fleets)
+    made = _anchored(conclude(part, run), run, read)
     if known is not None:
         made = remember(made, part, run, known)
     with measured(run.plan.timings) as ledger, charged("report"):

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from argolint.cli.connecting import open_transport
+from argolint.cli.connecting import open_transport, sources_of
 from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
-from argolint.cli.prepare import prepare
-from argolint.cli.reading import collect
+from argolint.cli.prepare import Run, prepare
+from argolint.cli.reading import collect, collect_all
 from argolint.engine.load import load_fleet
+from argolint.engine.pipeline import Part
 from argolint.errors import UsageError
+from argolint.model import Failure
 from argolint.redaction import without_secrets
 from argolint.snapshots.mask import KEPT
-from argolint.snapshots.recorder import record
+from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, beside, record
+
+if TYPE_CHECKING:
+    from argolint.cli.reading import Several
+    from argolint.engine.several import Source
 
 
 @click.command()
@@ -26,7 +39,7 @@ from argolint.snapshots.recorder import record
     "target",
     required=True,
     type=click.Path(path_type=Path),
-    help="A new directory, or a .tar.gz, .tgz or .zip file.",
+    help="A new directory, or a .tar.gz, .tgz or .zip file. Of several servers a directory, which holds one for each.",
 )
 @click.option(
     "--fleet-only", is_flag=True, help="Save the list and what belongs to no application, for `check --fleet`."
@@ -41,29 +54,106 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any)
 
     What could be a secret is masked, and no token is in it. What stays in clear is printed at the end: look through it before
     you hand it on, for it holds the names of your applications, hosts and repositories, and every manifest.
+
+    Of several servers (--servers, --all-contexts) each gets a snapshot in the directory, beside a servers.yaml that names them:
+    `argolint check --servers DIR/servers.yaml`.
     """
     if fleet_only and apps:
         raise UsageError("--fleet-only saves the list of all applications", "name no application, or leave it out")
     run = prepare({**NO_FAILING, **given, "baseline": None, "outputs": ()}, apps)
+    several = sources_of(given)
+    if several is not None:
+        return _save_all(several, target, fleet_only, run, given)
     with record(open_transport(given), target) as recorder:
         if fleet_only:
             fleet, unread = load_fleet(recorder)
             server, number, failures = fleet.server, len(fleet.apps), [*unread]
         else:
             part = collect(run, given, recorder)
-            server, number = part.servers[0].url, len(part.results)
-            failures = [*part.failures, *(failure for result in part.results for failure in result.failures)]
-    for failure in failures:
-        about = f"{failure.app.namespace}/{failure.app.name}: " if failure.app else ""
-        click.echo(without_secrets(f"not saved: {about}{failure.error}"), err=True)
-    what = f"{'the list of ' if fleet_only else ''}{number} applications of {without_secrets(server)}"
-    click.echo(f"{target}: {what}, {recorder.stats.requests} requests", err=True)
-    if not given["quiet"]:
-        click.echo(f"masked: {_counted(recorder.masked)} that could be secrets", err=True)
-        for what in KEPT:
-            click.echo(f"in clear: {what}", err=True)
+            server, number, failures = part.servers[0].url, len(part.results), _failures(part)
+    _tell_unsaved(failures)
+    _tell_saved(f"{target}: ", fleet_only, number, server, recorder)
+    _tell_masked(recorder.masked, given)
     return 3 if failures else 0
 
 
-def _counted(values: int) -> str:
-    return f"{values:,} value{'' if values == 1 else 's'}"
+def _save_all(several: Several, target: Path, fleet_only: bool, run: Run, given: Mapping[str, Any]) -> int:
+    """A snapshot of each of several servers, and the file that names them."""
+    from argolint.engine import several as engine
+
+    sources, remarks = several
+    if target.name.endswith(ARCHIVES):
+        hint = "name a directory: each server gets a snapshot in it, and `check --servers DIR/servers.yaml` reads them"
+        raise UsageError(f"{target} is one file, and {len(sources)} servers are to be saved", hint)
+    with beside(target) as (whole, work):
+        folder = work / "all"
+        folder.mkdir()
+        places = {source.name: folder / name for source, name in zip(sources, _folders(sources), strict=True)}
+        with ExitStack() as recording:
+            recorders = {
+                source.name: recording.enter_context(record(source.transport, places[source.name]))
+                for source in sources
+                if source.transport is not None
+            }
+            recorded = [replace(s, transport=recorders.get(s.name)) for s in sources]
+            if fleet_only:
+                read, found, _ = engine.load(recorded)
+                failures = [*found, *(f for one in read for f in one.failures)]
+            else:
+                part, read = collect_all(run, given, several=(recorded, remarks))
+                failures = _failures(part)
+        entries = []
+        for one in read:
+            place = places.pop(one.source.name)
+            clusters = {"clusters": dict(one.source.aliases)} if one.source.aliases else {}
+            name = (
+                place.name if set("/@") & set(one.source.name) else one.source.name
+            )  # a login may be called otherwise
+            entries.append({"name": name, "snapshot": place.name, **clusters})
+        for unread in places.values():
+            shutil.rmtree(unread, ignore_errors=True)
+        lines = "".join(f"- {json.dumps(entry, ensure_ascii=False)}\n" for entry in entries)
+        (folder / "servers.yaml").write_text(f"servers:\n{lines}")
+        folder.replace(whole)
+    _tell_unsaved(failures)
+    for one in read:
+        name = one.source.name
+        _tell_saved(f"{target}: {name}: ", fleet_only, len(one.fleet.apps), one.fleet.server, recorders[name])
+    click.echo(f"read them with --servers {target / 'servers.yaml'}", err=True)
+    _tell_masked(sum(recorder.masked for recorder in recorders.values()), given)
+    return 3 if failures else 0
+
+
+def _folders(sources: Sequence[Source]) -> list[str]:
+    """A folder's name for each server, its own as far as a folder may be called so."""
+    found: dict[str, None] = {}
+    for source in sources:
+        plain = re.sub(r"[^A-Za-z0-9._-]", "-", source.name).strip(".-") or "server"
+        free = (f"{plain}-{number}" for number in itertools.count(2))
+        name = next(n for n in itertools.chain((plain,), free) if n not in found and n != "servers.yaml")
+        found[name] = None
+    return list(found)
+
+
+def _failures(part: Part) -> list[Failure]:
+    return [*part.failures, *(failure for result in part.results for failure in result.failures)]
+
+
+def _tell_unsaved(failures: Sequence[Failure]) -> None:
+    for failure in failures:
+        about = f"{failure.app.namespace}/{failure.app.name}: " if failure.app else ""
+        where = f"{failure.server}: " if failure.server else ""
+        click.echo(without_secrets(f"not saved: {where}{about}{failure.error}"), err=True)
+
+
+def _tell_saved(where: str, fleet_only: bool, number: int, server: str, recorder: RecordingTransport) -> None:
+    what = f"{'the list of ' if fleet_only else ''}{number} applications of {without_secrets(server)}"
+    click.echo(f"{where}{what}, {recorder.stats.requests} requests", err=True)
+
+
+def _tell_masked(values: int, given: Mapping[str, Any]) -> None:
+    """How much is hidden, and what is not."""
+    if not given["quiet"]:
+        click.echo(f"masked: {values:,} value{'' if values == 1 else 's'} that could be secrets", err=True)
+        for what in KEPT:
+            click.echo(f"in clear: {what}", err=True)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 import click
 
 from argolint.app import App
-from argolint.cli.connecting import open_transport
+from argolint.cli.connecting import read_lists
 from argolint.cli.options import NO_FAILING, NO_SELECTION, look_options, rule_options, source_options
 from argolint.cli.prepare import prepare
+from argolint.cli.reading import full_name, named, unknown
 from argolint.engine import run as engine
 from argolint.engine import suppress
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
-from argolint.engine.load import load, load_fleet
+from argolint.engine.load import load
+from argolint.engine.plan import AppResult, Plan
+from argolint.engine.several import Read
 from argolint.errors import ArgolintError, AuthError, UsageError
-from argolint.fleet import Fleet
 from argolint.model import Object
 from argolint.redaction import without_secrets
 from argolint.reports import chain as why
@@ -36,16 +38,16 @@ from argolint.server.transport import Transport
 @rule_options
 @look_options
 def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) -> int:
-    """Explain why APP (NAME or NAMESPACE/NAME), one of its objects or one field is as it is.
+    """Explain why APP (NAME, NAMESPACE/NAME or SERVER/NAMESPACE/NAME), one of its objects or one field is as it is.
 
     Where the desired state comes from, who wrote the live one, what differs, which rule explains it, who else is involved,
     and the way out. POINTER is a JSON pointer such as /spec/replicas.
     """
     run = prepare({**NO_SELECTION, **NO_FAILING, **given, "outputs": ()})
-    t = open_transport({**given, "workers": 1})
-    fleet, failures = load_fleet(t)
+    servers, failures, _ = read_lists({**given, "workers": 1})
     asked = why.Asked(resource, pointer)
-    wanted = _named(fleet, app)
+    one, wanted = _named(servers, app, [f.server for f in failures if f.server])
+    t, fleet = one.transport, one.fleet
     plan = replace(run.plan, workers=1)
     read, missing = load(t, wanted, fleet, plan, states=True)
     why.chosen(read, asked)  # refuses a wrong name before anything more is read
@@ -53,6 +55,7 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) 
     results = [
         inspect(read, fleet, plan.rules),
         *engine.run(t, fleet, replace(plan, wanted=lambda other, fleet: other.ref in others)),
+        *_across(one, wanted, servers, plan),
     ]
     outcome = suppress.apply(join(results, plan.rules), replace(run.suppressions, now=t.now()))
     found = why.explain(read, outcome.findings, asked, _revisions(t, read))
@@ -61,25 +64,37 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) 
     else:
         click.echo(narrative.render(found, Style.from_options(given)), nl=False)
     for failure in (*failures, *missing):
-        click.echo(without_secrets(f"not looked at: {failure.stage}: {failure.error}"), err=True)
+        where = f"{failure.server}: " if failure.server else ""
+        click.echo(without_secrets(f"not looked at: {where}{failure.stage}: {failure.error}"), err=True)
     return 3 if missing else 0
 
 
-def _named(fleet: Fleet, name: str) -> App:
-    """The application of that name; UsageError when there is none, or more than one."""
-    namespace, slash, bare = name.rpartition("/")
-    found = [a for a in fleet.apps if fnmatchcase(a.ref.name, bare) and (not slash or a.ref.namespace == namespace)]
-    if len(found) == 1:
-        return found[0]
-    if found:
+def _named(servers: Sequence[Read], name: str, unread: Sequence[str]) -> tuple[Read, App]:
+    """The application of that name and its server; UsageError when there is none, or more than one."""
+    fleets = [one.fleet for one in servers]
+    found = named(fleets, name)
+    if not found:
+        raise unknown(name, fleets, unread)
+    if len(found) > 1:
+        names = ", ".join(full_name(fleet, app) for fleet, app in found[:5])
+        several = "SERVER/" if fleets[0].name else ""
         raise UsageError(
-            f"{name!r} names {len(found)} applications: {', '.join(str(a.ref) for a in found[:5])}",
-            "name one of them as NAMESPACE/NAME",
+            f"{name!r} names {len(found)} applications: {names}", f"name one of them as {several}NAMESPACE/NAME"
         )
-    raise UsageError(
-        f"there is no application {name!r} on {fleet.server}, or the account may not see it",
-        "`argocd app list` shows what it may see",
-    )
+    ((fleet, app),) = found
+    return next(one for one in servers if one.fleet is fleet), app
+
+
+def _across(own: Read, app: App, servers: Sequence[Read], plan: Plan) -> Iterator[AppResult]:
+    """What is to be known of the applications of other servers that share an object with this one."""
+    refs = {
+        c.app for crossing in own.fleet.crossings.get(app.ref, ()) for c in (*crossing.claimants, *crossing.pruners)
+    }
+    for one in servers:
+        if one is not own and refs:
+            yield from engine.run(
+                one.transport, one.fleet, replace(plan, wanted=lambda other, fleet: other.ref in refs)
+            )
 
 
 def _revisions(t: Transport, app: App) -> dict[str, Object]:

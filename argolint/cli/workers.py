@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from argolint.cli.connecting import open_transport, shared
-from argolint.cli.prepare import workers
+from argolint.cli.connecting import open_transport
+from argolint.cli.prepare import pacing
 from argolint.engine.run import Look
 from argolint.errors import UsageError
 from argolint.server.transport import Transport
@@ -41,15 +41,16 @@ def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None
     if sys.platform != "linux":
         hint = "divide the work with --shard I/N, and join it with `argolint merge`"
         raise UsageError("--processes needs Linux", hint)
-    if not t.offline and count > workers(given):
+    most = pacing(given).workers
+    if not t.offline and count > most:
         raise UsageError(
-            f"{count} processes need {count} requests in flight at least, and --workers allows {workers(given)}",
-            f"pass --workers {count} if the server may be asked so much, or fewer --processes",
+            f"{count} processes need {count} requests in flight at least, and {most} are allowed",
+            f"pass --workers {count} if the server may be asked so much and no `limits:` forbids it, or fewer --processes",
         )
     from argolint.workers.processes import in_processes
 
     opened = source.opened if source else None
-    return in_processes(count, opened or (lambda threads: open_transport(shared(given, threads))))
+    return in_processes(count, opened or (lambda threads: open_transport(given, threads)))
 
 
 def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | None) -> Look:
@@ -93,6 +94,7 @@ def _elsewhere(given: Mapping[str, Any], connection: Connection, place: str) -> 
     from argolint.workers.spec import Server
 
     certificate, key = connection.client_files
+    pace = pacing(given, connection.limits)
     for what, there in (
         ("headers", connection.headers),
         ("client certificate", connection.client_pem and not certificate),
@@ -109,5 +111,6 @@ def _elsewhere(given: Mapping[str, Any], connection: Connection, place: str) -> 
         key,
         given["timeout"] or ANSWER_S,
         given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
-        given.get("rate"),
+        pace.rate,
+        pace.per_cluster,
     )

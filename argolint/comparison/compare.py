@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from argolint.comparison.diff import differences
 from argolint.comparison.ignore import (
@@ -67,7 +68,7 @@ class Rules:
     tracking: Tracking = Tracking()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """What Argo CD would show: `normalized` live against `predicted` live; None where that side does not exist."""
 
@@ -75,7 +76,7 @@ class Comparison:
     predicted: Object | None
     modified: bool
 
-    @property
+    @cached_property
     def pointers(self) -> tuple[str, ...]:
         """The pointers of every difference, sorted; empty for an object that exists on one side only.
 
@@ -87,6 +88,7 @@ class Comparison:
         return tuple(sorted(pointer for pointer, *sides in found if not all(s is None or s is MISSING for s in sides)))
 
 
+@by_identity(8)
 def rules_of(application: Object, settings: Object, version: str = "") -> Rules:
     """What the Application's spec and the server's settings (as /api/v1/settings answers them) say about comparing.
 
@@ -145,6 +147,7 @@ def _options(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(","))
 
 
+@by_identity(64)
 def compare(
     live: Object | None, desired: Object | None, rules: Rules = Rules(), strategy: Strategy = Strategy.THREE_WAY
 ) -> Comparison:
@@ -182,6 +185,7 @@ def hidden(
     return tuple(pointer for pointer in compare(live, desired, others, strategy).pointers if pointer not in shown)
 
 
+@by_identity(16)
 def apply(
     live: Object | None,
     desired: Object | None,
@@ -200,7 +204,7 @@ def apply(
     live, desired = _readable(live), _readable(desired)
     if desired is None or live is None:
         return None if desired is None else _recorded(defaulted(canonical(desired)), desired, server_side)
-    target = _respecting(live, desired, rules) if respect_ignored else desired
+    target = sent(live, desired, rules, respect_ignored=respect_ignored)
     if replaced:
         return _replaced(live, defaulted(canonical(target)))
     if server_side:
@@ -208,6 +212,11 @@ def apply(
     original = last_applied(live) or canonical(target)  # what nothing applied before, nothing deletes
     result = completed(three_way(original, canonical(target), live), live, original)
     return _recorded(defaulted(canonical(result)), target, server_side)
+
+
+def sent(live: Object, desired: Object, rules: Rules, *, respect_ignored: bool) -> Object:
+    """What a sync applies: the manifest, with live's values of what is ignored where RespectIgnoreDifferences is set."""
+    return _respecting(live, desired, rules) if respect_ignored else desired
 
 
 def _replaced(live: Object, target: Object) -> Object:

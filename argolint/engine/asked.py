@@ -23,7 +23,7 @@ Question = tuple[Any, ...]
 Mark = object
 """Equal marks mean equal answers."""
 
-_BY_KEY = frozenset({"by_ref", "clusters", "projects", "contested", "contests"})
+_BY_KEY = frozenset({"by_ref", "clusters", "projects", "contested", "contests", "crossings"})
 """Mappings that rules ask for one key at a time."""
 _COMMON = ("server", "version", "settings", "projects", "clusters", "repositories", "application_sets")
 _NOISE = frozenset({"resourceVersion", "managedFields", "generation"})

@@ -15,14 +15,21 @@ _ROLLING = ("/spec/template", "/spec/paused", "/spec/updateStrategy/type")
 """What replaces pods when it changes; a rollout that was held back goes on."""
 _ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Rollout"})
 
+_KUBECTL = r"\bkubectl(?: -n \S+)?"
 _SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
-    ("restarts", re.compile(r"\brollout restart\b|\bkubectl delete pods?\b")),
-    ("scales", re.compile(r"\bkubectl scale\b")),
-    ("deletes", re.compile(r"\bkubectl delete (?!pods?\b)|\bargocd app delete\b(?!-)|--prune\b|\bPrune=true\b")),
+    ("restarts", re.compile(rf"\brollout restart\b|{_KUBECTL} delete pods?\b")),
+    ("scales", re.compile(rf"{_KUBECTL} scale\b")),
+    (
+        "deletes",
+        re.compile(
+            rf'{_KUBECTL} delete (?!pods?\b)|\bargocd app (?:delete|confirm-deletion)\b|--prune\b|\bPrune=true\b|"finalizers":null'
+        ),
+    ),
     ("needs-force-sync", re.compile(r"\bkubectl\b.* annotate .*\bforce-sync=")),
-    ("hides", re.compile(r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b")),
 )
-"""What the commands and fragments of fixes say."""
+"""What the commands of fixes do, those in comments and caveats among them: each is a step that somebody takes."""
+_HIDES = re.compile(r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b")
+_COMMAND = re.compile(r"`((?:kubectl|argocd) [^`]+)`")
 
 
 def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
@@ -34,6 +41,7 @@ def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
 def told_by(fix: Fix) -> frozenset[Effect]:
     """What is seen of the edit without any application."""
     found = set(fix.effects)
+    steps = "\n".join((*fix.before, *_COMMAND.findall(fix.caveat)))
     if fix.edit.kind == "json-patch":
         paths = [str(operation.get("path", "")) for operation in fix.edit.content if operation.get("op") != "remove"]
         if fix.target == "application" and any(path.startswith("/spec/ignoreDifferences") for path in paths):
@@ -41,8 +49,10 @@ def told_by(fix: Fix) -> frozenset[Effect]:
         if any(path == "/spec/syncPolicy/automated/prune" for path in paths):
             found.add("deletes")
     elif fix.edit.kind in ("command", "yaml"):
+        steps = f"{fix.edit.content}\n{steps}"
         said = "\n".join(line for line in str(fix.edit.content).splitlines() if not line.lstrip().startswith("# "))
-        found.update(effect for effect, pattern in _SPOKEN if pattern.search(said))
+        found.update({"hides"} if _HIDES.search(said) else ())
+    found.update(effect for effect, pattern in _SPOKEN if pattern.search(steps))
     return frozenset(found)
 
 

@@ -15,7 +15,8 @@ from argolint.comparison import SYNC_OPTIONS
 from argolint.comparison.ignore import without
 from argolint.engine import effects
 from argolint.engine.moments import Moment, application_after, compared, moment_of, one_sync, terms_of
-from argolint.engine.verdict import CannotReplay, SyncFails
+from argolint.engine.render_proof import Render, require_left_out
+from argolint.engine.verdict import CannotReplay, Contradicted, SyncFails
 from argolint.fleet import Fleet
 from argolint.kubernetes import is_secret
 from argolint.model import AppRef, Effect, Fact, Finding, Fix, ResourceKey, Trial
@@ -30,9 +31,28 @@ GUARD = "Prune=false,Delete=false"
 """With it in the live object's sync-options, neither a prune nor the deletion of an application deletes the object."""
 
 
-def tried(fact: Fact, app: App, fleet: Fleet, collect: Collect, others: Callable[[App], Iterable[Finding]]) -> Fact:
+def tried(
+    fact: Fact,
+    app: App,
+    fleet: Fleet,
+    collect: Collect,
+    others: Callable[[App], Iterable[Finding]],
+    render: Render | None = None,
+) -> Fact:
     """The fact with a verdict for each of its trials. `others` are findings of any rule that are not there today."""
-    return replace(fact, trials=tuple(_tried(trial, fact, app, fleet, collect, others) for trial in fact.trials))
+    played = (_tried(trial, fact, app, fleet, collect, others) for trial in fact.trials)
+    return replace(fact, trials=tuple(_rendered(trial, app, render) for trial in played))
+
+
+def _rendered(trial: Trial, app: App, render: Render | None) -> Trial:
+    """The trial, closed where a render shows what it rests on; or what the render shows instead."""
+    if render is None or not trial.values or trial.why != "":
+        return trial
+    try:
+        require_left_out(trial.values, trial.resource.key, app, render)
+    except (CannotReplay, Contradicted) as reason:
+        return replace(trial, why=str(reason))
+    return replace(trial, open="")
 
 
 def _tried(
@@ -123,6 +143,9 @@ def together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]],
             return f"{ref} was not read far enough to replay its part"
         if trial.why:
             return trial.why
+    for ref, part in fix.trials:
+        if rests_on := known[ref, part].open:
+            return rests_on
     taking_part = {ref for ref, _ in fix.trials}
     rest = [fact for fact in facts if fact.app not in taking_part]
     return "other applications share the object all the same" if rest and any(True for _ in rejoin(rest)) else ""

@@ -25,6 +25,7 @@ from argolint.errors import UnreadableStateError
 from argolint.fleet import Fleet
 from argolint.model import Fact, Failure, Finding, Note, ResourceId, ResourceKey, Symptom
 from argolint.redaction import without_secrets
+from argolint.remembered import by_identity
 from argolint.timing import charged
 
 _LOG = logging.getLogger(__name__)
@@ -45,13 +46,13 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
                 facts += [(rule.id, fact) for fact in rule.collect(app, fleet, chosen.options)]
         except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(crash(rule, app, "check", error))
-    by_id = {c.rule.id: c for c in rules}
-    kept = settle(findings, {id_: c.rule.rank for id_, c in by_id.items()})
+    by_id = _by_id(rules)
+    kept = settle(findings, _ranks(rules))
     kept = list(_retold(kept, findings, app, fleet, by_id, failures))
     today: Today = {}
     guard = Guard(app)
     others = _Others(findings, fleet, rules, failures)
-    facts = list(_tried(facts, app, fleet, by_id, others, failures))
+    facts = list(_tried(facts, app, fleet, by_id, others, failures, render))
     verified: list[Finding] = []
     for finding in kept:
         with charged("verify", finding.rule):
@@ -76,6 +77,16 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
     )
 
 
+@by_identity(4)
+def _by_id(rules: Sequence[Chosen]) -> Mapping[str, Chosen]:
+    return {chosen.rule.id: chosen for chosen in rules}
+
+
+@by_identity(4)
+def _ranks(rules: Sequence[Chosen]) -> Mapping[str, int]:
+    return {chosen.rule.id: chosen.rule.rank for chosen in rules}
+
+
 def _collected(chosen: Chosen, app: App, fleet: Fleet) -> Iterable[Fact]:
     collect = chosen.rule.collect
     return collect(app, fleet, chosen.options) if collect else ()
@@ -92,6 +103,7 @@ def _tried(
     by_id: Mapping[str, Chosen],
     others: _Others,
     failures: list[Failure],
+    render: Render | None,
 ) -> Iterator[tuple[str, Fact]]:
     """The facts, the first of those with trials with their verdicts."""
     left = _TRIED
@@ -103,7 +115,7 @@ def _tried(
         left -= 1
         try:
             with charged("verify", id_):
-                found = tried(fact, app, fleet, partial(_collected, chosen), others)
+                found = tried(fact, app, fleet, partial(_collected, chosen), others, render)
         except BaseException as error:  # a rule's crash on the state after a part is a Failure that names it
             failures.append(crash(chosen.rule, app, "verify", error))
             found = fact
@@ -218,11 +230,13 @@ class _Others:
     def __call__(self, after: App) -> Iterator[Finding]:
         told: list[Finding] = []
         for chosen in self._rules:
+            if chosen.rule.check is None:
+                continue
             try:
-                found = chosen.rule.check(after, self._fleet, chosen.options) if chosen.rule.check else ()
+                found = chosen.rule.check(after, self._fleet, chosen.options)
                 told += [stamp(with_consequences(finding, after), chosen, after) for finding in found]
             except BaseException as error:  # a rule's crash on the state after a fix is a Failure that names it
                 self._failures.append(crash(chosen.rule, after, "verify", error))
-        for finding in settle(told, {chosen.rule.id: chosen.rule.rank for chosen in self._rules}):
+        for finding in settle(told, _ranks(self._rules)):
             if fingerprint(finding) not in self._known:
                 yield finding

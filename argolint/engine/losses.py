@@ -15,6 +15,7 @@ from argolint.app import App
 from argolint.applied import by_argocd
 from argolint.comparison import compare, managed_fields
 from argolint.comparison.ignore import without
+from argolint.comparison.scheme import builtin, merge_key
 from argolint.kubernetes import ITEM_NAMES, is_secret, kubectl_name
 from argolint.model import MISSING, Fix, Json, Object, ResourceId
 from argolint.values import annotations_of, below, get, index_of, join_pointer, sh, split_pointer
@@ -72,6 +73,55 @@ def closed_list(pointers: Iterable[str], desired: Object, sync: Callable[[Object
         if not any(_has(item, new) for item in get(sync(committed), place, None) or ()):
             return place
     return None
+
+
+def sent_whole(pointer: str, sent: Object, live: Object) -> bool:
+    """True when another writer's field of live stands in an item of a list that has no merge key, and what is sent holds it not.
+
+    The API server fills such an item with its own defaults and keeps nothing else of it.
+    """
+    if get(sent, pointer) is not MISSING or get(live, pointer) is MISSING:
+        return False
+    tokens = split_pointer(pointer)
+    for depth, token in enumerate(tokens):
+        listed = index_of(token) is not None and isinstance(get(sent, join_pointer(*tokens[:depth])), list)
+        if listed and not (builtin(sent) and merge_key(*_enclosing(tokens[:depth]))):
+            writer = managed_fields.writer(live, pointer)
+            return writer is not None and not by_argocd(writer)
+    return False
+
+
+def repeated(obj: Json, at: tuple[str, str] = ("", "")) -> str:
+    """A list of a built-in object that names one item twice by the key that it merges by; empty when there is none."""
+    if at == ("", "") and not builtin(obj):
+        return ""
+    if isinstance(obj, Mapping):
+        found = (repeated(value, (at[1], field)) for field, value in obj.items() if field not in ("metadata", "status"))
+        return next(filter(None, found), "")
+    if not isinstance(obj, list):
+        return ""
+    key = merge_key(*at)
+    names = (
+        [tuple(item.get(k) for k in _KEYS.get(at[1], (key,))) for item in obj if isinstance(item, Mapping)]
+        if key
+        else []
+    )
+    if len(set(names)) < len(names):
+        return at[1]
+    return next(filter(None, (repeated(item, at) for item in obj)), "")
+
+
+_KEYS = {
+    "ports": ("containerPort", "port", "protocol"),
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+}
+"""Lists that a merge by schema names by more than one field."""
+
+
+def _enclosing(tokens: Sequence[str]) -> tuple[str, str]:
+    """The names of the field and of the one that holds it."""
+    names = [token for token in tokens if index_of(token) is None]
+    return (names[-2] if len(names) > 1 else "", names[-1] if names else "")
 
 
 def _lists(desired: Json, pointer: str) -> Iterator[str]:

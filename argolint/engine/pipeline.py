@@ -23,7 +23,7 @@ from argolint.engine.suppress import Suppressions
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.model import Fact, Failure
-from argolint.redaction import Redactor
+from argolint.redaction import Redactor, excerpt
 from argolint.redaction.masks import slow_mask
 from argolint.server.transport import Transport
 from argolint.timing import Cost, summed
@@ -50,6 +50,10 @@ class Part(msgspec.Struct, frozen=True):
     def costs(self) -> tuple[Cost, ...]:
         """What the fleet and all applications cost, where the run was to say so."""
         return summed(self.spent, *(r.spent for r in self.results))
+
+
+class _Versioned(msgspec.Struct):
+    shard_version: str
 
 
 def collect(
@@ -144,7 +148,8 @@ def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
     def safe(fact: Fact) -> Fact:
         redactor = redactors[fact.app.server]
         data = msgspec.to_builtins(fact.data)
-        return replace(fact, data={own: redactor.value(value) for own, value in data.items()})
+        key = redactor.text(fact.key, named=True)
+        return replace(fact, key=key, data={own: redactor.value(value) for own, value in data.items()})
 
     return tuple(
         replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) if r.facts else r for r in results
@@ -152,15 +157,16 @@ def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
 
 
 def from_json(text: bytes, where: str) -> Part:
-    """A shard's file; UsageError when it is none."""
+    """A shard's file; UsageError when it is none, or one of another version."""
     try:
-        part = decoder(Part)(text)
+        said = decoder(_Versioned)(text).shard_version
+        if said.partition(".")[0] != SHARD_VERSION.partition(".")[0]:
+            raise UsageError(
+                f"{where} is a shard of version {excerpt(said, 20)}, written by another argolint; this one reads {SHARD_VERSION}",
+                "run `argolint check --shard I/N` again for every shard, with the argolint that merges them",
+            )
+        return decoder(Part)(text)
     except msgspec.MsgspecError as error:
         raise UsageError(
             f"{where} is no shard: {error}", "write one with `argolint check --shard I/N -o json=FILE`"
         ) from None
-    if part.shard_version.partition(".")[0] != SHARD_VERSION.partition(".")[0]:
-        raise UsageError(
-            f"{where} has shard_version {part.shard_version}, this argolint reads 2.x", "use one version for all shards"
-        )
-    return part

@@ -47,6 +47,29 @@ def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven
     return Proven("rendered-twice", frozenset({"deletes"}) if gone else frozenset())
 
 
+def require_left_out(values: str, key: ResourceKey, app: App, render: Render) -> None:
+    """Returns when a render with these values leaves out this object and nothing else. Raises CannotReplay or Contradicted."""
+    try:
+        given = mapping_of(values)
+        before, after = app.evidence.get(Want("render")) or render(app, {}), render(app, given)
+    except ManifestError as error:
+        raise Contradicted(f"the values are no YAML: {error}") from error
+    except ArgolintError as error:
+        raise CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
+    if before is None or after is None:
+        raise CannotReplay("what is rendered from this fragment is not known here")
+    kept, left = ({_key(m, app): m for m in pair[0]} for pair in (before, after))
+    if key in left:
+        raise CannotReplay(f"with these values {app.ref} still renders it")
+    if more := sorted((kept.keys() ^ left.keys()) - {key}):
+        raise CannotReplay(f"with these values {app.ref} changes {more[0].kind} {more[0].name} too")
+    drawn = drawn_anew(before, app)
+    for other in sorted(kept.keys() & left.keys()):
+        changed = (p for p, _, _ in diff.differences(kept[other], left[other]) if (other, p) not in drawn)
+        if pointer := next(changed, ""):
+            raise CannotReplay(f"with these values {app.ref} changes {_place_text((other, pointer))} too")
+
+
 def named_by(finding: Finding, app: App) -> set[Place]:
     """Every place of the application that the finding speaks of."""
     named = {(claim.resource, claim.detail) for claim in finding.explains if claim.kind == "change" and claim.resource}

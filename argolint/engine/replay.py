@@ -16,6 +16,7 @@ import msgspec
 
 from argolint.app import App
 from argolint.comparison import compare, diff
+from argolint.comparison.compare import Strategy
 from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_object, removed, without
 from argolint.decoding import json_value
 from argolint.engine import effects, losses
@@ -31,7 +32,15 @@ from argolint.engine.moments import (
     terms_of,
 )
 from argolint.engine.render_proof import Place, drawn_anew, is_named, named_by
-from argolint.engine.verdict import CannotReplay, Contradicted, Loses, Proven, SyncFails, TakesTwoSyncs
+from argolint.engine.verdict import (
+    CannotReplay,
+    Contradicted,
+    HidesRemovals,
+    Loses,
+    Proven,
+    SyncFails,
+    TakesTwoSyncs,
+)
 from argolint.fleet import Fleet
 from argolint.kubernetes import is_secret_data
 from argolint.model import MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
@@ -104,6 +113,12 @@ def replay(
         if fix.target != "live":
             before = terms_of(app.raw, pair.desired, pair.today.server_side, fleet)
             found.update(_sync_effects(pair, live, desired, terms, before))
+            if terms.strategy is Strategy.SERVER_SIDE and before.strategy is not Strategy.SERVER_SIDE:
+                _require_dry_run(app, pair, terms)
+        if _merges_by_schema(terms) and (place := losses.repeated(live) or losses.repeated(desired)):
+            raise CannotReplay(
+                f"two items of {place} of {pair.resource.id} have one key, which a merge by schema refuses"
+            )
         moments = _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, drawn)
         for moment in moments:
             touched[pair.resource.key] = moment
@@ -154,6 +169,26 @@ def _require_quiet(moment: Moment, pair: _Pair) -> None:
         raise Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
 
 
+def _merges_by_schema(terms: Terms) -> bool:
+    return terms.server_side or terms.strategy is not Strategy.THREE_WAY
+
+
+def _require_dry_run(app: App, pair: _Pair, terms: Terms) -> None:
+    """Raises CannotReplay unless the API server surely takes a dry run of the object, and tells what later commits give up.
+
+    A refused one leaves the whole application without a comparison (gitops-engine pkg/diff/diff.go, serverSideDiff).
+    """
+    if not terms.server_side:
+        raise HidesRemovals
+    if app.operation is not None and app.operation.failed:
+        raise CannotReplay("the API server may refuse the dry run of an object as it has refused the last sync")
+    unclaimed = (p for p in sorted(pair.today.shown) if not any(below(p, claim) for claim in pair.claimed))
+    if other := next((p for p in unclaimed if get(pair.desired, p) is not MISSING), ""):
+        raise CannotReplay(
+            f"whether the API server takes the dry run of {pair.resource.id} is not known: Git changes {other} too"
+        )
+
+
 def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> None:
     """Raises Loses or CannotReplay where the next sync, or a later commit, is not kept from another writer's value."""
     synced = one_sync(live, desired, terms)
@@ -167,6 +202,11 @@ def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: T
         for pointer in sorted(pair.today.shown.difference(shown)):
             if get(live, pointer) != get(synced, pointer):
                 raise CannotReplay(f"the next sync overwrites {pointer} of {pair.resource.id} all the same")
+            sent = compare.sent(live, desired, terms.rules, respect_ignored=terms.respect_ignored)
+            if losses.sent_whole(pointer, sent, live):
+                raise CannotReplay(
+                    f"a sync sends the list of {pointer} of {pair.resource.id} whole, without what its other writer has put there"
+                )
     newly = _newly_respected(pair, live, desired, terms, before)
     if newly and (closed := losses.closed_list(newly, desired, lambda d: one_sync(synced, d, terms))):
         raise CannotReplay(

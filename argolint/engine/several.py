@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
 
 from argolint.engine.crossings import Member, crossed
-from argolint.engine.load import load_fleet
+from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.pipeline import Part, collect
 from argolint.engine.plan import AppResult, Plan, Progress
 from argolint.engine.run import Look
@@ -29,6 +30,7 @@ from argolint.values import dig
 
 S = TypeVar("S")
 T = TypeVar("T")
+NOTHING: Mapping[str, ReadFleet] = MappingProxyType({})
 AT_ONCE = 4
 """How many Argo CDs are read at a time: each has workers of its own, and the work on their answers is this process's."""
 
@@ -47,6 +49,11 @@ class Source:
     opened: Callable[[int], Transport] | None = None
     reached: Connection | Path | None = None
 
+    def workers(self, most: int) -> int:
+        """How many requests may be in flight to it, of so many."""
+        own = self.reached.limits.workers if isinstance(self.reached, Connection) else None
+        return min(most, own or most)
+
 
 @dataclass(frozen=True)
 class Read:
@@ -58,19 +65,23 @@ class Read:
     failures: tuple[Failure, ...]
 
 
-def load(sources: Sequence[Source]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+def load(
+    sources: Sequence[Source], read: Mapping[str, ReadFleet] = NOTHING
+) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
     """Those that can be read, each knowing what it shares with the others; failures of the rest, and remarks.
+
+    `read` stands in for the reading of some, by name, where earlier checks are known.
 
     Raises the first failure as an ArgolintError when none can be read.
     """
-    found = _each(sources, _loaded)
-    read = tuple(r for r in found if isinstance(r, Read))
+    found = _each(sources, lambda source: _loaded(source, read.get(source.name, load_fleet)))
+    there = tuple(r for r in found if isinstance(r, Read))
     failures = tuple(r for r in found if isinstance(r, Failure))
-    if not read:
+    if not there:
         told = "; ".join(f"{f.server}: {f.error}" for f in failures)
         raise ArgolintError(f"none of the Argo CDs can be read: {told}", failures[0].hint if failures else "")
-    read, remarks = _told_apart(read)
-    members = [Member(r.source.name, r.fleet, r.source.aliases) for r in read]
+    there, remarks = _told_apart(there)
+    members = [Member(r.source.name, r.fleet, r.source.aliases) for r in there]
     fleets, more = crossed(members)
     unknown = (
         Failure(
@@ -82,8 +93,8 @@ def load(sources: Sequence[Source]) -> tuple[tuple[Read, ...], tuple[Failure, ..
         for member in members
         for key in member.unknown
     )
-    read = tuple(replace(r, fleet=fleet) for r, fleet in zip(read, fleets, strict=True))
-    return read, (*failures, *unknown), (*remarks, *more)
+    there = tuple(replace(r, fleet=fleet) for r, fleet in zip(there, fleets, strict=True))
+    return there, (*failures, *unknown), (*remarks, *more)
 
 
 def examine(
@@ -93,14 +104,16 @@ def examine(
     plan: Plan,
     progress: Callable[[str], Progress],
     look: Callable[[Transport], Look | None] = lambda t: None,
+    *,
+    apart: bool = True,
 ) -> Part:
     """The applications of all of them as one part. `progress` makes one for each Argo CD, by its name.
 
-    `look` says who looks at the applications of each, when it is not this process: then one Argo CD is read after the other.
+    `look` says who looks at the applications of each. If that is not this process (`apart`), one Argo CD is read after the other.
     """
 
     def examined(one: Read) -> Part:
-        workers = 1 if one.transport.offline else plan.workers
+        workers = 1 if one.transport.offline else one.source.workers(plan.workers)
         part = collect(
             one.transport, replace(plan, workers=workers), progress(one.source.name), one.fleet, look(one.transport)
         )
@@ -108,11 +121,11 @@ def examine(
         return msgspec.structs.replace(
             part,
             servers=tuple(named),
-            failures=_named(one.source, (*one.failures, *part.failures)),
+            failures=(*one.failures, *_named(one.source, part.failures)),
             remarks=tuple(f"{one.source.name}: {remark}" for remark in part.remarks),
         )
 
-    parts = _each(read, examined, alone=all(one.transport.offline or look(one.transport) for one in read))
+    parts = _each(read, examined, alone=all(one.transport.offline or (apart and look(one.transport)) for one in read))
     results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
     transports = [one.transport for one in read]
     return msgspec.structs.replace(
@@ -122,7 +135,11 @@ def examine(
         results=tuple(results),
         failures=(*failures, *(failure for part in parts for failure in part.failures)),
         remarks=(*remarks, *(remark for part in parts for remark in part.remarks)),
-        stats=Stats(sum(t.stats.requests for t in transports), sum(t.stats.bytes for t in transports)),
+        stats=Stats(
+            sum(t.stats.requests for t in transports),
+            sum(t.stats.bytes for t in transports),
+            slowed=sum(t.stats.slowed for t in transports) or msgspec.UNSET,
+        ),
     )
 
 
@@ -140,14 +157,14 @@ def _each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) ->
         pool.shutdown(wait=ended, cancel_futures=True)  # who is interrupted does not wait for a server
 
 
-def _loaded(source: Source) -> Read | Failure:
+def _loaded(source: Source, read: ReadFleet) -> Read | Failure:
     if source.transport is None:
         return source.failure or Failure("server", "it cannot be read", server=source.name)
     try:
-        fleet, failures = load_fleet(source.transport)
+        fleet, failures = read(source.transport)
     except ArgolintError as error:
         return Failure("server", error.message, error.hint, server=source.name)
-    return Read(source, source.transport, fleet, failures)
+    return Read(source, source.transport, replace(fleet, name=source.name), _named(source, failures))
 
 
 def _told_apart(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]]:

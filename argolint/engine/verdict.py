@@ -42,6 +42,13 @@ class TakesTwoSyncs(CannotReplay):
         self.resource, self.pointer = resource, pointer
 
 
+class HidesRemovals(CannotReplay):
+    """Argo CD would compare server-side what it syncs client-side: the API server then knows of no field that Argo CD gives up."""
+
+    def __init__(self) -> None:
+        super().__init__("a later commit that takes a field out of Git would show no difference: syncs are client-side")
+
+
 class SyncFails(CannotReplay):
     """What it changes in Git does not reach the cluster as long as the application's syncs fail."""
 

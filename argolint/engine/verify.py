@@ -14,10 +14,10 @@ from argolint.engine import effects, handover, losses
 from argolint.engine.moments import Today
 from argolint.engine.render_proof import Render, render_again
 from argolint.engine.replay import NOT_REPLAYED, Check, Looks, replay
-from argolint.engine.verdict import CannotReplay, Contradicted, Loses, TakesTwoSyncs
+from argolint.engine.verdict import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
-from argolint.values import joined, sh
+from argolint.values import joined, owner_references, sh
 
 __all__ = ["Check", "Render", "Today", "unreplayed", "verify", "verify_together"]
 
@@ -49,12 +49,18 @@ def verify(
             try:
                 proven = replay(fix, finding, app, fleet, looks, known, {}, found)
             except Loses as lost:
-                fix, kept = _with_step(fix, lost, app)
+                fix, kept = _with_step(fix, lost, app, fleet)
                 found.clear()
                 proven = replay(fix, finding, app, fleet, looks, known, kept, found)
     except Loses as lost:
         scaled = losses.REPLICAS in lost.pointers
         return _with(replace(fix, verified=None, unverified=str(lost)), {*found, "scales" if scaled else "deletes"})
+    except HidesRemovals as reason:
+        caveat = joined(
+            fix.caveat,
+            "a field that leaves Git then shows no difference, unless ServerSideApply=true is a sync option too",
+        )
+        return _with(replace(fix, verified=None, unverified=str(reason), caveat=caveat), {*found, "hides"})
     except TakesTwoSyncs as twice:
         caveat = joined(fix.caveat, _sync_twice(twice, app))
         return _with(replace(fix, verified=None, unverified=str(twice), caveat=caveat), {*found, "needs-sync"})
@@ -72,13 +78,26 @@ _AFTER_ITS_STEP = "it was replayed and works after its first step, which is a co
 
 
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
-    """The fix's own, and where the Application has to be edited when another application makes it."""
-    if fix.target != "application" or fix.edit.kind not in ("json-patch", "yaml"):
+    """The fix's own, and what follows from who makes the Application that it edits."""
+    sets = [str(o.get("name")) for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"]
+    by_command = any(_SETS in command for command in (*fix.before, str(fix.edit.content)))
+    in_spec = fix.target == "application" and fix.edit.kind in ("json-patch", "yaml")
+    if not (by_command or in_spec):
         return fix.caveat
-    key = ResourceKey(IN_CLUSTER, "argoproj.io", "Application", app.ref.namespace, app.ref.name)
-    makers = [ref for ref in fleet.owners(key) if ref != app.ref]
-    told = f"application {makers[0]} makes this Application and puts it back: edit it in its source" if makers else ""
+    if sets and by_command:
+        told = f"ApplicationSet {sets[0]} makes this Application and puts back what `argocd app set` changes: change its template"
+    elif sets:
+        told = "the template makes all Applications of the set, which all get it; spec.templatePatch can choose some"
+    else:
+        key = ResourceKey(IN_CLUSTER, "argoproj.io", "Application", app.ref.namespace, app.ref.name)
+        makers = [ref for ref in fleet.owners(key) if ref != app.ref]
+        told = (
+            f"application {makers[0]} makes this Application and puts it back: edit it in its source" if makers else ""
+        )
     return joined(fix.caveat, told)
+
+
+_SETS = "argocd app set "
 
 
 def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
@@ -97,12 +116,12 @@ def verify_together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[
 
 
 def unreplayed(fix: Fix) -> Fix:
-    """A fleet finding's fix: no one application's states could prove it, and it says so."""
-    why = NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
+    """A fleet finding's fix: no one application's states could prove it, and it says so; the rule may know what would."""
+    why = fix.unverified or NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
     return _with(replace(fix, verified=None, unverified=why), effects.told_by(fix))
 
 
-def _with_step(fix: Fix, lost: Loses, app: App) -> tuple[Fix, Mapping[ResourceKey, Object]]:
+def _with_step(fix: Fix, lost: Loses, app: App, fleet: Fleet) -> tuple[Fix, Mapping[ResourceKey, Object]]:
     """The fix with the step that keeps what the next sync would take away, and the live object after that step.
 
     Raises CannotReplay when there is no such step.
@@ -114,8 +133,8 @@ def _with_step(fix: Fix, lost: Loses, app: App) -> tuple[Fix, Mapping[ResourceKe
     kept, places = found
     again = "switch self-heal on again when the edit is synced" if app.self_heal else ""
     step = losses.step(app, lost.resource.id, places)
-    caveat = joined(fix.caveat, again)
-    return replace(fix, before=step, caveat=caveat), {lost.resource.key: kept}
+    fix = replace(fix, before=step, caveat=joined(fix.caveat, again))
+    return replace(fix, caveat=_caveat(fix, app, fleet)), {lost.resource.key: kept}
 
 
 def _could_be(fix: Fix, app: App) -> str:

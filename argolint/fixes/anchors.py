@@ -21,7 +21,7 @@ from argolint.checkouts.yaml_text import EditError, Span, span
 from argolint.errors import UsageError
 from argolint.fixes import locate
 from argolint.fixes.locate import Spot, Unplaced
-from argolint.fixes.placement import Choice, Site, application_of, spots
+from argolint.fixes.placement import Choice, Place, Site, application_of, place_of, spots
 from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Json, Object
 from argolint.redaction import without_secrets
@@ -40,7 +40,7 @@ class Diff:
 
     head: Committed
     changed: Mapping[str, Changed]
-    touching: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    touching: Mapping[Place, Sequence[str]] = field(default_factory=dict)
     base: str = ""
     _lines: dict[str, Lines] = field(default_factory=dict, compare=False, repr=False)
 
@@ -133,7 +133,7 @@ def _line_within(lines: Lines, place: _Place) -> int | None:
 def _touching(finding: Finding, diff: Diff) -> tuple[str, int] | None:
     """The first changed line of a file that the application reads; of one that speaks of the object, if there is one."""
     apps = dict.fromkeys((finding.app, *(r.app for r in finding.related)))
-    files = [f for a in apps for f in diff.touching.get((a.namespace, a.name), ()) if diff.lines(f)]
+    files = [f for a in apps for f in diff.touching.get(place_of(a), ()) if diff.lines(f)]
     if not files:
         return None
     words = " ".join((finding.message, *finding.evidence))

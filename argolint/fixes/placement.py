@@ -21,18 +21,25 @@ from argolint.model import MISSING, Json, Object
 from argolint.reports.document import App, Finding, Fix, Resource
 from argolint.values import below, dig, get, index_of, join_pointer, leaves, mapping, owner_references, split_pointer
 
+Place = tuple[str, str, str]
+"""An Application: its Argo CD, namespace and name."""
 Rendered = Callable[[App, Resource], Object | None]
 """What Argo CD rendered of an object, as far as known."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What placing may look at: the checkouts, the Applications by namespace and name, and what Argo CD rendered."""
+    """What placing may look at: the checkouts, the Applications by server, namespace and name, and what Argo CD rendered."""
 
     checkouts: tuple[Checkout, ...]
-    apps: Mapping[tuple[str, str], Object] = field(default_factory=dict)
+    apps: Mapping[Place, Object] = field(default_factory=dict)
     rendered: Rendered = lambda app, resource: None
-    owners: Callable[[Resource], Iterable[App]] = lambda resource: ()
+    owners: Callable[[App, Resource], Iterable[App]] = lambda app, resource: ()
+    """Of an object, on the Argo CD of an application."""
+
+
+def place_of(app: App) -> Place:
+    return app.server, app.namespace, app.name
 
 
 @dataclass(frozen=True)
@@ -288,12 +295,25 @@ def _application_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
 
 def _own_application(app: App, site: Site) -> tuple[Spot, Object, Object | None]:
     """The Application's manifest, and the Application as the server has it, if known. Unplaced when a set generates it."""
-    raw = site.apps.get((app.namespace, app.name))
+    raw = site.apps.get(place_of(app))
     owner = next((o for o in owner_references(raw) if o.get("kind") == "ApplicationSet"), None)
     if owner is not None:
         why = f"ApplicationSet {owner.get('name')} generates Application {app.namespace}/{app.name}"
         raise Unplaced(why, "change the set's template by hand")
-    return (*locate.application(site.checkouts, app.namespace, app.name), raw)
+    spot, obj = locate.application(site.checkouts, app.namespace, app.name)
+    if raw is not None and _is_of_another(obj, raw, app, site):
+        raise Unplaced(
+            f"{spot.file} holds Application {app.namespace}/{app.name} of another Argo CD",
+            "add --write DIR for the repository with its manifest",
+        )
+    return spot, obj, raw
+
+
+def _is_of_another(obj: Object, raw: Object, app: App, site: Site) -> bool:
+    """Where several Argo CDs have an Application of this name, a manifest is that of those who deploy to where it says."""
+    said = dig(obj, "spec", "destination")
+    twins = [other for at, other in site.apps.items() if at != place_of(app) and at[1:] == (app.namespace, app.name)]
+    return dig(raw, "spec", "destination") != said and any(dig(o, "spec", "destination") == said for o in twins)
 
 
 def _apps_named(finding: Finding, fix: Fix) -> tuple[App, ...]:
@@ -308,7 +328,11 @@ def _manifest_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
     resource = fix.resource or finding.resource
     if resource is None:
         raise Unplaced("the fix names no object", "change it by hand")
-    apps = (finding.app, *site.owners(resource), *(r.app for r in finding.related if r.resource == resource))
+    apps = (
+        finding.app,
+        *site.owners(finding.app, resource),
+        *(r.app for r in finding.related if r.resource == resource),
+    )
     left = None
     for app in dict.fromkeys(apps):
         raw = application_of(app, finding, site)
@@ -329,7 +353,7 @@ def _manifest_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
 
 def application_of(app: App, finding: Finding, site: Site) -> Object:
     """The Application: as the server or a checkout has it, else as far as the report tells."""
-    known = site.apps.get((app.namespace, app.name))
+    known = site.apps.get(place_of(app))
     if known is not None:
         return known
     try:
@@ -363,9 +387,10 @@ def _values_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
         return
     spot = values.spot
     others = sorted(
-        name
-        for (_, name), other in site.apps.items()
-        if name != finding.app.name and locate.reads_values(site.checkouts, other, spot)
+        (name if namespace == finding.app.namespace else f"{namespace}/{name}")
+        + ("" if server == finding.app.server else f" of {server}")
+        for (server, namespace, name), other in site.apps.items()
+        if (server, namespace, name) != place_of(finding.app) and locate.reads_values(site.checkouts, other, spot)
     )
     shared = (f"{spot.file} is also read by {', '.join(others)}",) if others else ()
     yield _Edit(spot, _operations(fix, values.content), (*_steps_first(fix), *shared))

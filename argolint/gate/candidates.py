@@ -15,7 +15,7 @@ from argolint.app import App
 from argolint.checkouts.git import Git
 from argolint.fleet import Fleet
 from argolint.gate.patience import Patience
-from argolint.manifests import ManifestError, documents, mapping_of, objects
+from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Failure, Object
 from argolint.values import annotations_of, dig, items, same_repository
 
@@ -33,6 +33,7 @@ class Change:
 
     repo        empty: nothing is rendered, and only `applications`, manifests of Applications as they will be, are judged; those that
                 are as in `before` (the files as the base has them), or as they are live, are not edited and left out
+    others      the ApplicationSets and AppProjects of the named files that are not as the base has them
     projects    names of projects that the named files bring
     unread      what of the named files could not be judged
     git         a clone, to tell from the changed files what is touched
@@ -56,6 +57,7 @@ class Change:
     patience: Patience = field(default_factory=Patience)
     applications: tuple[Object, ...] = ()
     before: tuple[Object, ...] = ()
+    others: tuple[Object, ...] = ()
     projects: frozenset[str] = frozenset()
     unread: tuple[Failure, ...] = ()
     local: LocalRenders | None = None
@@ -141,14 +143,18 @@ def by_files(candidate: Candidate, changed: Sequence[str], git: Git, revision: s
 
 
 def _among(ordered: Sequence[str], root: str) -> Iterable[str]:
-    """The files that a root covers, of sorted ones: a change may touch thousands, and as many applications read some."""
+    """The files that a root covers, of sorted ones: a change may touch thousands, and as many applications read some.
+
+    Also what the root lies in and what is no folder to Git: a submodule, or a link on the way.
+    """
     if not root:
         return ordered
     if any(c in root for c in "*?["):
         return (file for file in ordered if _below(file, root))
-    exact = bisect_left(ordered, root)
     below = ordered[bisect_left(ordered, f"{root}/") : bisect_left(ordered, f"{root}0")]
-    return (*(ordered[exact : exact + 1] if ordered[exact : exact + 1] == [root] else ()), *below)
+    parts = root.split("/")
+    above = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+    return (*(file for file in above if ordered[(at := bisect_left(ordered, file)) : at + 1] == [file]), *below)
 
 
 def _with_targets(roots: Iterable[str], links: Mapping[str, str]) -> set[str]:
@@ -237,6 +243,17 @@ def _linked(root: str, texts: Mapping[str, str], seen: set[str]) -> Iterator[str
             yield from _linked(target, texts, seen)
 
 
+def kustomize_files(git: Git, revision: str) -> frozenset[str]:
+    """The files that any kustomization of a revision names: what they are called says nothing of what they hold."""
+    texts = git.named(revision, _NAMING_FILES)
+    return frozenset(
+        _normal(posixpath.join(posixpath.dirname(file), entry))
+        for file, text in texts.items()
+        if file.rpartition("/")[2] in _KUSTOMIZATIONS
+        for entry in _kustomize_entries(_mapping(text))
+    )
+
+
 def _mapping(text: str | None) -> Mapping[str, Any]:
     try:
         return mapping_of(text)
@@ -267,25 +284,3 @@ def _below(file: str, root: str) -> bool:
     from fnmatch import fnmatchcase
 
     return fnmatchcase(file, root) or fnmatchcase(file, f"{root}/*")
-
-
-class UnreadableError(ValueError):
-    """A text that names Applications, is no template, and is no YAML for us: another reader may well read it."""
-
-
-def is_application(manifest: Object) -> bool:
-    """True for an Argo CD Application, whatever it lacks."""
-    return manifest.get("kind") == "Application" and str(manifest.get("apiVersion") or "").startswith("argoproj.io/")
-
-
-def applications_of(text: str) -> tuple[Object, ...]:
-    """Application manifests in a YAML text; a template holds none: what renders it will say so. Raises UnreadableError."""
-    if "Application" not in text and "\\" not in text:  # "\x41pplication" is the same word
-        return ()
-    try:
-        found = documents(text)
-    except ManifestError:
-        if "argoproj.io/" in text and "{{" not in text:
-            raise UnreadableError from None
-        return ()
-    return tuple(m for m in objects(found) if is_application(m) and dig(m, "metadata", "name"))

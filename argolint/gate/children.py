@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from argolint.app import App, app_from_list
+from argolint.checkouts.git import LINK, Entry, Git
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
 from argolint.fleet import Fleet
-from argolint.gate.candidates import Change, UnreadableError, applications_of, is_application
+from argolint.gate.candidates import Change, kustomize_files
+from argolint.gate.declared import UnreadableError, declared, is_application, is_other, may_declare
 from argolint.gate.delta import Delta, delta
 from argolint.gate.head import head_app, respecified
 from argolint.gate.refused import refused_app
@@ -32,10 +34,13 @@ class Edits:
     failures: tuple[Failure, ...] = ()
 
 
-def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
-    """What the checkout's changed files, or the named ones, say of Applications."""
-    known = {(a.ref.namespace, a.ref.name): a.ref for a in fleet.apps}
+def edits_of(change: Change, fleet: Fleet, base: str, *, alone: bool = True) -> Edits:
+    """What the checkout's changed files, or the named ones, say of Applications.
+
+    Where the change is not judged here `alone`, a manifest that deploys elsewhere than the Application of its name is another Argo CD's.
+    """
     if change.by_files:
+        known = _known(fleet)
         before = {_ref(m, fleet): m for m in change.before}
         named, notes = _one_each(change.applications, before, fleet)
         named = {
@@ -44,28 +49,99 @@ def edits_of(change: Change, fleet: Fleet, base: str) -> Edits:
         return Edits(
             {known[k]: (before.get(k), m) for k, m in named.items() if k in known},
             tuple(m for k, m in named.items() if k not in known),
-            tuple(notes),
-            change.unread,
+            (*notes, *_of_others((), (m for m in change.others if m["kind"] != "ApplicationSet"), fleet)),
+            (*change.unread, *_unrendered(change.others, fleet)),
         )
-    if change.git is None:
-        return Edits()
-    files = [c for c in change.git.changes(base, change.head) if c.path.endswith((".yaml", ".yml", ".json"))]
+    return Edits() if change.git is None else _in_the_change(change, change.git, fleet, base, alone=alone)
+
+
+def _known(fleet: Fleet) -> dict[tuple[str, str], AppRef]:
+    return {(app.ref.namespace, app.ref.name): app.ref for app in fleet.apps}
+
+
+def _in_the_change(change: Change, git: Git, fleet: Fleet, base: str, *, alone: bool) -> Edits:
+    known = _known(fleet)
+    also = {rev: kustomize_files(git, rev) for rev in (base, change.head)}
+    files = [c for c in git.changes(base, change.head) if _may_hold(c.path) or any(c.path in a for a in also.values())]
     was = {c.path: c.before for c in files if c.before is not None}
     will = {c.path: c.after for c in files if c.after is not None}
-    earlier, _ = _applications(zip(was, change.git.texts(was.values()), strict=True))
-    later, broken = _applications(zip(will, change.git.texts(will.values()), strict=True))
-    before = {_ref(m, fleet): m for m in earlier}
-    after, notes = _one_each(later, before, fleet)
+    earlier, _, _ = _declared(zip(was, _texts(git, base, was), strict=True))
+    later, broken, left = _declared(zip(will, _texts(git, change.head, will), strict=True))
+    before = {_ref(m, fleet): m for m in filter(_is_named, earlier)}
+    after, notes = _one_each(filter(_is_named, later), before, fleet)
     notes += [f"{k[0]}/{k[1]}: a new Application manifest, rendered by nobody yet" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
-    edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
-    unread = dict.fromkeys(change.git.too_large(will), "too large to be read")
+    notes += _of_others(filter(is_other, earlier), filter(is_other, later), fleet)
+    edited = {
+        known[k]: (before.get(k), m)
+        for k, m in after.items()
+        if k in known and before.get(k) != m and (alone or _goes_where(before.get(k, m), fleet.by_ref[known[k]].raw))
+    }
+    unread = dict.fromkeys(git.too_large(will), "too large to be read")
     unread |= dict.fromkeys(broken, "no YAML that can be read")
-    failures = (
+    failures = [
         Failure("change", f"{plain(path)} is {why}, so Applications in it are not judged", "correct or split the file")
         for path, why in sorted(unread.items())
+    ]
+    if left:
+        why = f"the change has so many manifests that {left:,} files were not read, and Applications in them are not judged"
+        failures.append(Failure("change", why, "make several changes of it"))
+    nameless = sum(is_application(m) and not _is_named(m) for m in later) - sum(
+        is_application(m) and not _is_named(m) for m in earlier
     )
+    if nameless > 0:
+        why = "the change adds an Application without a metadata.name, which is not judged"
+        failures.append(Failure("change", why, "name it"))
     return Edits(edited, notes=tuple(sorted(notes)), failures=tuple(failures))
+
+
+def _may_hold(path: str) -> bool:
+    """What Argo CD and kubectl read of a folder; Kustomize reads whatever it names."""
+    return path.lower().endswith((".yaml", ".yml", ".json"))
+
+
+_MAX_LINKS = 200
+"""Links of one change that are followed, each by a process. A change that makes more of them is not one of manifests."""
+
+
+def _texts(git: Git, revision: str, files: Mapping[str, Entry]) -> Iterator[str | None]:
+    """The files' texts in their order; of a link, that of the file of the same commit that it leads to."""
+    links = [path for path, entry in files.items() if entry.mode == LINK][:_MAX_LINKS]
+    linked = {path: git.linked(revision, path) for path in links}
+    for path, text in zip(files, git.texts(files.values()), strict=True):
+        yield linked.get(path, text)
+
+
+def _of_others(before: Iterable[Object], after: Iterable[Object], fleet: Fleet) -> Iterator[str]:
+    """What to know of the ApplicationSets and AppProjects that a change edits, which are not judged themselves."""
+    was, will = ({(str(m["kind"]), *_ref(m, fleet)): m for m in side} for side in (before, after))
+    for key in was.keys() | will.keys():
+        if was.get(key) != will.get(key):
+            kind, namespace, name = key
+            how = "a new" if key not in was else "an edited" if key in will else "a deleted"
+            yield f"{namespace}/{name}: {how} {kind}; {_UNJUDGED[kind]}"
+
+
+_UNJUDGED = {
+    "ApplicationSet": "the Applications that it generates are not known before the merge",
+    "AppProject": "what it permits is not held against the Applications of it that stay as they are",
+}
+
+
+def _unrendered(others: Iterable[Object], fleet: Fleet) -> Iterator[Failure]:
+    """A failure for each ApplicationSet that is not as it is live."""
+    live = {_ref(m, fleet): m.get("spec") for m in fleet.application_sets}
+    for manifest in others:
+        key = _ref(manifest, fleet)
+        if manifest["kind"] == "ApplicationSet" and _without_blanks(manifest.get("spec")) != _without_blanks(
+            live.get(key)
+        ):
+            who = plain(f"ApplicationSet {key[0]}/{key[1]}")
+            yield Failure("not judged", f"{who}: {_UNJUDGED['ApplicationSet']}", "--allow-incomplete passes it here")
+
+
+def _goes_where(manifest: Object, live: Object) -> bool:
+    return bool(dig(manifest, "spec", "destination") == dig(live, "spec", "destination"))
 
 
 def _is_live(manifest: Object, ref: AppRef, fleet: Fleet) -> bool:
@@ -90,16 +166,31 @@ def _without_blanks(node: Json) -> Json:
     return [_without_blanks(item) for item in node] if isinstance(node, list) else node
 
 
-def _applications(texts: Iterable[tuple[str, str | None]]) -> tuple[list[Object], list[str]]:
-    """Application manifests of these files, and the paths of those that cannot be read."""
+_MAX_CHARACTERS = 32_000_000
+"""Of a change's texts that may declare Applications: ten thousand Applications have a third of it."""
+
+
+def _declared(texts: Iterable[tuple[str, str | None]]) -> tuple[list[Object], list[str], int]:
+    """Argo CD's objects in these files, the paths of those that cannot be read, and how many were left since there is too much."""
     found: list[Object] = []
     broken = []
+    left, room = 0, _MAX_CHARACTERS
     for path, text in texts:
+        if text is None or not may_declare(text):
+            continue
+        room -= len(text)
+        if room < 0:
+            left += 1
+            continue
         try:
-            found += applications_of(text or "")
+            found += declared(text)
         except UnreadableError:
             broken.append(path)
-    return found, broken
+    return found, broken, left
+
+
+def _is_named(manifest: Object) -> bool:
+    return is_application(manifest) and bool(dig(manifest, "metadata", "name"))
 
 
 def _one_each(

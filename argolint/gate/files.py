@@ -12,7 +12,7 @@ from argolint.checkouts.checkout import Named
 from argolint.checkouts.files import own_path, read_text
 from argolint.checkouts.git import MAX_TEXT_BYTES, Git, has_repository
 from argolint.errors import UsageError
-from argolint.gate.candidates import UnreadableError, applications_of, is_application
+from argolint.gate.declared import UnreadableError, declared, flat, is_application, is_other
 from argolint.host.folder import FileError
 from argolint.manifests import ManifestError, documents, objects
 from argolint.model import Failure, Object
@@ -21,10 +21,12 @@ from argolint.values import dig, plain
 
 @dataclass(frozen=True)
 class Files:
-    """`applications` as they will be, `before` as the base has them; `places` are the files, to tell lines."""
+    """`applications` as they will be, `before` as the base has them; `others` are the ApplicationSets and AppProjects that differ
+    from the base's; `places` are the files, to tell lines."""
 
     applications: tuple[Object, ...] = ()
     before: tuple[Object, ...] = ()
+    others: tuple[Object, ...] = ()
     projects: frozenset[str] = frozenset()
     unread: tuple[Failure, ...] = ()
     places: tuple[Named, ...] = ()
@@ -45,6 +47,7 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
     clones: dict[Path, _Clone] = {}
     applications: list[Object] = []
     before: list[Object] = []
+    others: list[Object] = []
     projects: set[str] = set()
     unread: list[Failure] = []
     for file in files:
@@ -53,9 +56,10 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
         clone = clones.setdefault(root, _clone(root))
         clone.texts[name] = text
         found = _objects(file, name, text)
-        was = tuple(_before(clone.git, name, text, revision))
+        held = tuple(_before(clone.git, name, text, revision))
+        was = [m for m in held if is_application(m) and dig(m, "metadata", "name")]
         if found is None:
-            if "argoproj.io/" in text or was:
+            if "argoproj.io/" in text or held:
                 why = f"{plain(name)} is a template of Applications, which nothing has rendered"
                 unread.append(
                     Failure("not judged", why, "judge what it renders: `argolint gate --repo URL --head REV`")
@@ -74,9 +78,10 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
         named = [m for m in mine if dig(m, "metadata", "name")]
         applications += named
         before += was
+        others += (m for m in found if is_other(m) and m not in held)
     unread += _gone(before, applications)
     places = tuple(Named(root, clone.urls, given=clone.texts) for root, clone in clones.items())
-    return Files(tuple(applications), tuple(before), frozenset(projects), tuple(unread), places)
+    return Files(tuple(applications), tuple(before), tuple(others), frozenset(projects), tuple(unread), places)
 
 
 def _hides_its_kind(manifest: Object) -> bool:
@@ -111,7 +116,7 @@ def _text(file: Path) -> str:
 def _objects(file: Path, name: str, text: str) -> tuple[Object, ...] | None:
     """The manifests of a file; None for a template, which is no YAML yet."""
     try:
-        return tuple(objects(documents(text)))
+        return tuple(flat(objects(documents(text))))
     except ManifestError as error:
         if "{{" in text:
             return None
@@ -139,7 +144,7 @@ def _clone(root: Path) -> _Clone:
 
 
 def _before(git: Git | None, name: str, text: str, revision: str | None) -> Iterator[Object]:
-    """The Applications of the file as the base has it; none where there is no base, or it cannot be read."""
+    """Argo CD's objects in the file as the base has it; none where there is no base, or it cannot be read."""
     if git is None:
         return
     for base in ("HEAD", revision):
@@ -150,5 +155,5 @@ def _before(git: Git | None, name: str, text: str, revision: str | None) -> Iter
         if base == "HEAD" and was == text:
             continue
         with suppress(UnreadableError):
-            yield from applications_of(was or "")
+            yield from declared(was or "")
         return

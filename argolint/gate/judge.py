@@ -21,7 +21,7 @@ from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.gate import candidates as touched
 from argolint.gate.candidates import Change
-from argolint.gate.children import edits_of, with_children
+from argolint.gate.children import Edits, edits_of, with_children
 from argolint.gate.delta import Delta, overlap
 from argolint.gate.refused import REFUSED_RULE, unknown_repositories
 from argolint.gate.renders import render
@@ -38,16 +38,27 @@ _RENDERS_IN_FLIGHT = 4
 """A render costs the repo-server a Helm or Kustomize run; several gates may run at once."""
 
 
-def judge(t: Transport, change: Change, plan: Plan) -> Verdict:
-    """The verdict on a change. Raises UsageError when the repository has no application here, or the revisions are not there."""
+class NoneHereError(UsageError):
+    """The repository has no application on this Argo CD."""
+
+
+def judge(t: Transport, change: Change, plan: Plan, *, alone: bool = True) -> Verdict:
+    """The verdict on a change. Raises UsageError when the repository has no application here, or the revisions are not there.
+
+    Where it is not judged here `alone`, manifests of Applications may be those of another Argo CD.
+    """
     fleet, failures = load_fleet(t)
     base_name = change.base or touched.usual_base(fleet, change.repo)
     found, others = touched.candidates(fleet, change.repo, base_name)
+    has_sources = bool(found or others)
     found = tuple(c for c in found if plan.wanted(c.app, fleet))
-    edits = edits_of(change, fleet, base_name)
+    if has_sources or change.by_files or (alone and base_name):
+        edits = edits_of(change, fleet, base_name, alone=alone)
+    else:
+        edits = Edits()
     failures = (*failures, *edits.failures)
     if not (found or others or edits.edited or edits.new or change.by_files):
-        raise UsageError(
+        raise NoneHereError(
             f"no application of {fleet.server} has a source in {change.repo}",
             "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
         )
@@ -120,7 +131,7 @@ def _concluded(
     families = {c.rule.id: c.rule.family for c in plan.rules}
     standing = frozenset(c.rule.id for c in plan.rules if c.rule.standing)
     return Verdict(
-        fleet,
+        (fleet,),
         plan.shown.of(_without(join(before_results, plan.rules), standing), families),
         plan.shown.of(_without(join(after_results, plan.rules), standing), families),
         base_name,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from argolint.comparison.diff import differences
 from argolint.engine import suppress
-from argolint.engine.fingerprint import fingerprint
+from argolint.engine.fingerprint import identity
 from argolint.engine.plan import Outcome
 from argolint.engine.suppress import Suppressions
 from argolint.fleet import Fleet
@@ -24,10 +24,11 @@ from argolint.reports import document as report
 class Verdict:
     """`base` and `head` are whole outcomes of the same applications; `unlisted` says what was left out, and why.
 
-    `files` are the changed files that each application reads, as far as a checkout tells.
+    `fleets` are those of all Argo CDs that the change is judged on. `files` are the changed files that each application reads, as far
+    as a checkout tells.
     """
 
-    fleet: Fleet
+    fleets: tuple[Fleet, ...]
     base: Outcome
     head: Outcome
     base_name: str
@@ -65,8 +66,8 @@ class Verdict:
         later = suppress.apply(
             replace(new, findings=findings, notes=self.head.notes), replace(once_merged, whole=False)
         )
-        excuses = {fingerprint(f): f.suppressed for f in later.findings}
-        return replace(done, findings=tuple(_excused(f, excuses.get(fingerprint(f))) for f in findings))
+        excuses = {identity(f): f.suppressed for f in later.findings}
+        return replace(done, findings=tuple(_excused(f, excuses.get(identity(f))) for f in findings))
 
     @property
     def unchanged(self) -> int:
@@ -76,12 +77,13 @@ class Verdict:
         return len({own for f in self.base.findings if _parties(f) & refs and (own := mark(f)) in known})
 
 
-Mark = tuple[str, str | None]
+Mark = tuple[str, str, str | None]
+"""Argo CD, fingerprint and cause of a finding."""
 
 
 def mark(finding: Finding) -> Mark:
     """What tells news: an object that fails for another reason than before is news, though it is the same object."""
-    return fingerprint(finding), finding.cause
+    return *identity(finding), finding.cause
 
 
 def _excused(finding: Finding, by: Mapping[str, str] | None) -> Finding:

@@ -3,6 +3,7 @@
     names       which names are those of secrets, and which values under them are none
     forms       what is a secret by its form alone; `words`: what the words before it tell; `commands`: what a program asks for
     documents   JSON and YAML inside a text; `lines`: files that are neither
+    drawn       words that look drawn, where nothing else tells
     redactor    objects, their places, and the texts in them
     findings    the net below all rules
 
@@ -28,6 +29,7 @@ __all__ = [
     "Redactor",
     "agrees",
     "excerpt",
+    "in_name",
     "in_place",
     "is_hidden",
     "of_secret",
@@ -47,6 +49,11 @@ def without_secrets(text: str) -> str:
     return _redacted(text) if len(text) < _REPEATED else _redacted.__wrapped__(text)
 
 
+def in_name(text: str) -> str:
+    """The name of a file, a branch or a field as it may be printed: it may look drawn, and is no secret for that."""
+    return _SENTENCES.text(text, named=True)
+
+
 _REPEATED = 1000  # characters: titles, caveats and much of what is said of one fault stand in many findings
 
 
@@ -60,23 +67,28 @@ def _redacted(text: str) -> str:
 def in_place(value: Json, within: Json, pointer: str) -> Json:
     """A value as it may be printed, whose place is this pointer of an object: its neighbours tell what it is called."""
     name, everything, node = "", False, within
+    command: list[Json] = []
     *above, last = split_pointer(pointer) or ("",)
     for token in above:
         child = _child(node, token)
         name, everything = _called(node, name, token, child, everything)
+        command = _command(node, token)
         node = child
-    if (
-        isinstance(node, list)
-        and isinstance(value, str)
-        and (index := index_of(last)) is not None
-        and 0 < index <= len(node)
-        and not everything
-    ):
-        return PRINTED.item([*node[:index], value], index, value, name)
+    if isinstance(node, list) and isinstance(value, str) and (index := index_of(last)) is not None and not everything:
+        if index <= len(node) and (index or command):
+            return PRINTED.item([*command, *node[:index], value], len(command) + index, value, name)
+    elif isinstance(value, list) and not everything and (command := _command(node, last)):
+        return PRINTED.arguments(value, command)
     name, everything = _called(node, name, last, value, everything)
     if words.names_a_key(pointer):
         name = ""
     return PRINTED.value(value, name, everything=everything)
+
+
+def _command(node: Json, token: str) -> list[Json]:
+    """What stands before the arguments of a container."""
+    command = node.get("command") if isinstance(node, dict) and token == "args" else None  # noqa: S105  # a part of a pointer
+    return [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
 
 
 def _child(node: Json, token: str) -> Json:

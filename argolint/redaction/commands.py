@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import is_secret
@@ -16,13 +17,17 @@ class _Command:
     `flagged`: and a flag after a space.
     """
 
-    pattern: re.Pattern[str]
+    expression: str
     words: tuple[str, ...]
     flagged: bool
 
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(self.expression)
+
 
 def _after(pattern: str, *words: str) -> _Command:
-    return _Command(re.compile(pattern), words, flagged=r"\s-" in pattern or r"\s(?:-" in pattern)
+    return _Command(pattern, words, flagged=r"\s-" in pattern or r"\s(?:-" in pattern)
 
 
 _COMMANDS = (
@@ -43,6 +48,14 @@ _COMMANDS = (
     _after(r"(\bchpasswd\b[^|;&\n]{0,60}?<<<\s*[\"']?[\w.-]{1,64}:)([^\s\"']+)", "chpasswd"),
     _after(r"(\b(?:passwd|sudo)\b[^|;&\n]{0,100}?\s(?:--stdin|-S)\b[^|;&\n]{0,100}?<<<\s*[\"']?)([^\s\"'$]+)", "<<<"),
     _after(r"(\bread\s+(?:-\w+\s+){0,9}\w{0,60}(?i:pass\w{0,20}|token|secret|key)\s*<<<\s*[\"']?)([^\s\"'$]+)", "<<<"),
+    _after(r"(\bssh-keygen\b[^|;&\n]{0,200}?\s-[NP][ ]?[\"']?)([^\s\"'-][^\s\"']*)", "ssh-keygen"),
+    _after(r"(\b(?:cryptsetup|gpg|kinit|openssl)\b[^|;&\n]{0,200}?<<<\s*[\"']?)([^\s\"'$]+)", "<<<"),
+    _after(r"((?i:pass|token|secret|key)[\w-]{0,40}[= ]<\(\s*(?:echo|printf)\s+(?:-\w+\s+){0,9}[\"']?)([^\s\"'$)]+)", "<("),
+    _after(r"((?<![\w-])(?:-u|--user|--auth|--creds)[ =]?[\"']?[A-Za-z][\w.@-]{0,63}:)(?=[^\s\"':/]*[0-9!$%^])([^\s\"':/]{6,200})(?=[\s\"']|$)", "-u", "--user", "--auth", "--creds"),
+    _after(r"(\bsend (?:-- )?\\{0,3}\")([^\s\"\\]{6,200})(?=\\{1,4}r)", "send "),
+    _after(r"(\b(?:trap2?sink|informsink)\s+\S{1,100}\s+)(\S+)", "sink"),
+    _after(r"(:\s(?:PSK|RSA|XAUTH|EAP|ECDSA|PIN)\s+(?:\S{1,200}\s+)?\")([^\"\n]{1,400})(?=\")", ": PSK", ": RSA", ": XAUTH", ": EAP", ": ECDSA", ": PIN"),
+    _after(r"(\bmessage-digest-key \d{1,3} md5 (?:\d )?)(\S+)", "message-digest-key"),
     _after(r"(\B-setcookie\s+[\"']?)([^\s\"']+)", "-setcookie"),
     _after(r"(\brootpw\s+(?:--\w+\s+){1,5})([^\s\"'-][^\s\"']*)", "rootpw"),
     _after(r"(\bsnmp-server community\s+|\b(?:enable|username \S{1,64}) (?:secret|password) (?:\d )?)(?=[^\s]*[0-9$])([^\s]{4,})", "snmp-server", "enable", "username"),
@@ -56,7 +69,7 @@ _COMMANDS = (
     _after(r"(\b(?:login|user(?:name)?|account)\s+(?!and\b|or\b)\S{1,200}\s+password\s+[\"']?)([^\s\"'()]+)", "password"),
     _after(r"(\becho\s+(?:-n\s+)?[\"']?)([^\s\"'|$]+)(?=[\"']?\s*\|[^\n|;&]{0,200}?(?:--password-stdin|\blogin\b))", "echo"),
     _after(r"(\bhtpasswd\s+-(?:(?=\w*n)\w++|\w+\s+[^\s$\"'<>]{1,200})\s+[^\s$\"'<>]{1,200}\s+[\"']?)([^\s$\"'<>]+)", "htpasswd"),
-    _after(r"((?i:\bpassword(?: for [^\s=]{1,200} ?)?(?:\s{0,4}[=(]\s{0,4}|\s{1,4})|\bidentified(?: with \S{1,60})? by\s{1,4}|\bidentified by password\s{1,4})N?')([^'\n]{1,400})", "assword", "ASSWORD", "dentified", "DENTIFIED"),
+    _after(r"((?i:\bpassword(?: for [^\s=]{1,200} ?)?(?:\s{0,4}[=(]\s{0,4}|\s{1,4})|\bidentified(?: with \S{1,60})? by\s{1,4}|\bidentified by password\s{1,4})N?')(?![A-Za-z][\w-]{0,60}(?:\.[A-Za-z][\w-]{0,60}){1,8}' must not be empty\b)([^'\n]{1,400})", "assword", "ASSWORD", "dentified", "DENTIFIED"),
     _after(r"((?i:\bpassword\s{1,4}\$\$))([^$\n]{1,400})(?=\$\$)", "assword", "ASSWORD"),
     _after(r"(\b(?:value|argument) \\{0,3}\")([^\"\\\n]{1,400})(?=\\{0,3}\" for (?:flag )?\\{0,3}\"?[-\w, ]{0,60}(?:pass|token|secret|key|auth))", "value", "argument"),
     _after(r"((?<![\w-])--from-literal[= ][\"']?[\w.-]{1,200}=)([^\s\"']+)", "--from-literal"),
@@ -82,9 +95,9 @@ _COMMANDS = (
     _after(r"(\b(?:unzip|zip)\b[^|;&\n]{0,200}?\s-P[ ]?)([^\s\"'-][^\s\"']*)", "zip"),
     _after(r"(\b7za?\s[^|;&\n]{0,200}?\s-p)([^\s\"']+)", "7z"),
     _after(r"(\bopenssl\b[^|;&\n]{0,200}?\s-k[ ])([^\s\"'-][^\s\"']*)", "openssl"),
-    _after(r"(\b(?:useradd|usermod)\b[^|;&\n]{0,200}?\s-p[ ])([^\s\"'-][^\s\"']*)", "useradd", "usermod"),
+    _after(r"(\b(?:useradd|usermod)\b[^|;&\n]{0,200}?\s-p[ ][\"']?)([^\s\"'-][^\s\"']*)", "useradd", "usermod"),
     _after(r"(\bhttps?\s[^|;&\n]{0,200}?-a[ ]\S{0,100}?:)([^\s\"']+)", "http"),
-    _after(r"(\b(?:echo|printf)\s+(?:-\w+\s+){0,30}(?:[\"']?%s(?:\\n)?[\"']?\s+)?[\"']?)([^\s\"'$|<>]+)(?=[\"']?\s*(?:\|\s*(?:kinit|sudo\s+-S)\b|(?:\|\s*tee\s+(?:-a\s+)?|>++\s*+)[^\s>]{0,200}?(?:pass|token|secret|cred|netrc)))", "echo", "printf"),
+    _after(r"(\b(?:echo|printf)\s+(?:-\w+\s+){0,30}(?:[\"']?%s(?:\\n)?[\"']?\s+)?[\"']?)([^\s\"'$|<>]+)(?=[\"']?\s*(?:\|\s*(?:kinit|sudo\s+-S)\b|(?:\|\s*tee\s+(?:-a\s+)?|>++\s*+)[^\s>]{0,200}?(?:pass|token|secret|cred|netrc|auth\b|key\b)))", "echo", "printf"),
     _after(r"(\bAUTH (?:[A-Za-z]\w{0,20} )?)(?=[^\s:\"']*[0-9])([^\s:\"']{8,})", "AUTH "),
 )  # fmt: skip
 _NAMED: dict[str, list[int]] = {}

@@ -13,14 +13,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
-from argolint.model import Edit, Failure, Finding, Fix, Json, Source
-from argolint.redaction import HIDDEN, PRINTED, Redactor, in_place, without_secrets
+from argolint.model import Edit, Failure, Finding, Fix, Follows, Json, Location, Related, Source
+from argolint.redaction import HIDDEN, PRINTED, Redactor, in_name, in_place, without_secrets
 
 UNTOLD = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
 """Why a fix that holds one is not proven as it stands."""
 
+T = TypeVar("T", Finding, Fix, Follows, Location, Related, Source)
 _Read = tuple[str, frozenset[str]]
 
 Within = Callable[[Finding, Fix], Iterable[Json]]
@@ -92,6 +93,11 @@ class _Finder(Redactor):
         self.hidden.add(value)
         return HIDDEN
 
+    def _leaf(self, text: str, name: str, everything: bool) -> str:
+        if everything or len(text) >= _SHORT:
+            return super()._leaf(text, name, everything)
+        return self._known(text, _read_leaf(text, name))
+
     def _found_in(self, text: str, manner: str) -> str:
         return self._known(text, (_read_short if len(text) < _SHORT else _read_long)(text, manner))
 
@@ -100,8 +106,13 @@ class _Finder(Redactor):
 
     def _known(self, text: str, read: _Read) -> str:
         found, hidden = read
-        self.hidden |= hidden
+        if hidden:
+            self.hidden |= hidden
         return text if found == text else found
+
+    def read_leaf(self, text: str, name: str) -> _Read:
+        """What stands under this name, without its secrets, and these."""
+        return super()._leaf(text, name, everything=False), frozenset(self.hidden)
 
     def read(self, text: str, manner: str) -> _Read:
         """The text without its secrets, and these."""
@@ -113,6 +124,11 @@ class _Finder(Redactor):
 
 
 _SHORT = 400  # characters
+
+
+@lru_cache(maxsize=16384)
+def _read_leaf(text: str, name: str) -> _Read:
+    return _Finder().read_leaf(text, name)
 
 
 @lru_cache(maxsize=16384)
@@ -158,35 +174,40 @@ NOTHING_KNOWN = Known()
 
 def guarded(finding: Finding, known: Known = NOTHING_KNOWN, within: Within = lambda finding, fix: ()) -> Finding:
     """The finding with every secret in it hidden, the same object when there is none."""
-    found = replace(
+    return _with(
         finding,
-        at=replace(finding.at, pointer=without_secrets(finding.at.pointer)),
-        related=tuple(replace(one, pointer=without_secrets(one.pointer)) for one in finding.related),
+        at=_with(finding.at, pointer=in_name(finding.at.pointer)),
+        related=tuple(_with(one, pointer=in_name(one.pointer)) for one in finding.related),
         message=known.without(finding.message),
         evidence=tuple(map(known.without, finding.evidence)),
         fixes=tuple(_fix(fix, known, tuple(within(finding, fix))) for fix in finding.fixes),
-        follows=tuple(replace(f, title=known.without(f.title)) if f.title else f for f in finding.follows),
+        follows=tuple(_with(f, title=known.without(f.title)) if f.title else f for f in finding.follows),
         source=finding.source and _source(finding.source),
         suppressed=finding.suppressed and {key: known.without(text) for key, text in finding.suppressed.items()},
     )
-    return finding if found == finding else found
+
+
+def _with(told: T, **fields: Any) -> T:
+    """What is told with these fields, the same object when they are so already: most texts hold no secret."""
+    changed = {name: value for name, value in fields.items() if getattr(told, name) != value}
+    return replace(told, **changed) if changed else told
 
 
 def _source(source: Source) -> Source:
     """Where the manifest comes from; a field may hold a token for the name of a branch."""
-    return replace(
+    return _with(
         source,
-        repo=without_secrets(source.repo),
-        revision=without_secrets(source.revision),
-        path=without_secrets(source.path),
-        chart=without_secrets(source.chart),
-        file=source.file and without_secrets(source.file),
+        repo=in_name(source.repo),
+        revision=in_name(source.revision),
+        path=in_name(source.path),
+        chart=in_name(source.chart),
+        file=source.file and in_name(source.file),
     )
 
 
 def _fix(fix: Fix, known: Known, objects: tuple[Json, ...]) -> Fix:
     content = _content(fix.edit, known, objects)
-    found = replace(
+    found = _with(
         fix,
         title=known.without(fix.title),
         where=known.without(fix.where),

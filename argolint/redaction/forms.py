@@ -59,6 +59,12 @@ _ENCODED = re.compile(
     r"(?<![\w+/=-])(?=[A-Za-z+/]{0,40}[0-9a-z])(?=[a-z0-9+/]{0,40}[A-Z])(?:[A-Za-z0-9+/]{4}){4,40}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?(?![\w+/=-])"
 )
 """What may be the base64 of `user:password`."""
+_ORACLE = re.compile(
+    r"((?<![\w./:@-])[A-Za-z_][\w$#]{0,63}/)([^\s\"'/@:]{1,200})(?=@(?:[\w.-]{1,253}:\d{2,5}|//[\w.-]{1,253})(?![\w@]))"
+)
+"""`scott/x@db:1521`"""
+_OWN_DSN = re.compile(r"(?<![\w.%+/-])([\w.%+-]{1,64}:)([^\s:@/\"'<>,]{3,200})(?=@/[A-Za-z])")
+"""`user:x@/database`"""
 _LONG_WORD = re.compile(r"[\w-]{16}")
 _HOOK = re.compile(
     r"(https://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/|(?:\w+\.)?discord(?:app)?\.com/api/webhooks/"
@@ -121,6 +127,8 @@ def by_form(text: str, hide: Hide, userinfo: Hide | None = None) -> str:
         text = _BARE_LOGIN.sub(
             lambda found: found[1] + (hide(found[2]) if is_secret("secret", found[2]) else found[2]), text
         )
+        text = _ORACLE.sub(lambda found: found[1] + hide(found[2]), text)
+        text = _OWN_DSN.sub(lambda found: found[1] + hide(found[2]), text) if "@/" in text else text
     if "$" in text or "{" in text:
         text = _CRYPT.sub(lambda found: hide(found[0]), text)
     if _LONG_WORD.search(text):
@@ -185,7 +193,7 @@ def _is_login(scheme: str, user: str) -> bool:
     if password:
         return is_secret("secret", password)
     return is_secret("secret", name) and (
-        scheme.startswith(("http", "nats")) or looks_drawn(name) or len(name) > _LONG_USER
+        "http" in scheme or scheme.startswith("nats") or looks_drawn(name) or len(name) > _LONG_USER
     )
 
 

@@ -26,6 +26,7 @@ Sort = Literal[
     "address",
     "dsn",
     "login",
+    "typed",
     "near",
 ]
 """What stands under a name.
@@ -43,6 +44,7 @@ cookie     a cookie with its value, or its name
 address    an address whose path is the secret (`webhookUrl`)
 dsn        an address with a login in it; hidden whole where that cannot be separated from the rest
 login      a user and a password (`admin:x`), one or several; a user alone is no secret
+typed      a secret where digits or signs stand among its letters (`LICENSE=x7`), else a name, a word, a number (`license: MIT`)
 near       a name that tells of secrets (`tokenSettings`): a secret where the value looks drawn
 """
 
@@ -90,10 +92,12 @@ _TAILS = word_set(
 """Words at the end that tell which one of several, or how it is written, and not what."""
 
 _PASSWORDS = word_set(
-    "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort contrasena senha wachtwoord heslo haslo"
-    " parola sifre losenord adgangskode salasana"
+    "password passwords passwd passphrase passphrases passcode passcodes passwort kennwort geheimnis contrasena clave senha wachtwoord"
+    " heslo haslo jelszo lozinka slaptazodis parole parola parool sifre losenord passord adgangskode salasana"
 )
-_FOREIGN = word_set("пароль 密码 密碼 パスワード 비밀번호 סיסמה")
+_FOREIGN = word_set("пароль 密码 密碼 口令 パスワード 暗証番号 비밀번호 סיסמה סיסמא رمز")
+_LOOKALIKES = str.maketrans("аеіјкорсхуԁѕһԛԝαοερτκιν", "aeijkopcxydshqwaoeptkiv")
+"""Letters of other alphabets that look like Latin ones: `pаssword`."""
 _ABBREVIATED = word_set("pass pwd pw")
 """Passwords where they end a name: `DB_PASS`; `passThrough` is none."""
 _TOLD = word_set(
@@ -107,7 +111,7 @@ _TOLD = word_set(
     " setting options option rule rules check checker characters chars special retries attempts lockout interval cron schedule"
     " hashing rounds iterations cost page form screen namespace create created expose email audience issuer scope scopes role"
     " provider subject server realm service account title description status reason message class engine backend group kind"
-    " lifetime mtime ctime time timestamp date at since until validity duration period leeway limit limits refresh request requests review usage via path in"
+    " lifetime alg mtime ctime time timestamp date at since until validity duration period leeway limit limits refresh request requests review usage via path in"
 )
 """What may be said of secrets openly: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
 
@@ -126,6 +130,22 @@ _SHOUTED_KEYS = word_set(
 
 _SECRETS = word_set(
     "token jwt bearer salt pepper hmac passkey rocommunity rwcommunity rocommunity6 rwcommunity6 htpasswd dockerconfigjson dockercfg netrc npmrc pgpass keytab mnemonic psk"
+)
+_TYPED = word_set(
+    "license licence serial community seed pin hec unseal signer signing enrollment enrolment encrypt sak pfx hotp activation"
+)
+"""Secrets where they look like one; else a number, a name, a word: `license: MIT`, `community: public`."""
+_TYPED_PAIRS = frozenset(
+    (
+        *(
+            ("activation", "code"),
+            ("license", "code"),
+            ("licence", "code"),
+            ("registration", "code"),
+            ("invite", "code"),
+        ),
+        *(("serial", "number"), ("product", "key"), ("wifi", "key"), ("shared", "access"), ("secure", "cookie")),
+    )
 )
 _SEVERAL = word_set("tokens jwts salts")
 _SHORT = word_set("pat sk pin otp totp hotp sas")
@@ -176,8 +196,10 @@ def sort_of(name: str) -> Sort:
     if not name.isascii():
         if not _FOREIGN.isdisjoint(name.lower().split()):
             return "password"
-        name = _IGNORED.sub("", unicodedata.normalize("NFKD", name))
+        name = _IGNORED.sub("", unicodedata.normalize("NFKD", name).translate(_LOOKALIKES))
     found = parts(name)
+    if len(found) * 2 >= len(name) > _ODD:
+        found = parts(name.lower())  # `PaSsWoRd`
     if (
         not found
         or (found[0] in _DIGEST and found[-1] != "salt")
@@ -192,21 +214,25 @@ def sort_of(name: str) -> Sort:
     pairs = set(itertools.pairwise(found))
     if pairs & {("connection", "string"), ("connection", "strings")}:
         return "dsn"
-    if found[-2:] in _PAIRS:
+    if found[-2:] in _PAIRS or found[-3:] == ("application", "credential", "secret"):
         return "secret"
     if found[-2:] in _LISTS or found[-3:] == ("secure", "json", "data"):
         return "several"
     kept = found
     while len(kept) > 1 and (kept[-1] in _TAILS or kept[-1].isdigit()):
         kept = kept[:-1]
+    if kept[-2:] in _TYPED_PAIRS:
+        return "typed"
     if sort := _by_head(kept, shouted=name.isupper()):
         return sort
-    if found[-1] in ("keyfile", "encrypt") or found[-2:] in (("cert", "key"), ("user", "key")):
+    if kept[-1] in _TYPED or (kept[-1] in ("key", "keys") and name.isupper() and name != "KEY"):
+        return "typed"
+    if found[-1] == "keyfile" or found[-2:] in (("cert", "key"), ("user", "key")):
         return "near"
     return "near" if _NEAR & set(found[:-1]) and found[-1] not in _TOLD | _DIGEST else ""
 
 
-_LONGEST = 200
+_LONGEST, _ODD = 200, 5
 _IGNORED = re.compile("[\u0300-\u036f\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 """Accents, and letters without a shape: `contraseña`, `pass\u200bword`."""
 _PAIRS = frozenset(
@@ -256,7 +282,7 @@ def _password(found: tuple[str, ...]) -> Sort | None:
             if any(later in _TOLD for later in after):
                 return None
             return "several" if word.endswith("s") else "password"
-        if word in _ABBREVIATED and all(later in _TAILS or later.isdigit() for later in after):
+        if word in _ABBREVIATED and all(later in _TAILS or later.isdigit() or later == "hash" for later in after):
             before = found[at - 1] if at else ""
             of_proxy = word == "pass" and before in ("proxy", "fastcgi", "uwsgi", "grpc", "scgi", "memcached", "by")
             return "" if of_proxy else "password"
@@ -271,7 +297,7 @@ def _by_head(found: tuple[str, ...], *, shouted: bool) -> Sort:
         return "several"
     if head == "dsn":
         return "dsn"
-    if head in _LOGINS or (head, before) in (("auth", "basic"), ("auth", "cloud")):
+    if head in _LOGINS or (head, before) in (("auth", "basic"), ("auth", "cloud"), ("basic", "http")):
         return "login"
     if head in ("auth", "authentication", "authorization"):
         return "mode" if shouted else "method"
@@ -300,7 +326,7 @@ _NOTHING = re.compile(
 _REFERENCE = re.compile(
     r"\$\([\w.-]+\)|\$\{(?:env|file|sys|secret|vault|ssm|aws|gcp|az|akv|op|sops|k8s|config|directory)[\w-]*:[^{}]*\}"
     r"|\$\{(?![A-Za-z_][\w.]*(?::?[-=]|:(?![-=?+]))[\"']?[^$<\s{}\"'][^{}]*\})[^{}]*\}|\{\{(?!.*\bdefault\s+\\?[\"'`][^\"'`\\]).*\}\}"
-    r"|<[^<>]*>|[^<>\d]*<[\w+-]+(?: [\w+-]+)*>[^<>\d]*|%\(?\w*\)?s"  # of another variable, a template, a blank
+    r"|<(?![^<>]*,\s*[\"'][^\"'<>]+[\"'])[^<>]*>|[^<>\d]*<[\w+-]+(?: [\w+-]+)*>[^<>\d]*|%\(?\w*\)?s"  # of another variable, a template, a blank
     r"|[+*•…]+|[xX]{3,}|\.{3}|masked-[0-9a-f]{12}(?:-[a-z]{3})?|\(masked\)|\(left out\)|(?i:\[?redacted\]?)"  # hidden already
     r"|(?i:ref\+\w+|vault|secretsmanager|aws-?sm|ssm|gcp-?sm|akv|keyvault|sops|doppler|op|bao|env|file|secretref):\S+"  # elsewhere
     r"|ENC\[.*\]|arn:aws[\w-]*:(?:secretsmanager|ssm|kms):\S+|projects/[\w-]+/secrets/\S+",
@@ -357,6 +383,8 @@ def is_secret(sort: Sort, value: str) -> bool:
             return not _LOGIN.search(text)
         case "login":
             return is_login(text)
+        case "typed":
+            return _SPDX.match(text) is None and (is_login(text) or looks_drawn(text) or looks_typed(text))
         case "near":
             return looks_drawn(text)
     return True
@@ -377,6 +405,8 @@ def looks_typed(word: str) -> bool:
     )
 
 
+_SPDX = re.compile(r"(?i)(?:apache|[al]?gpl|mpl|bsd|cc|epl|eupl|mit|isc|public|private)\b|.*[\s/:@]|[a-z]+\d?\Z")
+"""Well-known licences and communities, sentences, and words with a number."""
 _LOGIN = re.compile(r"(?i)://|@\w*\(|\b(?:password|pwd|accountkey|sharedaccesskey|sharedaccesssignature)\s*=")
 _LARGE = 1 << 16
 

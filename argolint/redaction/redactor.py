@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from argolint.model import Json, Object
-from argolint.redaction import commands, documents, forms, lines, tables, words
+from argolint.redaction import commands, documents, drawn, forms, lines, tables, words
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import (
     is_mask,
@@ -31,7 +31,9 @@ HIDDEN = "(masked)"
 
 _VALUES = word_set(
     "value values string array map Value content contents data default defaultValue stringValue secretValue val v literal"
-    " expression plainText plaintext"
+    " expression plainText plaintext setting arg argument Val Content Data literalValue stringData textValue currentValue"
+    " propertyValue settingValue paramValue parameterValue ParameterValue optionValue attributeValue headerValue envValue varValue"
+    " property_value setting_value param_value parameter_value option_value attribute_value header_value env_value var_value"
 )
 """Under these keys stands what a sibling names: an environment variable, a Helm parameter, a header, an option."""
 _NAMES = (
@@ -53,6 +55,18 @@ _NAMES = (
         "label",
     ),
     *("envName", "varName", "envVar", "fieldPath", "path", "type"),
+    *("Key", "param", "attribute", "env", "propertyName", "settingName", "paramName", "parameterName", "ParameterKey"),
+    *(
+        "optionName",
+        "attributeName",
+        "headerName",
+        "attr",
+        "property_name",
+        "setting_name",
+        "param_name",
+        "parameter_name",
+    ),
+    *("option_name", "attribute_name", "header_name", "env_name", "var_name"),
 )
 _WITHIN = word_set(
     "value plain plaintext text literal raw inline data string content default base64 list example enum stringVal stringValue val"
@@ -68,7 +82,7 @@ _CODE = tuple(
 )
 _NAME = re.compile(r"[A-Za-z_][\w.-]{1,80}")
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
-_MAY_HOLD = re.compile(r"[=:]|-[-paAuUw]|://|(?i:\b(?:bearer|basic|apikey|token|pass\w*|auth) )")
+_MAY_HOLD = re.compile(r"[=:]|-[-paAuUw]|\A-\w|://|(?i:\b(?:bearer|basic|apikey|token|pass\w*|auth)[ (<\[])")
 _SHORTEST = 20
 """A shorter text without such a sign is no token, no address and no command line."""
 _LIKE_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
@@ -98,9 +112,13 @@ class Redactor:
         except RecursionError:
             return self._hide("nested too deeply")
 
-    def text(self, text: str) -> str:
-        """A text of any kind with its secrets hidden."""
-        return words.in_text(self._objects_in(text), self._hide, self._userinfo)
+    def arguments(self, items: list[Json], command: Sequence[Json]) -> Json:
+        """The arguments of a command with their secrets hidden."""
+        return self._list(items, "args", everything=False, before=command)
+
+    def text(self, text: str, *, named: bool = False) -> str:
+        """A text of any kind with its secrets hidden; what is `named` like an identifier may look drawn."""
+        return words.in_text(self._objects_in(text), self._hide, self._userinfo, named=named)
 
     def document(self, text: str) -> str:
         """A file's text (JSON, YAML, lines of settings) with its secrets hidden, line by line as it was."""
@@ -149,7 +167,7 @@ class Redactor:
         """A key of a map that is a token, or an address with a login, itself."""
         return forms.by_form(key, self._hide, self._userinfo)
 
-    def _list(self, node: list[Json], name: str, everything: bool, before: Sequence[str] = ()) -> Json:
+    def _list(self, node: list[Json], name: str, everything: bool, before: Sequence[Json] = ()) -> Json:
         """A list; of arguments also what stands `before` them, their command."""
         made: list[Json] | None = None
         named = _indexed(node)
@@ -177,6 +195,8 @@ class Redactor:
             of_pair = len(items) == _PAIR and _NAME.fullmatch(before) and sort_of(before) in _SURE
             if of_pair and is_secret(sort_of(before), item):
                 return self._hide(item)  # `[DB_PASSWORD, x]`
+            if len(items) == _PAIR and looks_typed(item) and sort_of(name) in _LOGGED_IN and is_secret("mode", item):
+                return self._hide(item)  # `basicAuth: [admin, x]`
             if before.startswith("-") or item.startswith("-"):
                 start = commands.start_of_secret([i for i in items[:index] if isinstance(i, str)], item)
                 if start is not None:
@@ -189,7 +209,7 @@ class Redactor:
             return text if is_mask(text) else self._hide(text)
         if name and (sort := sort_of(name)) and is_secret(sort, text):
             return self._hide(text)
-        if len(text) < _SHORTEST and not _MAY_HOLD.search(text):
+        if len(text) < _SHORTEST and not _MAY_HOLD.search(text) and "\n" not in text and not drawn.may_stand_in(text):
             return text
         manner = _manner(name, text)
         found = (self._short if len(text) < _REMEMBERED else self._long)(text, manner)
@@ -212,8 +232,7 @@ class Redactor:
             return self._hide(text)
         if manner.isdigit():
             found = tables.in_list(text, manner, self._hide)
-            if found is not None:
-                return found
+            text = text if found is None else found
         code = manner == "code"
         if manner != "prose" and words.may_tell(text) and _LIKE_LINES.search(text):
             found = None if code or manner == "shell" else documents.in_yaml(text, self._walked)
@@ -221,7 +240,7 @@ class Redactor:
                 return forms.by_form(words.in_comments(found, self._hide), self._hide, self._userinfo)
             text = text if found is None else found
             text = lines.in_lines(text, self._hide, code=code)
-        return words.in_text(self._objects_in(text), self._hide, self._userinfo, code=code)
+        return words.in_text(self._objects_in(text), self._hide, self._userinfo, code=code, named=manner == "named")
 
     def _objects_in(self, text: str) -> str:
         """A text without the secrets of the objects in it; where it speaks of a Secret, a patch is one of a Secret."""
@@ -235,14 +254,14 @@ class Redactor:
 
 
 def _manner(name: str, text: str) -> str:
-    """How a text is read: `prose`, `code`, `shell`, the numbers of lists (`tables`), or empty for settings and all else."""
+    """How a text is read: `prose`, `code`, `shell`, the numbers of lists (`tables`), `named` like no secret, or empty for all else."""
     if name in _PROSE:
         return "prose"
     if name.endswith(_SHELL) or _SHEBANG.match(text):
         return "shell"
     if name.endswith(_CODE) or text.startswith("#!"):
         return "code"
-    return tables.lists_of(name)
+    return tables.lists_of(name) or ("named" if drawn.is_open(name) else "")
 
 
 _SHEBANG = re.compile(r"#![^\n]{0,100}?\b(?:ba|da|z|k|a)?sh\b")
@@ -254,14 +273,21 @@ _OF_SECRET = re.compile(
 """How kubectl and the API server say what a patch is for."""
 _DIFF = re.compile(r"^\+[ \t]", re.MULTILINE)
 _PAIR = 2
-_SURE = ("password", "secret")
+_SURE, _LOGGED_IN = ("password", "secret"), ("login", "object", "method", "mode")
 _CUT_SECRET = re.compile(r"\"kind\"\s*:\s*\"Secret(?:List)?\"")
 
 
 _LISTED, _METADATA, _ANNOTATIONS = "\0items", "\0metadata", "\0annotations"
 """Places within Secrets; names of fields hold no NUL."""
-_KEYED = {(word,) for word in word_set("encrypt encryption sign signing jwt hmac license fernet cookie aes")}
+_KEYED = {
+    (word,)
+    for word in word_set(
+        "encrypt encryption sign signing jwt hmac license licence fernet cookie aes keys wifi wireless radius tacacs keyauth credentials psk"
+    )
+}
 """`encrypt: {key: x}`"""
+_USERS = word_set("u user username login")
+"""Beside these `p` is a password."""
 _GENERATOR = "secretGenerator"
 """Kustomize makes Secrets of its `literals`."""
 _COPIES = {(word,) for word in word_set("data content contents value values backup copy payload original raw")}
@@ -270,25 +296,39 @@ _COPIES = {(word,) for word in word_set("data content contents value values back
 
 def _is_special(node: Object, name: str) -> bool:
     """A cheap look: False for a map in which every child is called what its key says."""
+    if _says_more(name):
+        return True
+    if _TELLING.isdisjoint(node):
+        return False
     return (
-        (name != "" and (name[0] == "\0" or name == _GENERATOR or sort_of(name) not in ("", "near")))
-        or node.get("kind") in ("Secret", "SecretList", "secret", "secretlist")
+        node.get("kind") in ("Secret", "SecretList", "secret", "secretlist")
         or "kty" in node
         or "secretKey" in node
         or "stringData" in node
         or not _VALUES.isdisjoint(node)
         or ("key" in node and parts(name)[-1:] in _KEYED)
+        or ("p" in node and not _USERS.isdisjoint(node))
     )
+
+
+_TELLING = _VALUES | {"kind", "kty", "secretKey", "stringData", "key"}
+"""Keys of a map that may tell what its children are called; most maps have none of them."""
+
+
+@lru_cache(maxsize=16384)
+def _says_more(name: str) -> bool:
+    """Whether a map of this name tells more of its children than their keys do."""
+    return name != "" and (name[0] == "\0" or name == _GENERATOR or sort_of(name) not in ("", "near"))
 
 
 def _indexed(items: list[Json]) -> dict[str, str]:
     """What Helm parameters that set items of a list call each other: `env[0].value` as what `env[0].name` says."""
     told = {
-        str(one["name"]).removesuffix("name"): str(one.get("value"))
+        name.removesuffix("name"): str(one.get("value"))
         for one in items
-        if isinstance(one, dict) and str(one.get("name")).endswith("].name")
+        if isinstance(one, dict) and isinstance(name := one.get("name"), str) and name.endswith("].name")
     }
-    return {f"{start}value": name for start, name in told.items() if sort_of(name)}
+    return {f"{start}value": name for start, name in told.items() if sort_of(name)} if told else told
 
 
 class Scope:
@@ -331,9 +371,11 @@ class Scope:
             if key in _GROUPS and isinstance(child, dict) and parts(self._heir)[-1:] in _HOLDING:
                 return self._heir, False
         if key == "key" and isinstance(child, str) and words.looks_secret(child) and parts(self._name)[-1:] in _KEYED:
-            return f"{self._name}-key", False
+            return "api-key", False
         if key in _JWK and "kty" in self._node:
             return key, True
+        if key == "p" and isinstance(child, str) and not _USERS.isdisjoint(self._node):
+            return "password", False
         if key == "secretKey" and ("remoteRef" in self._node or "sourceRef" in self._node):
             return "", False  # an ExternalSecret's name for a key
         if key == "items" and self._node.get("kind") == "SecretList":
@@ -344,6 +386,8 @@ class Scope:
         """Whether a text below `secrets` or `secretEnv` is a secret itself, and no name of one."""
         if self._heir in _HOLDERS:
             return words.looks_secret(child)
+        if sort_of(self._heir) in ("password", "secret", "login", "typed"):
+            return looks_typed(child) and not re.search(r"[\s/:@]", child)
         return not _HOLDING.isdisjoint((word,) for word in parts(self._heir)) and looks_typed(child)
 
 
@@ -360,7 +404,7 @@ def is_core_secret(node: Object) -> bool:
 
 _HOLDERS = word_set("secrets credentials creds")
 """Maps of secrets, or of the names of Secrets: what has digits among letters is a secret."""
-_LESS_SURE = word_set("id k var field option property setting fieldPath path type title label")
+_LESS_SURE = word_set("id k var field option property setting fieldPath path type title label attr attribute env param")
 
 
 def _sibling(node: Object) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from argolint.redaction.forms import Hide
 from argolint.redaction.names import Sort, is_secret, looks_typed, sort_of
@@ -40,13 +41,14 @@ LISTS: tuple[List, ...] = (
     _list(r"passwd\.client", r"(?P<head>[^\s:]{1,253}:[^\s:]{1,253}:)(?P<secret>\S{1,1000})", sure=True),
     _list(r"(?:users?|accounts?|logins?|sasl|realm|pcp)(?:\.(?:txt|conf|list|acl|properties))?", _OPEN_PAIR),
     _list(r"(?:users?|accounts?|logins?|realm|roles)\.properties|userlist(?:\.txt)?|jmxremote\.password", _ENTRY),
-    _list(r"(?:chap|pap|eap)-secrets|secrets", r"(?P<head>\S{1,253}\s{1,9}\S{1,253}\s{1,9}[\"']?)(?P<secret>[^\s\"']{1,1000})(?P<rest>[\"']?.{0,400})"),
+    _list(r"(?:chap|pap|eap)-secrets|secrets", r"(?P<head>\S{1,253}\s{1,9}\S{1,253}\s{1,9}[\"']?)(?P<secret>[^\s\"':][^\s\"']{0,999})(?P<rest>[\"']?.{0,400})"),
     _list(r"(?:ntp|chrony)\.keys", r"(?P<head>\d{1,9}\s{1,9}\S{1,20}\s{1,9})(?P<secret>\S{1,1000})"),
     _list(r"(?:known_?)?tokens?\.csv|basic[-_]?auth\.csv", r"(?P<head>)(?P<secret>[^\s,]{1,1000})(?P<rest>,.{0,1000})", sure=True),
 )  # fmt: skip
 _COMMENT = re.compile(r"\A\s*(?:[#;].*)?")
 
 
+@lru_cache(maxsize=4096)
 def lists_of(name: str) -> str:
     """The numbers of the lists that a file of this name may be, one after the other; empty when it is none."""
     return "".join(str(at) for at, one in enumerate(LISTS) if one.name.fullmatch(name))

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from argolint.redaction import commands
+from argolint.redaction import commands, drawn
 from argolint.redaction.forms import Hide, by_form, decoded
-from argolint.redaction.names import is_reference, is_secret, looks_drawn, sort_of, word_set
+from argolint.redaction.names import is_reference, is_secret, looks_drawn, looks_typed, sort_of, word_set
 from argolint.redaction.tables import in_table
 
 _SCHEME = re.compile(
@@ -75,7 +75,7 @@ _ROW = re.compile(r"\((?:[^()'\"]|'[^']{0,2000}'|\"[^\"]{0,2000}\")*+\)")
 _FIELD = re.compile(r"'[^']{0,2000}'|\"[^\"]{0,2000}\"|[^,()'\"]++")
 _CALLED = {
     **dict.fromkeys(("PDO", "mysqli_connect", "mysqli", "mysql_connect", "connect", "pg_sodium"), 3),
-    **dict.fromkeys(("NetworkCredential", "auth", "changeUserPassword", "createAccount"), 2),
+    **dict.fromkeys(("NetworkCredential", "auth", "changeUserPassword", "createAccount", "addUser"), 2),
     **dict.fromkeys(("pgp_sym_encrypt", "pgp_sym_decrypt", "AES_ENCRYPT", "AES_DECRYPT"), 2),
     "UsernamePasswordCredentialsImpl": 5,
     "fromString": 1,
@@ -100,7 +100,7 @@ _BRACED = re.compile(
     r"((?:ENV|env|Env)(?:\[[\"']?|\{[\"']?|\.fetch\([\"'])(?P<name>[A-Za-z_]\w{0,120})[\"']?[\]})]\s{0,4}(?:(?:\|\||\?\?)?=|\|\||\?\?|\{)\s{0,4}[\"'])(?P<value>[^\"'\n]{1,400})(?=[\"'])"
 )
 """`ENV['X_PASSWORD'] ||= 'x'`, `$ENV{API_TOKEN} = 'x'`, `ENV.fetch('X_TOKEN') { 'x' }`"""
-_BINARY = re.compile(r"(\{\s{0,4}(?P<name>[a-z]\w{0,120})\s{0,4},\s{0,4}<<\")(?P<value>[^\"\n]{1,400})(?=\">>)")
+_BINARY = re.compile(r"((?<!\w)(?P<name>[a-z]\w{0,120})\s{0,4},?\s{0,4}<<\")(?P<value>[^\"\n]{1,400})(?=\">>)")
 """`{default_pass, <<"x">>}` of Erlang."""
 _REFUSED_AS = re.compile(
     r"(Invalid value: \")([^\"\\\n]{6,200})(?=\": [^\n:]{0,60}?\b(?i:password|token|secret|credential))"
@@ -129,6 +129,10 @@ _CALL = re.compile(
     r"(?P<value>\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}')(?=\s{0,8}[,)\n]|$)"
 )
 """`define('DB_PASSWORD', 'x')`, `setdefault("API_TOKEN", "x")`, `set :api_token, "x"`."""
+_DEFAULT = re.compile(
+    r"((?<![\w.-])(?P<name>[A-Za-z_][\w.-]{0,120}+)[\"'\]]{0,2}\s{0,4}(?:[:=]|=>)\s{0,4}[^\s\"'#;,][^\n\"'#;,]{0,80}\((?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'),\s{0,4})(?P<value>\"[^\"\n]{1,400}\"|'[^'\n]{1,400}')(?=\s{0,4}\))"
+)
+"""`SECRET_KEY = os.environ.get("X", "x")`"""
 _ELEMENT = re.compile(
     r"(<(?P<name>[A-Za-z][\w.:-]{0,80})(?:\s[^<>]{0,400})?>(?:\s{0,80}<(?i:value|string|!\[CDATA\[)>?\s{0,80})?)(?P<value>[^<>\]]{1,4096})(?=</|\]\]>)"
 )
@@ -155,6 +159,8 @@ _COMMENT = re.compile(r"^[ \t]*#[^\n]*$", re.MULTILINE)
 _STEMS = re.compile(
     r"pass|secret|token|key|auth|cred|pwd|dsn|jwt|salt|pepper|bearer|basic|cookie|webhook|connection|htpasswd|netrc|keytab|mnemonic"
     r"|psk|hmac|otp|sas|_pat|_sk|_pin|pw[=: ]|[-_]pw|community|login|connect\(|pdo\(|crypt\(|securejson|users\]|admins\]|user ?="
+    r"|licen[cs]e|serial|commun|seed|unseal|enrol|encrypt|activation|_hec|sak\b|signing|shared.?access|createaccount|pfx"
+    r"|wort|senha|clave|geheim|heslo|haslo|jelszo|parol|sifre|losenord|adgangskode|salasana|slaptaz|lozink"
 )
 _JQ_LITERAL = re.compile(
     r"(\.(?:value|data|stringData|\w{0,60}(?i:password|passwd|secret|token|apikey))(?:\[[^\]\n]{0,80}\]|\.[\w-]{1,80})?\s*[!=]=\s*\")([^\"\\\n]{1,400})(?=\")"
@@ -169,10 +175,11 @@ _NO_VALUE = word_set(
 """Words that follow the name of a flag in a sentence."""
 
 
-def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool = False) -> str:
+def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool = False, named: bool = False) -> str:
     """The text with every secret in it hidden; `userinfo` makes what stands for user and password of a URL, if not `hide`.
 
-    In `code` a word after `password =` is a variable, and only what is quoted or looks like a secret is one.
+    In `code` a word after `password =` is a variable, and only what is quoted or looks like a secret is one. What is `named`
+    like an identifier may look drawn.
     """
     text = by_form(text, hide, userinfo)
     if may_tell(text):
@@ -187,7 +194,7 @@ def in_text(text: str, hide: Hide, userinfo: Hide | None = None, *, code: bool =
     if "Invalid value: " in text:
         of_secret = _REFUSED_SECRET.search(text) is not None
         text = _REFUSED.sub(lambda found: _refused(found, hide, of_secret=of_secret), text)
-    return text
+    return text if named else drawn.in_text(text, hide)
 
 
 def in_comments(text: str, hide: Hide) -> str:
@@ -228,6 +235,8 @@ def _told(text: str, hide: Hide, *, code: bool) -> str:
         text = _CALL.sub(
             lambda found: found[1] + _argument(found["value"], found["name"] or found["symbol"], hide), text
         )
+    if "(" in text:
+        text = _DEFAULT.sub(lambda found: found[1] + _argument(found["value"], found["name"], hide), text)
     if "</" in text:
         text = _ELEMENT.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
         text = _NAMED_ELEMENT.sub(lambda found: found[1] + _value(found["value"], found["name"], hide), text)
@@ -361,7 +370,9 @@ def _value(value: str, name: str, hide: Hide) -> str:
 def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str | None:
     """`password=x`, `"password": "x"`, `Password:x`; in a sentence (`invalid token: expired`) only what looks like a value."""
     name, value, sep = found["name"], found["value"], found["sep"]
-    sort = sort_of(_last(name))
+    if found["dash"] == "-" and name[:1] == "D":
+        name = name[1:]  # `-Dpw=x` of Java
+    sort = "typed" if name == "key" and sep.strip() == "=" else sort_of(_last(name))
     if sort in ("", "near", "named") or names_a_key(name) or (name == "secretKey" and refers):
         return None
     if _NO_DEFAULT.match(value) and found.string.endswith("${", 0, found.start()):
@@ -376,6 +387,8 @@ def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str 
         inner, rest = _to_its_end(inner, sep)
     if not is_secret(sort, inner) or of_shell(inner) or (code and not in_code(inner, quote)):
         return None
+    if name == "key" and not looks_secret(inner):
+        return None
     if sort == "object" and sep.strip() != "=" and not found["end"]:
         return None  # `no such key in secret: "token"`
     bare = not quote and sep != "="
@@ -386,7 +399,10 @@ def _pair(found: re.Match[str], hide: Hide, *, code: bool, refers: bool) -> str 
         and not looks_secret(inner)
     ):
         return None
-    if bare and (sort in ("object", "several", "mode", "method", "cookie", "address") or "/" in inner):
+    unsure = sort in ("object", "several", "mode", "method", "cookie", "address") and not (
+        sep.strip() == "=" and looks_typed(inner)
+    )
+    if bare and (unsure or "/" in inner):
         return None
     start = found[0][: found.start("value") - found.start()]
     return f"{start}{quote}{hide(inner)}{quote}{rest}"

@@ -22,7 +22,7 @@ from argolint.errors import ArgolintError, UsageError
 from argolint.host import programs as bounded
 from argolint.host.folder import FileError, Folder
 from argolint.host.programs import LimitError, Limits
-from argolint.manifests import ManifestError, documents, mapping_of, objects
+from argolint.manifests import ManifestError, mapping_of, sound_objects
 from argolint.model import Json, Object
 from argolint.values import items
 
@@ -217,6 +217,6 @@ def _environment(home: Path) -> Mapping[str, str]:
 def manifests(text: str) -> tuple[Object, ...]:
     """Rendered text as objects. HelmError for what is no YAML, or far too much of it."""
     try:
-        return tuple(objects(documents(text)))
+        return sound_objects(text)
     except ManifestError as error:
         raise HelmError(f"the chart renders what is no YAML, or too much of it: {error}") from None

@@ -18,7 +18,7 @@ from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.folder import Folder, is_name
 from argolint.kubernetes import CLUSTER_SCOPED, group_of, is_secret
-from argolint.manifests import ManifestError, documents, objects
+from argolint.manifests import ManifestError, sound_objects
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.values import annotations_of, dig, mapping, text_at
 
@@ -180,6 +180,6 @@ def _texts_below(root: Folder, parts: Sequence[str]) -> list[tuple[Path, bytes]]
 
 def _documents(text: bytes, file: Path) -> Iterator[Object]:
     try:
-        yield from objects(documents(text.decode("utf-8")))
+        yield from sound_objects(text.decode("utf-8"))
     except (UnicodeDecodeError, ManifestError) as error:
         raise UsageError(f"cannot read the manifests in {file}: {error}", "render them anew") from None

@@ -20,7 +20,7 @@ from argolint.reports.formats.prometheus import short_name
 from argolint.serve import live
 from argolint.serve.checked import Check, Checked
 from argolint.serve.documents import METRICS, Document, Documents, document
-from argolint.serve.follower import Follower
+from argolint.serve.follower import Following
 
 _FIRST_RETRY_S = 15.0
 
@@ -39,7 +39,7 @@ class Checker:
         interval_s: float,
         style: Style,
         tell: Callable[[str], None],
-        follower: Follower | None = None,
+        follower: Following | None = None,
     ) -> None:
         self._check = check
         self._empty = empty
@@ -76,7 +76,8 @@ class Checker:
         if path != "/metrics" or self._follower is None:
             return self._documents.at(path)
         server = next(iter(self._documents.report.servers), None)
-        own = live.render(self._follower.state(), short_name(server.url) if server else "")
+        alone = short_name(server.url) if server else ""
+        own = live.render({name or alone: state for name, state in self._follower.states().items()})
         return document(METRICS, f"{self._documents.metrics}{own}".encode("utf-8", "replace"))
 
     @property

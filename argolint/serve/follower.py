@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from argolint.errors import ApiError, ArgolintError, AuthError
@@ -21,8 +21,8 @@ from argolint.serve.watcher import Action, Watcher
 from argolint.server.http import HttpTransport
 
 
-class Looks(Protocol):
-    """How the fleet is looked at, and what a follower needs to know of it."""
+class Looked(Protocol):
+    """What a follower needs to know of the fleet."""
 
     size: int
     """Applications of the last check."""
@@ -33,16 +33,52 @@ class Looks(Protocol):
     default_namespace: str
     """Of an application whose hint names none."""
 
+
+class Looks(Looked, Protocol):
+    """How the fleet is looked at."""
+
     def look(self, action: Action) -> Checked:
         """One check. Raises ArgolintError."""
         ...
 
 
+class Following(Protocol):
+    """What gives checks when they are due: of one Argo CD, or of several."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None:
+        """Give no further check."""
+        ...
+
+    def next_check(self) -> Check | None:
+        """The next check, when it is due; None when it was stopped."""
+        ...
+
+    def ended(self, *, good: bool, refused: bool = False) -> None:
+        """The check that was given last has ended; if it was not `good`, perhaps since the token is `refused`."""
+        ...
+
+    @property
+    def refused(self) -> bool:
+        """No server accepts its token."""
+        ...
+
+    def states(self) -> Mapping[str, State]:
+        """How the following goes, by the name of the Argo CD; the only one has none."""
+        ...
+
+
 class Follower:
-    """Gives a check whenever one is due. `connect` makes a transport for the stream, with the token as it is then."""
+    """Knows when a look is due. `connect` makes a transport for the stream, with the token as it is then."""
 
     def __init__(
-        self, looks: Looks, connect: Callable[[], HttpTransport], times: Times, tell: Callable[[str], None]
+        self,
+        looks: Looked,
+        connect: Callable[[], HttpTransport],
+        times: Times,
+        tell: Callable[[str], None],
+        turn: threading.Condition | None = None,
     ) -> None:
         self.looks = looks
         self._connect = connect
@@ -50,7 +86,7 @@ class Follower:
         self._tell = tell
         self._watcher = Watcher(times, lambda: random.uniform(0.5, 1.5))  # noqa: S311  # jitter
         self._action: Action | None = None
-        self._turn = threading.Condition()
+        self._turn = turn or threading.Condition()
         self._stopped = False
         self._projects: Sequence[str] = ()
         self._last_event_at = 0.0
@@ -68,16 +104,18 @@ class Follower:
             self._stopped = True
             self._turn.notify_all()
 
-    def next_check(self) -> Check | None:
-        """The next check, when it is due; None when the follower was stopped."""
-        with self._turn:
-            while not self._stopped:
-                self._action = action = self._watcher.next_action(time.monotonic())
-                if action is not None:
-                    return lambda: self.looks.look(action)
-                moment = self._watcher.next_moment()
-                self._turn.wait(None if moment is None else max(moment - time.monotonic(), 0.001))
-        return None
+    def due(self, now: float) -> Action | None:
+        """What is to be looked at now; `ended` must follow."""
+        self._action = action = self._watcher.next_action(now)
+        return action
+
+    def waits_for_first(self, now: float) -> bool:
+        """Nothing was looked at yet, and the first list is not due."""
+        return self._watcher.waits_for_first(now)
+
+    def next_moment(self) -> float | None:
+        """When something may be due; None when only an event can tell."""
+        return self._watcher.next_moment()
 
     @property
     def refused(self) -> bool:
@@ -99,6 +137,10 @@ class Follower:
         with self._turn:
             w = self._watcher
             return State(w.connected, self._last_event_at, w.dirty, self.looks.reused, w.reconnects, self._unreadable)
+
+    def states(self) -> Mapping[str, State]:
+        """The same, by the name of the Argo CD; the only one has none."""
+        return {"": self.state()}
 
     def _follow(self) -> None:
         """Read the stream until the process ends, and open it again whenever it ends."""
@@ -148,3 +190,23 @@ class Follower:
         if what != self._said:
             self._said = what
             self._tell(without_secrets(what))
+
+
+class FleetFollower(Follower):
+    """Gives a check whenever one is due, of a single Argo CD."""
+
+    def __init__(
+        self, looks: Looks, connect: Callable[[], HttpTransport], times: Times, tell: Callable[[str], None]
+    ) -> None:
+        super().__init__(looks, connect, times, tell)
+        self._looks = looks
+
+    def next_check(self) -> Check | None:
+        """The next check, when it is due; None when the follower was stopped."""
+        with self._turn:
+            while not self._stopped:
+                if (action := self.due(time.monotonic())) is not None:
+                    return lambda: self._looks.look(action)
+                moment = self.next_moment()
+                self._turn.wait(None if moment is None else max(moment - time.monotonic(), 0.001))
+        return None

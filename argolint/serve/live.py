@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,42 +22,53 @@ class State:
     unreadable: int
 
 
-def render(state: State, server: str) -> str:
-    """In Prometheus' text format; `server` is the label `argocd`."""
+def render(states: Mapping[str, State]) -> str:
+    """In Prometheus' text format; the states stand by the label `argocd`."""
     from prometheus_client import CollectorRegistry, generate_latest
     from prometheus_client.registry import Collector
 
     class Of(Collector):
         def collect(self) -> Iterator[Metric]:
-            return _families(state, server)
+            return _families(states)
 
     registry = CollectorRegistry(auto_describe=False)
     registry.register(Of())
     return generate_latest(registry).decode()
 
 
-def _families(state: State, server: str) -> Iterator[Metric]:
+def _families(states: Mapping[str, State]) -> Iterator[Metric]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-    gauges: tuple[tuple[str, str, float | None], ...] = (
-        ("connected", "1 while Argo CD's stream of changes is open.", int(state.connected)),
+    gauges: tuple[tuple[str, str, Callable[[State], float | None]], ...] = (
+        ("connected", "1 while Argo CD's stream of changes is open.", lambda state: int(state.connected)),
         (
             "last_event_timestamp_seconds",
             "When the stream last named an application. Old in a quiet fleet.",
-            state.last_event or None,
+            lambda state: state.last_event or None,
         ),
-        ("dirty_applications", "Applications that changed and are still to be looked at.", state.dirty),
-        ("reused_applications", "Applications of the last check whose earlier result still stood.", state.reused),
+        ("dirty_applications", "Applications that changed and are still to be looked at.", lambda state: state.dirty),
+        (
+            "reused_applications",
+            "Applications of the last check whose earlier result still stood.",
+            lambda state: state.reused,
+        ),
     )
-    for name, about, value in gauges:
+    for name, about, value_of in gauges:
         gauge = GaugeMetricFamily(f"argolint_watch_{name}", about, labels=("argocd",))
-        if value is not None:
-            gauge.add_metric((server,), value)
+        for server, state in states.items():
+            if (value := value_of(state)) is not None:
+                gauge.add_metric((server,), value)
         yield gauge
-    for name, about, count in (
-        ("reconnects", "How often the stream broke off.", state.reconnects),
-        ("unreadable_events", "Events of the stream that were none, or could not be read.", state.unreadable),
-    ):
+    counters: tuple[tuple[str, str, Callable[[State], int]], ...] = (
+        ("reconnects", "How often the stream broke off.", lambda state: state.reconnects),
+        (
+            "unreadable_events",
+            "Events of the stream that were none, or could not be read.",
+            lambda state: state.unreadable,
+        ),
+    )
+    for name, about, count_of in counters:
         counter = CounterMetricFamily(f"argolint_watch_{name}", about, labels=("argocd",))
-        counter.add_metric((server,), count)
+        for server, state in states.items():
+            counter.add_metric((server,), count_of(state))
         yield counter

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from argolint.app import App
 from argolint.engine.kept import Kept
 from argolint.engine.load import ReadFleet, load_fleet
+from argolint.engine.plan import AppResult, Plan
 from argolint.engine.refresh import refreshed
 from argolint.engine.run import Look, here
 from argolint.fleet import Fleet
@@ -25,11 +26,10 @@ class Collect(Protocol):
     def __call__(self, read: ReadFleet, look: Look, *, whole: bool) -> Checked: ...
 
 
-class FleetLooks:
-    """Keeps the fleet and the results of the last check. `collect` runs a check."""
+class FleetLook:
+    """Keeps the fleet and the results of the last check of one Argo CD, and reads what an action says."""
 
-    def __init__(self, collect: Collect, times: Times, workers: int) -> None:
-        self._collect = collect
+    def __init__(self, times: Times, workers: int) -> None:
         self._workers = workers
         self._kept = Kept(times.max_age_s, times.per_app_s)
         self._known: tuple[Fleet, tuple[Failure, ...]] | None = None
@@ -38,23 +38,35 @@ class FleetLooks:
         self.projects: Sequence[str] = ()
         self.default_namespace = "argocd"
 
-    def look(self, action: Action) -> Checked:
-        """One check. Raises ArgolintError; then the next one has to be of everything."""
-        before, self._known = self._known, None
+    @property
+    def known(self) -> bool:
+        """The last check of it succeeded."""
+        return self._known is not None
+
+    def begin(self, action: Action) -> tuple[ReadFleet, Look]:
+        """How the fleet, and then its applications, are read. Where that fails, the next action has to be of everything."""
+        before = self._known
         if isinstance(action, Everything):
-            before = None
+            before = self._known = None
             self._kept.let_go()
 
         def read(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
+            self._known = None
             if before is None or isinstance(action, Everything):
                 found = load_fleet(t)
             else:
                 found = self._with(t, action, *before), before[1]
-            self._kept.begin(found[0])
             self._known = found
             return found
 
-        checked = self._collect(read, partial(here, one=self._kept.look), whole=before is None)
+        def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
+            self._kept.begin(fleet)
+            return here(t, fleet, plan, apps, self._kept.look)
+
+        return read, look
+
+    def end(self, action: Action) -> None:
+        """The check has succeeded."""
         if isinstance(action, Everything):
             gc.collect()  # a check raises the thresholds, and what it read is large
         if self._known is not None:
@@ -62,12 +74,28 @@ class FleetLooks:
             self.size, self.reused = len(fleet.apps), self._kept.reused
             self.projects = sorted({app.ref.project for app in fleet.apps})
             self.default_namespace = fleet.control_plane
-        return checked
 
     def _with(self, t: Transport, action: Some, fleet: Fleet, failures: tuple[Failure, ...]) -> Fleet:
+        if not action.projects:
+            return fleet
         projects = {(app.ref.namespace, app.ref.name): app.ref.project for app in fleet.apps}
         refs = [
             AppRef(*place, project or projects.get(place, ""), fleet.server)
             for place, project in sorted(action.projects.items())
         ]
         return refreshed(t, fleet, refs, self._workers)
+
+
+class FleetLooks(FleetLook):
+    """The looks at a single Argo CD. `collect` runs a check."""
+
+    def __init__(self, collect: Collect, times: Times, workers: int) -> None:
+        super().__init__(times, workers)
+        self._collect = collect
+
+    def look(self, action: Action) -> Checked:
+        """One check. Raises ArgolintError; then the next one has to be of everything."""
+        whole = isinstance(action, Everything) or not self.known
+        checked = self._collect(*self.begin(action), whole=whole)
+        self.end(action)
+        return checked

@@ -122,6 +122,10 @@ class Watcher:
             moments += [self._due(place) for place in self._dirty]
         return min(moments, default=None)
 
+    def waits_for_first(self, now: float) -> bool:
+        """Nothing was looked at yet, and nothing is due."""
+        return self._last_list is None and (self._list_at is None or now < self._list_at)
+
     def done(self, now: float, action: Action, size: int) -> None:
         """The action succeeded; the fleet has `size` applications."""
         self._size = size

@@ -1,7 +1,8 @@
 """The HTTP server: GET and HEAD only, from memory, for a bounded number of connections.
 
-Whoever connects and sends nothing keeps nobody out: when there are too many connections, the one that waits longest for its
-request is closed. TLS and further rights are a proxy's business.
+Whoever connects and sends nothing, or reads slowly, keeps nobody out: when there are too many connections, the one that waits
+longest for its request is closed, else the one that takes longest over its answer. A page of another site that has its name point
+to this machine gets no answer either. TLS and further rights are a proxy's business.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import contextlib
 import hmac
 import socket
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
 from argolint.errors import UsageError
+from argolint.host.addresses import is_loopback
 from argolint.serve.checker import Checker
 from argolint.serve.documents import TEXT, Document, document
 from argolint.serve.extension import Extension
@@ -23,6 +26,8 @@ from argolint.serve.extension import Extension
 CONNECTIONS = 64
 _READ_S = 10.0
 _WRITE_S = 60.0
+_SLOW_S = 5.0
+"""What an answer may take while others find no room."""
 _BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 5\r\nRetry-After: 5\r\n\r\nbusy\n"
 _OPEN = ("/healthz", "/readyz")
 """What needs no token: kubelets have none."""
@@ -39,22 +44,30 @@ def address(text: str) -> tuple[str, int]:
 class Web(ThreadingHTTPServer):
     """Serves what a checker publishes, on `host` and `port`. `token`: what a client must send; empty for none.
 
-    `extension` answers what comes from Argo CD's own UI, with a token of its own.
+    `extension` answers what comes from Argo CD's own UI, with a token of its own. `names` are hosts that requests may be for, besides this
+    machine's own, where it listens to this machine alone and asks for no token: any web page can send requests there by a name of its own.
     """
 
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(
-        self, host: str, port: int, checker: Checker, token: str = "", extension: Extension | None = None
+        self,
+        host: str,
+        port: int,
+        checker: Checker,
+        token: str = "",
+        extension: Extension | None = None,
+        names: Collection[str] = (),
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.checker = checker
         self.token = token
         self.extension = extension or Extension()
+        self._names = frozenset(name.lower() for name in names) if is_loopback(host) and not token else None
         self._lock = threading.Lock()
-        self._open: dict[Any, bool] = {}
-        """Connections by age; True while a request is being answered."""
+        self._open: dict[Any, float | None] = {}
+        """Connections by age; since when (time.monotonic) a request is being answered."""
         try:
             super().__init__((host, port), _Handler)
         except OSError as error:
@@ -75,14 +88,28 @@ class Web(ThreadingHTTPServer):
         """A thread for the connection, if there is room for one or the longest waiting one makes it."""
         with self._lock:
             if len(self._open) >= CONNECTIONS:
-                waiting = next((sock for sock, answered in self._open.items() if not answered), None)
-                if waiting is None:
+                longest = self._longest()
+                if longest is None:
                     self._refuse(request)
                     return
-                del self._open[waiting]
-                _end(waiting)
-            self._open[request] = False
+                del self._open[longest]
+                _end(longest)
+            self._open[request] = None
         super().process_request(request, client_address)
+
+    def _longest(self) -> Any:
+        """The connection that makes room: the first that has sent no request, else one that has been read from for too long."""
+        waiting = next((sock for sock, since in self._open.items() if since is None), None)
+        if waiting is not None:
+            return waiting
+        since, sock = min(((since or 0.0, sock) for sock, since in self._open.items()), key=lambda pair: pair[0])
+        return sock if time.monotonic() - since > _SLOW_S else None
+
+    def serves(self, hosts: Collection[str]) -> bool:
+        """True for a request for these hosts (its `Host` headers, none before HTTP/1.1)."""
+        return self._names is None or all(
+            is_loopback(name) or name in self._names for name in (_name(host) for host in hosts)
+        )
 
     def _refuse(self, request: Any) -> None:
         with contextlib.suppress(OSError):  # whoever asked may be gone
@@ -94,7 +121,7 @@ class Web(ThreadingHTTPServer):
         """The request was read: the connection is no longer one that waits."""
         with self._lock:
             if request in self._open:
-                self._open[request] = True
+                self._open[request] = time.monotonic()
 
     def shutdown_request(self, request: Any) -> None:
         with self._lock:
@@ -105,7 +132,7 @@ class Web(ThreadingHTTPServer):
     def answering(self) -> int:
         """How many requests are being answered."""
         with self._lock:
-            return sum(self._open.values())
+            return sum(since is not None for since in self._open.values())
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away is no news."""
@@ -114,6 +141,12 @@ class Web(ThreadingHTTPServer):
 def _end(sock: Any) -> None:
     with contextlib.suppress(OSError):
         sock.shutdown(socket.SHUT_RDWR)  # its thread reads the end and is done
+
+
+def _name(host: str) -> str:
+    """The host of a `Host` header without its port."""
+    name = host.strip().lower()
+    return name[1:].partition("]")[0] if name.startswith("[") else name.partition(":")[0]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -134,10 +167,19 @@ class _Handler(BaseHTTPRequestHandler):
         return parsed
 
     def do_GET(self) -> None:
-        path = urlsplit(self.path).path
+        try:
+            path = urlsplit(self.path).path
+        except ValueError:
+            self.send_error(400)
+            return
         checker, extension = self.server.checker, self.server.extension
         if extension.claims(path, self.headers):
             self._send(*extension.answer(path, self.headers, checker.documents, ready=checker.ready))
+            return
+        if path not in _OPEN and not self.server.serves(self.headers.get_all("Host", [])):
+            self._send(
+                421, document(TEXT, b"ask for localhost, or start argolint serve with --host NAME or --token-file\n")
+            )
             return
         if not self._may(path):
             self._send(

@@ -16,6 +16,7 @@ import msgspec
 
 from argolint.decoding import TooDeepError, decoder, items_apart, json_value, kind_of
 from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
+from argolint.kubernetes import misshapen
 from argolint.model import AppRef, Object, ResourceId
 from argolint.operation import Event
 from argolint.redaction import excerpt
@@ -261,6 +262,8 @@ def _manifest(text: str, t: Transport, path: str) -> Object | None:
         raise ConnectError(
             f"{t.server} answered {path} with a manifest that is {kind_of(found)} and no object", _DAMAGED
         )
+    if found is not None and (flaw := misshapen(found)):
+        raise ConnectError(f"{t.server} answered {path} with a manifest whose {flaw}", _DAMAGED)
     return found
 
 

@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from argolint.errors import UsageError
+from argolint.server.limits import NONE, Limits
 from argolint.server.login import Login, read_logins
 from argolint.server.options import OPTIONS, UNUSABLE, header_list, unusable
 from argolint.server.token import FLAG, VARIABLE, check_token
@@ -71,6 +72,7 @@ class Connection:
     client_pem: str = field(default="", repr=False)  # certificate and key
     token_place: str = ""
     client_files: tuple[str, str] = ("", "")
+    limits: Limits = NONE
 
 
 def connection_options(command: Callable[..., R]) -> Callable[..., R]:

@@ -27,7 +27,7 @@ from argolint.host.inflate import Room, TooLargeError
 from argolint.redaction import excerpt
 from argolint.server.api import TOO_LARGE
 from argolint.server.connection import Connection
-from argolint.server.pace import Pace, Reply
+from argolint.server.pace import PER_CLUSTER, Pace, Reply
 from argolint.server.pool import Session, bounded
 from argolint.server.token import project_of
 from argolint.server.transport import Answer, Query, Stats
@@ -38,10 +38,11 @@ CONNECT_S, IDLE_S = (
 )  # to connect, and between two bytes: managed-resources may wait for a refresh of the app
 ANSWER_S = 180.0  # for one whole answer
 MAX_ANSWER_BYTES = 1 << 30
-_CHUNK_BYTES = 16 << 20
+_CHUNK_BYTES = 1 << 20  # http.client holds the parts of so much, and a part may be one byte
 _STREAMED_BYTES = 64 << 10
 _ATTEMPTS = 4
 _RESTART = 3  # times the usual wait
+_GONE = 50  # requests in a row, each sent once, before a server that counts as gone is asked no more
 _GATEWAY = (502, 503, 504)
 _RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
 _YEARS = range(2015, 2200)  # of a Date header that may be true; rules calculate with it
@@ -49,7 +50,9 @@ _WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or 
 
 
 class HttpTransport:
-    """Reads a live server, `workers` requests at a time at most, and `rate` a second where that is given. `project` is the only one that the token may see, if any.
+    """Reads a live server, `workers` requests at a time at most, `per_cluster` of them for one cluster, and `rate` a second where that is given.
+
+    `project` is the only one that the token may see, if any.
 
     `retry_s` is the mean wait before a first retry, `answer_s` the time of one whole answer, `max_bytes` bounds one answer,
     what is read of one application, and what all threads hold at once.
@@ -63,6 +66,7 @@ class HttpTransport:
         *,
         workers: int = 8,
         rate: float | None = None,
+        per_cluster: int = PER_CLUSTER,
         retry_s: float = 0.3,
         idle_s: float = IDLE_S,
         answer_s: float = ANSWER_S,
@@ -84,7 +88,7 @@ class HttpTransport:
         self._credentials = _words(_sent(connection, _CREDENTIALS))
         self._private = _words(_sent(connection, None))
         self._session = Session(connection, workers)
-        self._pace = Pace(workers, rate)
+        self._pace = Pace(workers, rate, per_cluster, lambda: self.stats.count_all(0, 0, slowed=1))
 
     def now(self) -> datetime:
         """The Date header of the first answer: the server's timestamps follow its clock, not ours."""
@@ -97,6 +101,11 @@ class HttpTransport:
         wait_s: float | None = None
         key_was_missing = False
         retry_s = self._retry_s
+        if self._lost > self._patience + _GONE:
+            raise ConnectError(
+                f"{self.server} is not asked any more: the last {self._lost} requests had no answer of Argo CD",
+                "run again when the server is up",
+            )
         for attempt in range(_ATTEMPTS):
             if attempt:
                 backoff_s = retry_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311  # jitter
@@ -117,11 +126,13 @@ class HttpTransport:
                 key_was_missing = True  # evicted from Redis; the server has just asked the controller to fill it again
                 continue
             # Argo CD's own 429 says that the answer is too large, and names no time.
-            if last or not (answer.status in _GATEWAY or (answer.status == 429 and wait_s is not None)):
+            refused = answer.status in _GATEWAY or (answer.status == 429 and wait_s is not None)
+            self._lost = self._lost + 1 if refused and last else 0 if not refused else self._lost
+            if last or not refused:
                 break
+            if wait_s:
+                self._pace.hold(wait_s)
         assert answer is not None
-        self.stats.slowed = self._pace.halved
-        self._lost = self._lost + 1 if answer.status in _GATEWAY else 0
         return self._from_argocd(answer, path)
 
     @contextlib.contextmanager
@@ -221,7 +232,7 @@ class HttpTransport:
             ) from None
         self.stats.count(len(body))
         self._take_time(response.headers.get("Date"))
-        wait_s = retry_after_s(response.headers.get("Retry-After"))
+        wait_s = retry_after_s(response.headers.get("Retry-After"), response.headers.get("Date"))
         too_many = response.status_code == 429 and TOO_LARGE.encode() not in body
         reply.refused = too_many or response.status_code in _GATEWAY
         # An error may repeat any header; elsewhere the value of a header may be a host's name that an answer has to show.
@@ -296,7 +307,8 @@ class _Token(AuthBase):
 
 def _kind(path: str) -> str:
     """What is asked for, whichever application it is about."""
-    return path.rpartition("/")[2] if path.startswith("/api/v1/applications/") else path
+    whole, _, part = path.removeprefix("/api/v1/applications/").rpartition("/")
+    return path if not path.startswith("/api/v1/applications/") else part if whole else "application"
 
 
 def _no_token(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -339,13 +351,17 @@ def _time(text: str) -> datetime | None:
     return None
 
 
-def retry_after_s(header: str | None) -> float | None:
-    """The seconds that a Retry-After header asks for, 20 at most; None without one that can be read."""
+def retry_after_s(header: str | None, date: str | None = None) -> float | None:
+    """The seconds that a Retry-After header asks for, 20 at most; None without one that can be read.
+
+    A moment is one of the server's clock, which its `date` shows.
+    """
     text = (header or "").strip()
     if re.fullmatch(r"[0-9]{1,9}", text):
         return min(float(text), _RETRY_AFTER_S)
     moment = _time(text) if text else None
-    return min(max((moment - datetime.now(UTC)).total_seconds(), 0.0), _RETRY_AFTER_S) if moment else None
+    now = _time(date or "") or datetime.now(UTC)
+    return min(max((moment - now).total_seconds(), 0.0), _RETRY_AFTER_S) if moment else None
 
 
 def _late(server: str, path: str, answer_s: float) -> _NoAnswerError:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from argolint import knowledge
 from argolint.checkouts.files import require_own
 from argolint.errors import UsageError
 
@@ -100,7 +101,7 @@ def read_logins(config: str, environ: Mapping[str, str], home: Path) -> Logins:
                     f"{path} has mode {mode:04o} and may be read by others",
                     f"run `chmod 600 {path}`, as Argo CD's CLI asks too",
                 )
-            document = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are safe loaders
+            document = knowledge.parse(file.read())
     except FileNotFoundError:
         if config:
             raise UsageError(f"there is no file {path}", "--config names the file that `argocd login` writes") from None

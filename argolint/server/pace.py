@@ -2,7 +2,8 @@
 
 Argo CD bounds logins alone; each destination cluster answers 50 requests a second and no more (ARGOCD_K8S_CLIENT_QPS). So what
 reads a cluster (`/resource`, `/events` of an object) is bounded for each cluster as well. Whoever refuses (429, 502, 503, 504),
-gives no answer, or turns slow gets half as many from then on, and one more again for every fifty good answers.
+gives no answer, or turns slow gets half as many from then on, and one more again for every fifty good answers. Whoever says
+when to come back (Retry-After) is asked nothing until then.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 PER_CLUSTER = 4
+HOLDS_S = 120.0
+"""For so long in all no request begins since the server asks for it; from then on the one that was refused waits alone."""
 _RISE = 50  # good answers
 _SLOWER = 4.0  # times as slow as usual
 _RECENT, _USUAL = 8, 64  # answers
@@ -104,40 +107,46 @@ class _Window:
 class Pace:
     """Lets requests of any number of threads through, a few at a time.
 
-    `most` are in flight to the server, PER_CLUSTER of them to one cluster; `rate` bounds how many begin in a second.
+    `most` are in flight to the server, `per_cluster` of them to one cluster; `rate` bounds how many begin in a second.
+    `slowed` is called whenever an answer makes it fewer.
     """
 
     def __init__(
         self,
         most: int,
         rate: float | None = None,
+        per_cluster: int = PER_CLUSTER,
+        slowed: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._server = _Window(most)
-        self._clusters: defaultdict[str, _Window] = defaultdict(lambda: _Window(min(most, PER_CLUSTER)))
+        self._clusters: defaultdict[str, _Window] = defaultdict(lambda: _Window(min(most, per_cluster)))
         self._apart_s = 1.0 / rate if rate else 0.0
-        self._next = float("-inf")
+        self._next = self._held_until = float("-inf")
+        self._patience_s = HOLDS_S
         self._clock = clock
         self._sleep = sleep
         self._changed = threading.Condition()
-        self.halved = 0
-        """How often fewer requests were let through."""
+        self._slowed = slowed
 
     @contextmanager
     def request(self, kind: str) -> Iterator[Reply]:
         """Waits for its turn; the caller says in the Reply how it ended. Answers of one kind take about the same time."""
         windows, began = self._entered()
-        self._wait_for_rate()
+        self._wait_to_begin()
         reply = Reply()
         try:
             yield reply
         finally:
             with self._changed:
+                now = self._clock()
                 for window in windows:
                     window.in_flight -= 1
-                    self.halved += window.ended(kind, reply, began, self._clock())
+                halved = [window.ended(kind, reply, began, now) for window in windows]
                 self._changed.notify_all()
+            if any(halved):
+                self._slowed()
 
     def _entered(self) -> tuple[tuple[_Window, ...], float]:
         cluster = _CLUSTER.get()
@@ -148,12 +157,18 @@ class Pace:
                 window.in_flight += 1
             return windows, self._clock()
 
-    def _wait_for_rate(self) -> None:
-        if not self._apart_s:
-            return
+    def hold(self, seconds: float) -> None:
+        """Lets no request begin for so long: the server asks for it. What it asks for in all has an end."""
         with self._changed:
             now = self._clock()
-            begins = max(now, self._next)
-            self._next = begins + self._apart_s
+            until = min(now + seconds, max(now, self._held_until) + self._patience_s)
+            self._patience_s -= max(0.0, until - max(now, self._held_until))
+            self._held_until = max(self._held_until, until)
+
+    def _wait_to_begin(self) -> None:
+        with self._changed:
+            now = self._clock()
+            begins = max(now, self._next, self._held_until)
+            self._next = begins + self._apart_s if self._apart_s else self._next
         if begins > now:
             self._sleep(begins - now)

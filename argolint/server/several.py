@@ -7,7 +7,7 @@ do not count here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from argolint.decoding import converted
 from argolint.errors import AuthError, UsageError
 from argolint.host.folder import FileError
 from argolint.server.connection import Connection, Flags, connect
+from argolint.server.limits import NONE, Limits, parse_rate
 from argolint.server.login import read_logins
 
 _OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
@@ -32,6 +33,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     """One Argo CD. Exactly one of `server`, `context` and `snapshot` says where it is; paths start at the file's folder.
 
     auth-token-env, auth-token-file   where its token is; a `server` without either uses the login that was made for it
+    headers, headers-env              sent with each request, as `Name: value` and as `Name: VARIABLE` that holds the value
+    limits                            how hard it may be asked, whatever options say
     clusters                          names for its clusters, by their address or name there: clusters of one name are one
     """
 
@@ -47,6 +50,9 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     client_crt: str = ""
     client_crt_key: str = ""
     grpc_web_root_path: str = ""
+    headers: dict[str, str] = {}
+    headers_env: dict[str, str] = {}
+    limits: Limits = NONE
     clusters: dict[str, str] = {}
 
 
@@ -164,14 +170,27 @@ def _named(entry: Entry, folder: Path, config: str, environ: Mapping[str, str], 
         client_crt=_beside(entry.client_crt, folder),
         client_crt_key=_beside(entry.client_crt_key, folder),
         grpc_web_root_path=entry.grpc_web_root_path,
+        header=tuple(_headers(entry, environ)),
     )
     own = {name: value for name, value in environ.items() if name not in _OF_ONE}
     try:
         connection = connect(flags, own, home, now, _token(entry, folder, environ))
-        connection = replace(connection, token_place=_place(entry, folder))
+        connection = replace(connection, token_place=_place(entry, folder), limits=entry.limits)
         return Named(entry.name, connection, aliases=entry.clusters)
     except AuthError as error:  # an expired login is this server's matter: the others are read
         return Named(entry.name, aliases=entry.clusters, problem=error)
+
+
+def _headers(entry: Entry, environ: Mapping[str, str]) -> Iterator[str]:
+    """Each as `Name: value`. UsageError for a variable that is not set."""
+    for name, value in entry.headers.items():
+        yield f"{name}: {value}"
+    for name, variable in entry.headers_env.items():
+        if not environ.get(variable, "").strip():
+            raise UsageError(
+                f"the variable {variable} of headers-env is not set", f"set it to the value of the header {name}"
+            )
+        yield f"{name}: {environ[variable].strip()}"
 
 
 def _place(entry: Entry, folder: Path) -> str:
@@ -220,6 +239,18 @@ def _check(entry: Entry, place: str) -> None:
         raise UsageError(f"{place}: {entry.name} has auth-token-env and auth-token-file", "name one of them")
     if given != ["server"] and (entry.auth_token_env or entry.auth_token_file):
         raise UsageError(f"{place}: {entry.name} has a token for a {given[0]}", "a token belongs to a `server:`")
+    twice = sorted({h.lower() for h in entry.headers} & {h.lower() for h in entry.headers_env})
+    if twice:
+        raise UsageError(f"{place}: {entry.name} has the header {twice[0]} twice", "headers or headers-env, not both")
+    wrong = next((name for name in (*entry.headers, *entry.headers_env) if not name.strip() or ":" in name), None)
+    if wrong is not None:
+        raise UsageError(f"{place}: {entry.name}: {wrong!r} is no header's name", "`headers: {X-Tenant: eu}`")
+    if entry.snapshot and (entry.headers or entry.headers_env or entry.limits != NONE):
+        raise UsageError(f"{place}: {entry.name} has headers or limits for a snapshot", "they belong to a server")
+    try:
+        parse_rate(entry.limits.rate or "1")
+    except ValueError as error:
+        raise UsageError(f"{place}: {entry.name}: {error}", "`limits: {rate: 5/s}`") from None
     empty = next((key for key, alias in entry.clusters.items() if not key.strip() or not alias.strip()), None)
     if empty is not None:
         raise UsageError(

@@ -34,11 +34,12 @@ class Stats:
         """Count one request and the size of its answer, 0 if there was none."""
         self.count_all(1, body_bytes)
 
-    def count_all(self, requests: int, body_bytes: int) -> None:
-        """Count what a worker asked for."""
+    def count_all(self, requests: int, body_bytes: int, slowed: int = 0) -> None:
+        """Count what a worker asked for, and how often it was slowed down."""
         with self._lock:
             self.requests += requests
             self.bytes += body_bytes
+            self.slowed += slowed
 
 
 class Transport(Protocol):

@@ -16,6 +16,7 @@ from argolint.checkouts.files import read_text, require_own
 from argolint.decoding import converted
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
+from argolint.server.limits import NONE, Limits, parse_rate
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -23,12 +24,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
 
     server           HOST[:PORT] of the Argo CD
     argocd-context   a login of Argo CD's own login file
-    servers          a servers file (`--servers`), for the commands that read several Argo CDs; a path starts at this file's folder
+    servers          a servers file (`--servers`): read every Argo CD that it names; a path starts at this file's folder
+    limits           how hard each Argo CD may be asked, whatever options say
     """
 
     server: str = ""
     argocd_context: str = ""
     servers: str = ""
+    limits: Limits = NONE
 
 
 def settings_file(environ: Mapping[str, str], home: Path) -> Path:
@@ -51,11 +54,19 @@ def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
     document = strict_yaml.parse(text, str(file))
     names = [field.encode_name for field in msgspec.structs.fields(Settings)]
     try:
-        return converted(document.data or {}, Settings)
+        settings = converted(document.data or {}, Settings)
+        if settings.limits.rate:
+            parse_rate(settings.limits.rate)
     except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at ")
         data = document.data if isinstance(document.data, dict) else {}
-        wrong = next((key for key, value in data.items() if key not in names or not isinstance(value, str)), "")
+        wrong = next((key for key in data if key not in names), place.strip("`").removeprefix("$.").partition(".")[0])
         raise UsageError(
-            f"{file}:{document.line((wrong,) if wrong else ())}: {str(error).partition(' - at ')[0]}",
-            f"it may hold {', '.join(names[:-1])} and {names[-1]}, each a text; everything else belongs into .argolint.yaml",
+            f"{file}:{document.line((wrong,) if wrong in data else ())}: {what}",
+            f"it may hold {', '.join(names[:-1])}, each a text, and limits (workers, per-cluster, rate); "
+            "everything else belongs into .argolint.yaml",
         ) from None
+    except ValueError as error:
+        line = document.line(("limits", "rate"))
+        raise UsageError(f"{file}:{line}: {error}", "`limits: {rate: 5/s}`") from None
+    return settings

@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
@@ -82,6 +83,7 @@ class _Directory:
     def __init__(self, root: Path) -> None:
         self._path = root
         self._real_root = os.path.realpath(root) + os.sep
+        self._real_folder = lru_cache(maxsize=64)(os.path.realpath)
 
     def names(self) -> Iterable[str]:
         return sorted(
@@ -90,7 +92,10 @@ class _Directory:
         )
 
     def read(self, name: str, crc32: int | None = None) -> bytes:
-        path = os.path.realpath(self._path / _inside(name, self._path))
+        folder, _, file_name = str(self._path / _inside(name, self._path)).rpartition(os.sep)
+        path = os.path.join(self._real_folder(folder), file_name)  # noqa: PTH118  # thousands of them
+        if os.path.islink(path):  # noqa: PTH114
+            path = os.path.realpath(path)
         if not path.startswith(self._real_root):  # a link that leads out of the snapshot
             raise SnapshotError(f"the snapshot {self._path} names a file outside of itself: {name}", _HINT)
         try:

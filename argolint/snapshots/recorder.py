@@ -28,6 +28,9 @@ from argolint.server.transport import Answer, Query, Transport
 from argolint.snapshots.index import FORMAT, Header, Line
 from argolint.snapshots.mask import KEPT, Masker
 
+ARCHIVES = (".tar.gz", ".tgz", ".zip")
+"""Ends of the names of snapshots in one file."""
+
 
 class RecordingTransport:
     """Passes answers on as they are and keeps a masked copy of each in `folder`. Keeps no token: it never sees one."""
@@ -85,6 +88,25 @@ def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
 
     Nothing appears at `target` when the block raises. Raises UsageError if it exists or cannot be written.
     """
+    with beside(target) as (whole, work):
+        folder = work / "snapshot"
+        (folder / "bodies").mkdir(parents=True)
+        recorder = RecordingTransport(inner, folder)
+        yield recorder
+        recorder.finish()
+        if whole.name.endswith((".tar.gz", ".tgz")):
+            folder = _tar(folder, work / "packed", int(recorder.now().timestamp()))
+        elif whole.name.endswith(".zip"):
+            folder = _zip(folder, work / "packed")
+        folder.replace(whole)
+
+
+@contextmanager
+def beside(target: Path) -> Iterator[tuple[Path, Path]]:
+    """The absolute path of what is to appear at `target`, and a folder beside it to make it in, gone afterwards.
+
+    UsageError if it exists or cannot be written.
+    """
     target = own_path(target)
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise UsageError(f"{target} exists already", "name a new directory or file; two snapshots are never mixed")
@@ -95,16 +117,7 @@ def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
             f"cannot write {target}: {error.strerror}", "name a path in a directory that you may write to"
         ) from None
     try:
-        folder = work / "snapshot"
-        (folder / "bodies").mkdir(parents=True)
-        recorder = RecordingTransport(inner, folder)
-        yield recorder
-        recorder.finish()
-        if target.name.endswith((".tar.gz", ".tgz")):
-            folder = _tar(folder, work / "packed", int(recorder.now().timestamp()))
-        elif target.name.endswith(".zip"):
-            folder = _zip(folder, work / "packed")
-        folder.replace(target)
+        yield target, work
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

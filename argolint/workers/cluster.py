@@ -28,6 +28,7 @@ from argolint.engine.run import Look
 from argolint.errors import ArgolintError, ConnectError, UsageError
 from argolint.fleet import Fleet
 from argolint.host.addresses import is_loopback
+from argolint.server.limits import Pacing
 from argolint.server.transport import Transport
 from argolint.values import plain
 from argolint.workers.chunks import digest, equip, lint_chunk, packed
@@ -226,6 +227,12 @@ def known_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
     return dict(told["workers"])
 
 
+def _share(server: Server, workers: int, threads: int) -> Server:
+    """The server as one worker may ask it, with so many requests in flight of all."""
+    pace = Pacing(workers, server.per_cluster, server.rate).part(threads)
+    return msgspec.structs.replace(server, rate=pace.rate, per_cluster=pace.per_cluster)
+
+
 def in_cluster(
     address: str, *, insecure: bool, snapshots: Sequence[str], server: Server | None, warn: Callable[[str], None]
 ) -> Look:
@@ -246,7 +253,7 @@ def in_cluster(
                 versions(),
                 digest(blob),
                 rule_specs(plan),
-                server and msgspec.structs.replace(server, rate=server.rate and server.rate / most),
+                server and _share(server, plan.workers, plan.workers // most),
                 tuple(snapshots),
                 threads=1 if t.offline else plan.workers // most,
                 deep=plan.deep,

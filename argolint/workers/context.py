@@ -19,7 +19,7 @@ from argolint.server.transport import Transport
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a worker says of one chunk: a result each, and the requests and bytes that they cost.
+    """What a worker says of one chunk: a result each, the requests and bytes that they cost, and how often it was slowed down.
 
     `refusal` is (what, what to do) of a worker that can look at nothing at all.
     """
@@ -27,6 +27,7 @@ class Answer(msgspec.Struct, frozen=True):
     results: tuple[AppResult, ...] = ()
     requests: int = 0
     bytes: int = 0
+    slowed: int = 0
     refusal: tuple[str, str] | None = None
 
 
@@ -61,13 +62,14 @@ class Context:
         except ArgolintError as error:
             return msgspec.json.encode(Answer(refusal=(error.message, error.hint)))
         apps = [self.apps[name] for name in names]
-        requests, size = t.stats.requests, t.stats.bytes
+        before = t.stats.requests, t.stats.bytes, t.stats.slowed
         results = tuple(self.outgoing(list(here(t, self.fleet, self.plan, apps))))
-        spent = t.stats.requests - requests, t.stats.bytes - size
+        now = t.stats.requests, t.stats.bytes, t.stats.slowed
+        requests, size, slowed = (after - earlier for after, earlier in zip(now, before, strict=True))
         try:
-            return msgspec.json.encode(Answer(results, *spent))
+            return msgspec.json.encode(Answer(results, requests, size, slowed))
         except (ValueError, OverflowError, TypeError):  # of one of them, as a rule: the others can be sent
-            return msgspec.json.encode(Answer(tuple(self._sendable(r) for r in results), *spent))
+            return msgspec.json.encode(Answer(tuple(map(self._sendable, results)), requests, size, slowed))
 
     def _sendable(self, result: AppResult) -> AppResult:
         try:

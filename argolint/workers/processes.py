@@ -193,7 +193,7 @@ def in_processes(count: int, opened: Callable[[int], Transport]) -> Look:
     """Look in so many processes. `opened` gives a worker its connection, for so many requests at a time."""
 
     def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
-        number = max(1, min(count, len(apps)))
+        number = max(1, min(count, len(apps), count if t.offline else plan.workers))
         threads = max(1, plan.workers // number)
 
         def start() -> Context:

@@ -18,6 +18,7 @@ from argolint.model import Severity
 from argolint.plugins import load_rules, providers
 from argolint.server.connection import Connection
 from argolint.server.login import Login
+from argolint.server.pace import PER_CLUSTER
 from argolint.server.token import check_token
 from argolint.server.transport import Transport
 
@@ -28,7 +29,8 @@ _NO_TOKEN = "give every worker the token there, or say where it is: --worker-tok
 class Server(msgspec.Struct, frozen=True):
     """A connection without what is secret in it. `token` says where a worker finds its own: `env:NAME` or `file:PATH`.
 
-    Paths are paths on the worker; times are seconds, `rate` is requests a second of one worker.
+    Paths are paths on the worker; times are seconds, `rate` is requests a second of one worker, `per_cluster` its requests in
+    flight for one cluster.
     """
 
     url: str
@@ -40,6 +42,7 @@ class Server(msgspec.Struct, frozen=True):
     answer_s: float = 180.0
     max_bytes: int = 1 << 30
     rate: float | None = None
+    per_cluster: int = PER_CLUSTER
 
 
 class RuleSpec(msgspec.Struct, frozen=True):
@@ -128,6 +131,7 @@ def opened(spec: Spec, environ: Mapping[str, str]) -> Transport:
         connection,
         workers=spec.threads,
         rate=server.rate,
+        per_cluster=server.per_cluster,
         answer_s=server.answer_s,
         max_bytes=server.max_bytes,
     )

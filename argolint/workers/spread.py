@@ -80,7 +80,7 @@ def spread(crew: Crew, workers: int, apps: Sequence[App], stats: Stats) -> Itera
                 waiting.popleft()
             for chunk, answer in crew.returned():
                 if isinstance(answer, Answer):
-                    stats.count_all(answer.requests, answer.bytes)
+                    stats.count_all(answer.requests, answer.bytes, answer.slowed)
                     for result in answer.results:
                         left.discard(str(result.ref))
                         yield result

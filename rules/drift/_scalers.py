@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argolint import App, AppRef, Object, Resource, ResourceId
-from argolint.values import annotations_of, dig
+from argolint.values import annotations_of, dig, mapping
 
-SCALERS = (("autoscaling", "HorizontalPodAutoscaler"), ("keda.sh", "ScaledObject"))
+SCALERS = (
+    ("autoscaling", "HorizontalPodAutoscaler"),
+    ("keda.sh", "ScaledObject"),
+    ("autoscaling.agones.dev", "FleetAutoscaler"),
+)
 SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "Rollout")
+_UNBOUNDED = 1_000_000  # Agones lets a webhook or a schedule decide, which has no bounds of its own
 _PAUSED = ("autoscaling.keda.sh/paused", "autoscaling.keda.sh/paused-replicas")
 
 
@@ -54,6 +59,8 @@ def scaler_of(app: App, resource: Resource) -> Scaler | None:
 
 def _targets(spec: Object, resource: Resource) -> bool:
     name, kind = (dig(spec, "scaleTargetRef", key) for key in ("name", "kind"))
+    if fleet := dig(spec, "fleetName"):
+        name, kind = fleet, "Fleet"
     return name == resource.name and (kind or "Deployment") == resource.kind
 
 
@@ -61,6 +68,8 @@ def _scaler(owner: AppRef, candidate: Resource, spec: Object) -> Scaler:
     names, low, high = ("minReplicas", "maxReplicas"), 1, 0
     if candidate.kind == "ScaledObject":
         names, low, high = ("minReplicaCount", "maxReplicaCount"), 0, 100
+    if candidate.kind == "FleetAutoscaler":
+        spec, low, high = mapping(spec, "policy", "buffer"), 0, _UNBOUNDED
     given = [bound if isinstance(bound := spec.get(name), int) else None for name in names]
     paused = any(annotations_of(candidate.any).get(name, "false") != "false" for name in _PAUSED)
     return Scaler(

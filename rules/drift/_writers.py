@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from argolint import Writer
 from argolint.knowledge import load
@@ -28,13 +28,16 @@ def _table() -> tuple[tuple[re.Pattern[str], str, str], ...]:
 
 def known(writer: Writer | None) -> Known | None:
     """What writers.yaml says of the manager; None for no writer or an unknown one. Scaling by kubectl is a person's."""
-    if writer is None:
-        return None
+    return _of_manager(writer.manager, scales=writer.subresource == "scale") if writer is not None else None
+
+
+@lru_cache(maxsize=1024)
+def _of_manager(manager: str, *, scales: bool) -> Known | None:
     for pattern, sort, tool in _table():
-        found = pattern.fullmatch(writer.manager)
+        found = pattern.fullmatch(manager)
         if found:
-            return Known(sort, tool.format(*found.groups()) or writer.manager)
-    return Known("autoscaler", writer.manager) if writer.subresource == "scale" else None
+            return Known(sort, tool.format(*found.groups()) or manager)
+    return Known("autoscaler", manager) if scales else None
 
 
 def is_sort(writer: Writer | None, sort: str) -> bool:

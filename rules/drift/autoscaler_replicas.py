@@ -155,7 +155,8 @@ def _scaled(app: App, resource: Resource, change: Change) -> bool:
     if by_argocd(change.writer) and git_moved(app, resource, change):
         return False  # a commit moved the number, no autoscaler did
     if change.pointer == _REPLICAS and change.desired is not MISSING and not is_sort(change.writer, "person"):
-        return resource.kind in SCALED or is_sort(change.writer, "autoscaler")
+        known = resource.kind in SCALED or is_sort(change.writer, "autoscaler")
+        return known or scaler_of(app, resource) is not None  # whatever has a scale subresource can be scaled
     return is_sort(change.writer, "autoscaler") and not injected(resource, change)
 
 

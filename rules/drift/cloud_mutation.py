@@ -33,8 +33,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for provider in load(__package__, "cloud.yaml")["providers"]:
 
         def rewritten(resource: Resource, change: Change, provider: Any = provider) -> bool:
-            wrote = not is_sort(change.writer, "person") and not git_moved(app, resource, change)
-            return wrote and _rewritten(provider, resource, change)
+            if is_sort(change.writer, "person") or not _rewritten(provider, resource, change):
+                return False
+            return not git_moved(app, resource, change)
 
         for resource, changes in matching(app, rewritten):
             first = changes[0]

@@ -45,6 +45,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _noise(resource: Resource, change: Change) -> bool:
     if resource.kind != "CustomResourceDefinition":
         return False
+    if below(change.pointer, "/status") and "status" in (resource.desired or {}):
+        return False  # server-field-in-git takes the whole of it out
     dropped = change.live is MISSING or only_hollow(change.desired, change.live)
     return is_default("crd-noise", resource, change) or (
         dropped and any(below(change.pointer, place) for place in _DROPPED)

@@ -33,13 +33,15 @@ Cause = Literal["group", "kind", "name", "pointer", "index", "jq", "manager", "r
 
 @dataclass(frozen=True)
 class Fault:
-    """Why an entry or a path of it is dead; `value` repairs `field` of the entry; `sure` when it can never match."""
+    """Why an entry or a path of it is dead; `value` repairs `field` of the entry, `also` what else of it is wrong; `sure` when
+    it can never match."""
 
     cause: Cause
     why: str
     field: str = ""
     value: Json = None
     sure: bool = True
+    also: tuple[tuple[str, Json], ...] = ()
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -48,12 +50,30 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         return
     for entry in entries(app):
         objects = selected(app, entry)
+        if objects and not (entry.json_pointers or entry.jq_paths or entry.managers):
+            yield _hides_nothing(app, entry, objects)
+            continue
         if objects:
             yield from _dead_paths(app, fleet, entry, objects)
             continue
         sibling, copied = _useful_elsewhere(app, fleet, entry)
         if not sibling:
             yield _selects_nothing(app, entry, copied=copied)
+
+
+def _hides_nothing(app: App, entry: IgnoreRule, objects: Sequence[Resource]) -> Finding:
+    """An entry is a selection and a list of fields; Argo CD takes one without fields, which then ignores none."""
+    differs = tuple(dict.fromkeys(change.pointer for r in objects for change in r.changes))[:10]
+    operation = {"op": "add", "path": f"{entry.origin}/jsonPointers", "value": list(differs)}
+    named = replace(entry, json_pointers=differs)
+    repair = (_repair(app, "Name the fields that differ now", [operation], named, objects),) if differs else ()
+    return Finding(
+        message=f"The ignore rule {_name(entry)} of {app.name} names no fields (jsonPointers, jqPathExpressions, managedFieldsManagers), so it ignores nothing.",
+        at=Location(app.ref, objects[0].id, differs[0] if differs else entry.origin),
+        cause="pointer",
+        evidence=(f"{entry.origin} of the Application",),
+        fixes=(*repair, _deleted(app, entry)),
+    )
 
 
 def _sets(app: App) -> frozenset[tuple[str, str]]:
@@ -126,16 +146,29 @@ def _meant(app: App, entry: IgnoreRule) -> tuple[tuple[Resource, ...], Fault]:
         return found, Fault(
             "name", f"none is named {entry.name!r}, but {', '.join(names[:3])}", "name", (close or names)[0]
         )
+    alike = but(group="*", name="", namespace="")
+    if len(alike) == 1 and (entry.name or entry.namespace):
+        only = alike[0]
+        wrong = (("name", only.name), ("namespace", only.namespace))
+        also = tuple((field, value) for field, value in wrong if getattr(entry, field) not in ("", value))
+        why = f"{only.kind} is of group {only.group!r}, and the only one here is {only.id}"
+        return alike, Fault("group", why, "group", only.group, also=also)
     return (), Fault("kind", f"it manages no {entry.kind or 'object'} of group {entry.group!r}")
 
 
 def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resource]) -> Iterator[Fix]:
     if fault.field:
-        operation = {"op": "add", "path": f"{entry.origin}/{fault.field}", "value": fault.value}
-        yield _repair(app, f"Repair {fault.field} of the entry", operation, entry, meant)
+        operations = [
+            {"op": "add", "path": f"{entry.origin}/{field}", "value": value}
+            if value
+            else {"op": "remove", "path": f"{entry.origin}/{field}"}
+            for field, value in ((fault.field, fault.value), *fault.also)
+        ]
+        fields = " and ".join(field for field, _ in ((fault.field, ""), *fault.also))
+        yield _repair(app, f"Repair {fields} of the entry", operations, entry, meant)
 
 
-def _repair(app: App, title: str, operation: Mapping[str, Json], entry: IgnoreRule, objects: Sequence[Resource]) -> Fix:
+def _repair(app: App, title: str, operations: list[Json], entry: IgnoreRule, objects: Sequence[Resource]) -> Fix:
     """What differs where the repaired entry looks is hidden then, and a sync would overwrite it unseen."""
     alone = replace(entry, group="*", kind="*", name="", namespace="")
     differs = any(
@@ -144,12 +177,12 @@ def _repair(app: App, title: str, operation: Mapping[str, Json], entry: IgnoreRu
     stated = any(get(r.desired, place) is not MISSING for r in objects for place in taken_out(alone, r))
     respect = sync_option(app, RESPECT) if differs or stated or entry.managers else []
     caveat = "each sync keeps the live values of every ignored field then" if respect else ""
-    return Fix(title, "application", application_place(app), Edit("json-patch", [operation, *respect]), caveat)
+    return Fix(title, "application", application_place(app), Edit("json-patch", [*operations, *respect]), caveat)
 
 
 def _deleted(app: App, entry: IgnoreRule) -> Fix:
     operation = {"op": "remove", "path": entry.origin}
-    return Fix("Delete the entry", "application", f"Application {app.ref}", Edit("json-patch", [operation]), safe=True)
+    return Fix("Delete the entry", "application", application_place(app), Edit("json-patch", [operation]), safe=True)
 
 
 def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Resource]) -> Iterator[Finding]:
@@ -224,7 +257,7 @@ def _path_fixes(app: App, entry: IgnoreRule, path: str, fault: Fault, objects: S
     place = f"{entry.origin}/jsonPointers/{entry.json_pointers.index(path)}"
     operation = {"op": "replace", "path": place, "value": fault.value}
     meant = replace(entry, json_pointers=(fault.value,), jq_paths=(), managers=())
-    return (_repair(app, "Repair the pointer", operation, meant, objects),)
+    return (_repair(app, "Repair the pointer", [operation], meant, objects),)
 
 
 def _path_fault(path: str, objects: Sequence[Resource], *, in_jq: bool) -> Fault:

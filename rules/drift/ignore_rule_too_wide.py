@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Writer
 from argolint.applied import by_argocd
 from argolint.comparison import IgnoreRule, managers
+from argolint.edits import application_place
 from argolint.values import below
 
 from ._fields import described
@@ -65,7 +66,7 @@ def _trusts_itself(app: App, entry: IgnoreRule) -> Iterator[Finding]:
                     Fix(
                         "Trust the field manager of the other writer",
                         "application",
-                        f"Application {app.ref}",
+                        application_place(app),
                         Edit("json-patch", [{"op": "remove", "path": place if others else entry.origin}]),
                         _shows(app),
                     ),
@@ -107,7 +108,7 @@ def _finding(
             Fix(
                 "Name the very field, on the very object",
                 "application",
-                f"Application {app.ref}",
+                application_place(app),
                 Edit("text", _narrower(found)),
                 _shows(app),
             ),

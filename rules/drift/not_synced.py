@@ -66,11 +66,9 @@ def _finding(app: App, waits: Sequence[Wait], fact: str) -> Iterator[Finding]:
 
 def _sync(app: App, resources: Sequence[Resource], prune: str) -> Fix:
     """Never with prune where what would go is read by a workload that stays."""
-    names = {(r.kind, r.namespace, r.name) for r in resources} if prune else set()
-    users = (
-        r for r in app.resources if r.desired and any((u.kind, r.namespace, u.name) in names for u in reads(r.desired))
-    )
-    user = next(users, None)
+    names = {(r.kind, r.namespace, r.name) for r in resources} if prune else ()
+    stay = (r for r in app.resources if r.desired) if names else ()
+    user = next((r for r in stay if any((u.kind, r.namespace, u.name) in names for u in reads(r.desired))), None)
     if user is not None:
         return Fix(
             f"Bring back into Git what {user.id} reads, or change what it reads",

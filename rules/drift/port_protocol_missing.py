@@ -21,6 +21,7 @@ from ._edits import place
 from ._refused import refusals
 
 _MESSAGE = re.compile(
+    r"^(?![\s\S]*error removing non config mutations)[\s\S]*?"  # there the server-side diff itself breaks the list
     r"(?:(?<![\w.\[\]=\"/:,-])(?P<path>\.[\w.\[\]=\"/:,-]*?))?:? ?element \d+: .{0,300}omits key field \"(?P<key>\w+)\"",
     re.DOTALL,
 )

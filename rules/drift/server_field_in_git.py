@@ -14,6 +14,7 @@ Example: a ConfigMap saved with `kubectl get -o yaml`.
 Sources: argoproj/argo-cd#3008; https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 """
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -33,7 +34,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     for resource in app.resources:
         if not (resource.modified or resource.missing):
             continue
-        fields = tuple(join_pointer("metadata", name) for name in SERVER_SET if _holds(resource, name))
+        marked = resource.desired_known and resource.mentions(_ANY, "desired")
+        fields = tuple(join_pointer("metadata", name) for name in SERVER_SET if marked and _holds(resource, name))
         status = tuple(c for c in resource.changes if below(c.pointer, "/status"))
         places = (*fields, *(("/status",) if status else ()))
         written = tuple(c.pointer for c in resource.changes if c.desired is not MISSING and c.pointer in _written())
@@ -52,6 +54,8 @@ def _written() -> frozenset[str]:
     return frozenset(join_pointer("metadata", "annotations", entry["name"]) for entry in known)
 
 
+_ANY = re.compile(rf'"(?:{"|".join(SERVER_SET)})"\s*:\s*[^\s{{]')
+"""A field of such a name, wherever it stands; in the schema of a CRD it is a map."""
 _OWN = frozenset(join_pointer("metadata", name) for name in SERVER_SET)
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
+from argolint.knowledge import load
 from argolint.values import annotations_of, dig, items, sh
 
 from ..shared.age import Patience
@@ -132,8 +133,11 @@ def _fixes(app: App, ingress: Resource, named: str, known: list[str]) -> Iterato
             caveat="another controller then serves the hosts",
             resource=ingress.id,
         )
+    known_one = next((c for c in load(__package__, "ingress_controllers.yaml") if c["match"] in named.lower()), None)
     yield Fix(
-        f"Install a controller for {named or 'this Ingress'}, or let the one that serves it publish its address",
+        f"Install {known_one['name']} for class {named}, or let it publish its address: {known_one['setting']}"
+        if known_one
+        else f"Install a controller for {named or 'this Ingress'}, or let the one that serves it publish its address",
         "operator",
         app.cluster,
         Edit("command", "kubectl get ingressclass && kubectl get pods -A | grep -i ingress"),

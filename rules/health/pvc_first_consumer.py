@@ -18,11 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Rank, Related, Resource, Rule, Symptom, Want
+from argolint.consequences import consequences
 from argolint.edits import removals
 from argolint.kubernetes import SYNC_WAVE, reads
-from argolint.values import annotations_of, dig, join_pointer, sh
+from argolint.values import annotations_of, dig, join_pointer
 
+from ..shared.advice import advice
 from ..shared.age import Patience
+from ..shared.operations import synced_anew
 from ._waiting import age, events_of, late, wanted
 
 _POINTER = join_pointer("metadata", "annotations", SYNC_WAVE)
@@ -40,6 +43,8 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         later = [c for c in consumers if c.wave > claim.wave]
         if later and app.awaits(claim.id) and _first_consumer(app, claim) is not False:
             yield _deadlock(app, claim, later[0])
+        elif app.awaits(claim.id) and claim.hook and _first_consumer(app, claim):
+            yield _hooked(app, claim)
         elif _first_consumer(app, claim) and all(_stopped(c) for c in consumers):
             yield _unused(app, claim, consumers)
 
@@ -93,10 +98,21 @@ def _deadlock(app: App, claim: Resource, consumer: Resource) -> Finding:
                 "Then terminate the operation and sync again",
                 "live",
                 f"Application {app.ref}",
-                Edit("command", f"argocd app terminate-op {sh(app.ref)} && argocd app sync {sh(app.ref)}"),
+                Edit("command", synced_anew(app)),
             ),
         ),
         explains=(Symptom.health(claim.id),),
+    )
+
+
+def _hooked(app: App, claim: Resource) -> Finding:
+    facts = {"claim": str(claim.id), "app": str(app.ref), "name": claim.name, "namespace": claim.namespace}
+    return Finding(
+        message=f"{claim.id} is a hook that waits for its first consumer, and nothing that mounts it is applied before the hook has completed, so the sync of application {app.ref} never ends.",
+        at=Location(app.ref, claim.id),
+        evidence=(f"pending for {age(app, claim)}", *events_of(app, claim)),
+        fixes=advice(__package__, "pvc-first-consumer/hook", facts, claim.id),
+        explains=(Symptom.health(claim.id), *consequences(app)),
     )
 
 

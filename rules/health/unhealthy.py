@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 
 from argolint import (
     App,
@@ -169,11 +169,21 @@ def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
     """What ends the trouble that the object tells: of the field that is refused, or by the words of its controller."""
     if fixes := field_fixes(resource.id, resource.desired or resource.live, reason):
         return fixes
+    known = _known(resource.kind, reason)
+    if known is None:
+        return ()
+    name, words = known
+    named = {"what": "", "sort": "", **{key: excerpt(word or "") for key, word in words.items()}}
+    return advice(__package__, f"unhealthy/{name}", {**_facts(resource), **named})
+
+
+@lru_cache(maxsize=2048)
+def _known(kind: str, reason: str) -> tuple[str, Mapping[str, str | None]] | None:
+    """The name of the first entry that knows such a reason, and the words that it takes from it."""
     for entry, match in _reasons():
-        if resource.kind in entry.get("kinds", (resource.kind,)) and (found := match.search(reason)):
-            named = {"what": "", "sort": "", **{k: excerpt(v or "") for k, v in found.groupdict().items()}}
-            return advice(__package__, f"unhealthy/{entry['name']}", {**_facts(resource), **named})
-    return ()
+        if kind in entry.get("kinds", (kind,)) and (found := match.search(reason)):
+            return str(entry["name"]), found.groupdict()
+    return None
 
 
 def _facts(resource: Resource) -> Mapping[str, str]:
@@ -202,7 +212,8 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
-    candidates += [_of_condition(c) for c in items(resource.live, "status", "conditions") if _speaks(c)]
+    conditions = [c for c in items(resource.live, "status", "conditions") if _speaks(c)]
+    candidates += [_of_condition(c) for c in sorted(conditions, key=lambda c: c.get("reason") in _CONSEQUENCES)]
     candidates += [_of_event(e) for e in events or () if e.type == "Warning"]
     lines += [excerpt(c, 400) for c in candidates[:6]]
     if events is None and resource.uid:
@@ -213,6 +224,8 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
     return best, tuple(lines)
 
 
+_CONSEQUENCES = ("ProgressDeadlineExceeded", "MinimumReplicasUnavailable", "ReplicaSetUpdated")
+"""What the controllers of workloads say of any trouble of their pods; another condition tells which one it is."""
 _BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid")
 
 

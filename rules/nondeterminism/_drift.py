@@ -77,8 +77,10 @@ def _at_one_revision(app: App, resource: Resource, change: Change, kind: Kind) -
     if change.writer is not None:
         why = f"Argo CD wrote one value at revision {revision} and renders another at the same revision; nobody else wrote the field"
         return _shown(resource, change, kind, "proven", why)
-    why = f"revision {revision} was synced and now renders another value; who wrote the live one is not recorded"
-    return _shown(resource, change, kind, "likely" if kind not in ("config", "value") else "possible", why)
+    random = kind in ("config", "value") and drawn(str(change.desired), str(change.live))
+    how = ", which differs in random words or times alone" if random else ""
+    why = f"revision {revision} was synced and now renders another value{how}; who wrote the live one is not recorded"
+    return _shown(resource, change, kind, "likely" if random or kind not in ("config", "value") else "possible", why)
 
 
 def _after_a_move(

@@ -131,6 +131,7 @@ def _with_existing(
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*lines, block.rstrip("\n")]) + "\n"),
         caveat=" ".join(filter(None, (caveat, *_notes(chosen), _since(release, chosen), _prefix_note(release)))),
+        effects=("restarts", "deletes"),
     )
 
 
@@ -230,6 +231,7 @@ def _with_values(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]],
         where=release.values_at,
         edit=Edit("yaml", "\n".join([*dict.fromkeys(lines), release.values_block(values).rstrip("\n")]) + "\n"),
         caveat=" ".join(filter(None, (caveat, *_notes(chosen), _since(release, chosen), _prefix_note(release)))),
+        effects=("restarts",),
     )
 
 

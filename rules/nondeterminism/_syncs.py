@@ -18,7 +18,8 @@ class Synced:
     moved    it is known to have been at another revision
     partial  it was at this one, yet failed or brought chosen objects only, and no whole sync of it is on record
     respecified  it was at this one, and the Application's own values or overrides have changed since
-    applied  the objects that it applied
+    applied  the objects that it applied; empty for one whose list was not kept
+    whole    it was at this one, succeeded and brought all objects
     since    when that revision was first synced;   until: when its last sync ended
     """
 
@@ -27,6 +28,7 @@ class Synced:
     partial: bool = False
     respecified: bool = False
     applied: frozenset[tuple[str, str, str, str]] = frozenset()
+    whole: bool = False
     since: datetime | None = None
     until: datetime | None = None
 
@@ -59,6 +61,7 @@ def synced(app: App) -> Synced:
         partial=same and not whole and since is None,
         respecified=not moved and not same_sources,
         applied=applied,
+        whole=same and whole,
         since=since,
         until=operation.finished_at,
     )
@@ -122,7 +125,8 @@ def written_here(at: Synced, resource: Resource, change: Change) -> bool:
     time = change.writer.time if change.writer else None
     if time is not None and at.until is not None and time > at.until + SLACK:
         return False
-    applied = (resource.group, resource.kind, resource.namespace, resource.name) in at.applied
+    named = (resource.group, resource.kind, resource.namespace, resource.name) in at.applied
+    applied = named or (at.whole and not at.applied)
     return applied or (at.since is not None and time is not None and time >= at.since - SLACK)
 
 

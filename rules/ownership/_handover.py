@@ -66,7 +66,7 @@ def steps(
         "# 4. Sync the one that keeps it, in full: that replaces the stray tracking data of the others:",
         *_freed(resource, tracked_by),
         sync(keeper) if keeper else "argocd app sync SHARED_APPLICATION",
-        "# 5. Take the guard off again:",
+        "# 5. Once that sync has succeeded, take the guard off again:",
         unguard(resource),
     ]
 
@@ -79,7 +79,7 @@ def take_over(resource: ResourceId, taker: AppRef, tracked_by: str = "") -> str:
         "# 2. Let the other Application take it over; after that nobody else has it to prune:",
         *_freed(resource, tracked_by),
         sync(taker),
-        "# 3. Take the guard off again:",
+        "# 3. Once that sync has succeeded, take the guard off again:",
         unguard(resource),
     )
     return "\n".join(lines) + "\n"

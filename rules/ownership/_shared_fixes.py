@@ -12,7 +12,7 @@ import yaml
 from argolint import AppRef, Edit, Fix, Json
 from argolint.comparison import SYNC_OPTIONS, TRACKING_ID
 from argolint.model import FixTarget, Part
-from argolint.values import annotations_of, enumerated, items
+from argolint.values import annotations_of, enumerated, items, joined
 
 from . import _handover as handover
 from ._sharing import Party, Shared
@@ -61,11 +61,18 @@ def fixes(shared: Shared) -> Iterator[Fix]:
     yield Fix(
         "Make a sync fail rather than take another Application's object",
         "application",
-        f"spec of {shared.names(shared.parties)}",
+        _specs(shared, shared.parties),
         Edit("yaml", "spec:\n  syncPolicy:\n    syncOptions:\n    - FailOnSharedResource=true\n"),
         caveat="a guard and no cure: add it to the options that are there; while the object is shared, every sync of an"
         " Application that does not own it fails",
     )
+
+
+def _specs(shared: Shared, parties: Sequence[Party]) -> str:
+    """Where these Applications are edited: in their own manifests, or in the templates that make them."""
+    made = dict.fromkeys(p.place for p in parties if p.place and not p.place.startswith("Application "))
+    own = [p for p in parties if p.place not in made]
+    return ", ".join((*([f"spec of {shared.names(own)}"] if own else []), *made))
 
 
 def _keeper(shared: Shared) -> Party | None:
@@ -134,11 +141,10 @@ def _one_owner(shared: Shared, keeper: Party | None) -> Fix:
 def _trials(shared: Shared, keeper: Party, leavers: Sequence[Party]) -> tuple[tuple[AppRef, Part], ...]:
     """Who keeps the object and who lets it go.
 
-    None where somebody renders it from a chart or overlay, which is not rendered here, or may still want it unseen.
+    None where somebody may still want it unseen.
     """
-    rendered = any(p.tool != "Directory" for p in leavers)
     unseen = any(not p.claims and not p.leaving for p in shared.parties)
-    if shared.untracked or rendered or unseen:
+    if shared.untracked or unseen:
         return ()
     return ((keeper.app, "keep"), *((p.app, "release") for p in leavers))
 
@@ -225,7 +231,7 @@ def _off(shared: Shared, party: Party) -> str:
     if switch:
         values = json.dumps(yaml.safe_load(switch["off"][0]))
         return f"{shared.name(party)}: in {switch['where']} set {values}"
-    if party.tool == "Helm" and shared.untracked:
+    if party.tool == "Helm" and shared.id.kind == "CustomResourceDefinition":
         return (
             f"{shared.name(party)}: spec.source.helm.skipCrds: true for CRDs of the chart's crds/ folder; for CRDs among its"
             " templates the chart's value (crds.enabled, crds.install, installCRDs)"
@@ -252,24 +258,33 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
     party = leavers[-1]
     rename = next((s for s in party.switches if s["rename"]), None)
     derived = not any(s["fixed"] for s in party.switches) if party.switches else party.release in shared.id.name
+    first = _before_the_owner_renames(shared, party)
     if rename:
         yield Fix(
             f"Give the release of {shared.name(party)} its own name",
             "helm-values",
             rename["where"],
             Edit("yaml", rename["rename"]),
-            caveat="an override renames other objects of the chart too: new ones are made, the old ones pruned, and"
-            " data of StatefulSets does not follow",
+            caveat=joined(
+                "an override renames other objects of the chart too: new ones are made, the old ones pruned, and data of"
+                " StatefulSets does not follow",
+                first,
+            ),
+            effects=("restarts", "deletes"),
         )
     elif party.switches or (party.tool == "Helm" and party.chart):
         if derived and party.release != party.app.name:
             yield Fix(
                 f"Give the release of {shared.name(party)} its own name",
                 "application",
-                f"the Helm source of Application {party.app}",
+                f"the Helm source of {party.place or f'Application {party.app}'}",
                 Edit("yaml", f"spec:\n  source:\n    helm:\n      releaseName: {party.app.name}\n"),
-                caveat="helps only where the chart derives the name from the release; the whole release is made anew under"
-                " the new name and the old one pruned, and data of StatefulSets does not follow",
+                caveat=joined(
+                    "helps only where the chart derives the name from the release; the whole release is made anew under the new name"
+                    " and the old one pruned, and data of StatefulSets does not follow",
+                    first,
+                ),
+                effects=("restarts", "deletes"),
             )
     elif party.tool == "Helm":
         apart = len({p.namespace for p in firm}) == len(firm)
@@ -281,7 +296,8 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             "manifest",
             f"{party.path}/templates of {party.repo}",
             Edit("yaml", f'metadata:\n  name: "{part}-{shared.id.name}"\n'),
-            caveat=f"{_from_release(shared, party)}; whatever refers to it by name must follow",
+            caveat=joined(f"{_from_release(shared, party)}; whatever refers to it by name must follow", first),
+            unverified=_NAMED,
         )
     elif party.tool in ("Directory", "Kustomize"):
         yield Fix(
@@ -289,8 +305,24 @@ def _own_names(shared: Shared, keeper: Party | None) -> Iterator[Fix]:
             "manifest",
             _place(party),
             Edit("yaml", f"metadata:\n  name: {shared.id.name}-{party.app.name}\n"),
-            caveat="whatever refers to it by name in that Application must follow",
+            caveat=joined("whatever refers to it by name in that Application must follow", first),
+            unverified=_NAMED,
         )
+
+
+_NAMED = "what refers to it by name is not known to the end: a diff of the commit (`argocd app diff APP --revision BRANCH`) shows what else changes"
+
+
+def _before_the_owner_renames(shared: Shared, party: Party) -> str:
+    """The owner prunes the live object once it renders it under another name, and the others still want it."""
+    if party.app != shared.owner:
+        return ""
+    takers = [p for p in shared.parties if p.claims and p is not party]
+    syncs = enumerated([f"`{handover.sync(p.app)}`" for p in takers])
+    return (
+        f"{shared.name(party)} owns the live object and prunes it then: first `{handover.guard(shared.id)}`, afterwards {syncs}, and"
+        f" then `{handover.unguard(shared.id)}`"
+    )
 
 
 _NAME_IS_MEANING = ("Namespace", "CustomResourceDefinition", "APIService")
@@ -331,7 +363,7 @@ def _namespace(shared: Shared, keeper: Party) -> Fix:
     return Fix(
         f"Let Argo CD make the namespace: CreateNamespace=true in {shared.name(keeper)}, no manifest anywhere",
         "application",
-        f"spec of {shared.name(keeper)}",
+        _specs(shared, [keeper]),
         Edit("yaml", "\n".join(steps) + "\n"),
         caveat="managedNamespaceMetadata belongs into one Application only; the namespace then outlives the Applications",
     )

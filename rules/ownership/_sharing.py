@@ -10,6 +10,7 @@ from typing import Any
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, differences
 from argolint.consequences import consequences
+from argolint.edits import application_place
 from argolint.kubernetes import is_secret, wave
 from argolint.pruning import cascades
 from argolint.values import dig, enumerated, get, items, mapping
@@ -35,6 +36,7 @@ class Party:
     guarded      it has FailOnSharedResource=true;   failed: its last sync failed, for whatever reason
     refused      its last sync failed for this object;   waiting: the symptoms [kind, object, detail] that this leaves
     applied      it has applied the object at least once
+    place        where the Application is edited: its own manifest, or the template that makes it
     cascade      deleting the Application deletes what it owns
     along        other objects that the same applications share, by name
     others       the other Applications that the fleet knows to claim or own the object: as `owner`, then `claims`, `leaving`
@@ -58,6 +60,7 @@ class Party:
     waiting: Sequence[Sequence[Json]] = ()
     failed: bool = False
     applied: bool = True
+    place: str = ""
     automated: bool = False
     self_heal: bool = False
     prune: bool = False
@@ -203,6 +206,7 @@ def party(
         waiting=[[s.kind, s.resource, s.detail] for s in consequences(app)] if refused else (),
         failed=failed,
         applied=_applied(app, resource, owner),
+        place=application_place(app),
         automated=app.automated,
         self_heal=app.self_heal,
         prune=app.prune,

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from argolint import App, Json, Resource
+from argolint.edits import application_place
 
 from ..shared.chart_catalogue import SharedGroup, by_name
 from ..shared.charts import Release, release_of
@@ -70,7 +71,7 @@ def _switch(app: App, resource: Resource, release: Release, group: SharedGroup) 
     inside = [w for w in ways if any(key.endswith(_IN_APPLICATION) for key in w)]
     return {
         "chart": release.label,
-        "where": f"the Helm source of Application {app.ref}" if inside else _values_at(app, release),
+        "where": f"the Helm source of {application_place(app)}" if inside else _values_at(app, release),
         "fixed": group.scope == "fixed",
         "off": [_spec(w) for w in inside] or [release.values_block(w) for w in ways],
         "part": not group.toggle,
@@ -86,7 +87,7 @@ def _changes_more(way: Mapping[str, Any]) -> bool:
 
 
 def _values_at(app: App, release: Release) -> str:
-    return release.values_at.replace("the Application's ", f"Application {app.ref}: ")
+    return release.values_at.replace("the Application's ", f"{application_place(app)}: ")
 
 
 def _spec(way: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from argolint import App, Fleet, Object, Resource, ResourceKey
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
@@ -75,14 +76,18 @@ def tracking_of(live: Object | None, fleet: Fleet) -> Tracking | None:
 
 
 def own_names(app: App, fleet: Fleet) -> Callable[[Resource], bool]:
-    """A cheap look at live objects that are still text: their tracking-id names this application, as nearly all of them do.
+    """A cheap look at live objects that are still text: their tracking-id names this application, as nearly all of them do, or
+    they have none.
 
     False says nothing. An instance label may stand in selectors and pod templates too, so label tracking is never told so.
     """
     if fleet.tracking_method == "label" or fleet.settings.get("installationID"):
         return lambda resource: False
     begins, namespace = f'"{TRACKING_ID}":"{app.instance}:', app.destination_namespace
-    return lambda r: r.mentions(f'{begins}{r.group}/{r.kind}:{r.namespace or namespace}/{r.name}"', "live")
+    return lambda r: (
+        r.mentions(f'{begins}{r.group}/{r.kind}:{r.namespace or namespace}/{r.name}"', "live")
+        or not r.mentions(TRACKING_ID, "live")
+    )
 
 
 def is_tracking(pointer: str, fleet: Fleet) -> bool:
@@ -182,3 +187,21 @@ def copied_tracking(resource: Resource, fleet: Fleet) -> bool:
             return False
         return (origin.get("kind"), dig(origin, "metadata", "name")) != (resource.kind, resource.name)
     return bool(known)
+
+
+_SYNCERS = ("argocd-controller", "argocd-application-controller")
+_LAG = timedelta(minutes=2)
+"""Clocks of two machines, and a status that is written after the last object."""
+
+
+def applied_elsewhere(app: App, resource: Resource) -> bool:
+    """Whether an Argo CD applied the object after the last sync of this Application had ended: then another Argo CD did.
+
+    Each sync of this one is the operation of its status, so the last one to end is the last that applied anything.
+    """
+    operation = app.operation
+    ended = operation.finished_at if operation is not None and operation.phase != "Running" else None
+    if ended is None or resource.live is None:
+        return False
+    applied = [w.time for w in managers(resource.live) if w.manager in _SYNCERS and not w.subresource and w.time]
+    return bool(applied) and max(applied) > ended + _LAG

@@ -17,6 +17,7 @@ reasons).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
@@ -49,6 +50,33 @@ _HOW = {
     "apply": "Take away what keeps the controller from writing the Application",
     "unknown": "Take away the cause that the message names",
 }
+
+
+_NARROWER = (
+    (
+        re.compile(r"(?:project|referencing project|references project) (?P<what>\S+) (?:which|that) does not exist"),
+        "Create project {what}, or name one that exists in the template",
+    ),
+    (
+        re.compile(
+            r"(?:cluster|server) ['\"]?(?P<what>[^'\"\s]+)['\"]? (?:has not been configured|not found|does not exist)"
+        ),
+        "Register cluster {what}, or let the generator leave it out; one Application that is refused can stop the whole set",
+    ),
+    (
+        re.compile(r"no clusters? with this name: (?P<what>\S+)"),
+        "Register cluster {what}, or let the generator leave it out; one Application that is refused can stop the whole set",
+    ),
+    (
+        re.compile(r"map has no entry for key \"(?P<what>[^\"]+)\""),
+        "Give each element of the generator the key {what}, or correct its name in the template",
+    ),
+    (
+        re.compile(r"at <(?P<what>[^>]+)>: error calling index"),
+        "Let the generator select only paths that are deep enough for {what}, or guard it in the template",
+    ),
+)
+"""What a condition names, and what ends it (util/argo/argo.go, applicationset/utils of Argo CD; text/template)."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -98,8 +126,20 @@ def _finding(app: App, raw: Object, condition: Object) -> Finding:
         evidence=(
             f"{text_at(condition, 'type')} {text_at(condition, 'status')}, reason {text_at(condition, 'reason') or 'not stated'}",
         ),
-        fixes=(Fix(_HOW[cause], "application", f"ApplicationSet {namespace}/{name}", Edit("command", command)),),
+        fixes=(
+            Fix(
+                _how(cause, text_at(condition, "message")),
+                "application",
+                f"ApplicationSet {namespace}/{name}",
+                Edit("command", command),
+            ),
+        ),
     )
+
+
+def _how(cause: str, message: str) -> str:
+    found = ((match.search(message), how) for match, how in _NARROWER)
+    return next((how.format(what=excerpt(hit["what"])) for hit, how in found if hit), _HOW[cause])
 
 
 def _left(cause: str) -> str:

@@ -2,17 +2,19 @@
 
 What it finds: objects that are live, carry this Application's tracking data and are no longer among its manifests, where pruning is
 off: automated sync without `prune`, no automated sync at all, `Prune=false` on the object or for the whole Application, or
-`Prune=confirm` that nobody confirmed.
+`Prune=confirm` that nobody confirmed. What an Argo CD applied after the last sync of this Application is not its own: another Argo
+CD has an Application of the same name.
 
 Why it hurts: the Application stays OutOfSync for ever, which hides the next real difference, and what left Git still runs: old
 Deployments take traffic and resources, old RBAC still grants.
 
 How to fix: sync once with prune, or let automated sync prune. Look at the list first: what must stay goes back into Git, or gets
-`compare-options: IgnoreExtraneous`.
+`compare-options: IgnoreExtraneous`. Never prune what another Argo CD applies: give each its `installationID`.
 
 Example: a Deployment and its Service were removed from Git; automated sync runs without prune, and both are still there.
 
-Sources: gitops-engine/pkg/sync/sync_context.go (pruneObject), controller/state.go; docs/user-guide/sync-options.md.
+Sources: gitops-engine/pkg/sync/sync_context.go (pruneObject), controller/state.go; docs/user-guide/sync-options.md;
+argoproj/argo-cd issues 2352, 11402 and 13079 (two Argo CDs with an Application of one name).
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.comparison import SYNC_OPTIONS
+from argolint.edits import application_place
 from argolint.kubernetes import kubectl_name
 from argolint.pruning import ignored_extraneous, prune_option
 from argolint.values import enumerated, sh
 
+from ._installations import own_installation, own_label_key
 from ._references import users
-from ._tracking import copied_tracking
+from ._tracking import applied_elsewhere, copied_tracking
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -34,6 +38,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     if app.sync_status != "OutOfSync" or not app.desired_known or app.deleting:
         return
     extra = [r for r in app.resources if _extraneous(r) and not copied_tracking(r, fleet)]
+    foreign = [r for r in extra if applied_elsewhere(app, r)]
+    if foreign:  # to prune what is its own would take theirs along
+        yield _of_another(app, fleet, foreign)
+        return
     kept = {r.id: reason for r in extra if (reason := _why_kept(app, r, fleet))}
     if not kept:
         return
@@ -49,6 +57,40 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         evidence=tuple(f"{id_} is live, not desired: {kept[id_]}" for id_ in names),
         related=tuple(Related(app.ref, id_, role="symptom") for id_ in names),
         fixes=tuple(_fixes(app, kept)),
+        explains=tuple(Symptom.extra(id_) for id_ in names),
+    )
+
+
+def _of_another(app: App, fleet: Fleet, foreign: list[Resource]) -> Finding:
+    """Objects that another Argo CD applies for an Application of the same name: to prune them deletes what it deploys."""
+    names = sorted(r.id for r in foreign)
+    listed, one = enumerated([str(id_) for id_ in names]), len(names) == 1
+    ended = app.operation.finished_at if app.operation is not None else None
+    assert ended is not None, "applied_elsewhere"
+    return Finding(
+        message=f"{listed} {'was' if one else 'were'} applied by another Argo CD for an Application that is called {app.name} too,"
+        f" so {'it looks' if one else 'they look'} extraneous here, and a sync with prune deletes what the other one deploys.",
+        at=Location(app.ref, names[0]),
+        cause="another-argocd",
+        severity="error" if app.automated and app.prune else "warning",
+        confidence="likely",
+        evidence=(
+            f"the last sync of this Application ended at {ended:%Y-%m-%d %H:%M}Z, and an Argo CD applied {'it' if one else 'them'} after that",
+        ),
+        related=tuple(Related(app.ref, id_, role="symptom") for id_ in names[1:]),
+        fixes=(
+            own_label_key() if fleet.tracking_method == "label" else own_installation(),
+            Fix(
+                "Rename one of the two Applications",
+                "application",
+                f"Application {app.ref}",
+                Edit(
+                    "text",
+                    "The name of an Application cannot change: make it anew under another one, and delete the old one without its objects (argocd app delete --cascade=false).",
+                ),
+                caveat="until then sync neither of them with prune",
+            ),
+        ),
         explains=tuple(Symptom.extra(id_) for id_ in names),
     )
 
@@ -120,7 +162,7 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
         yield Fix(
             "Let automated sync prune what leaves Git",
             "application",
-            f"Application {app.ref}",
+            application_place(app),
             Edit("json-patch", [{"op": "add", "path": "/spec/syncPolicy/automated/prune", "value": True}]),
             caveat="from then on every object that leaves Git is deleted at once; Prune=false on an object keeps it",
         )

@@ -23,7 +23,7 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Res
 from argolint.comparison import differences
 from argolint.kubernetes import group_of, is_secret
 from argolint.redaction import show
-from argolint.values import enumerated
+from argolint.values import enumerated, sh
 
 _MESSAGE = re.compile(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times among application resources\.?")
 
@@ -94,6 +94,8 @@ def _values(copies: list[Object], fields: list[str]) -> Iterator[str]:
 def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fix:
     places = [s for s in app.sources if s.get("path") or s.get("chart")]
     where = " and ".join(f"{s.get('path') or s.get('chart')} of {s.get('repoURL')}" for s in places) or "the source"
+    if places and all(s.get("chart") for s in places):
+        return _of_chart(app, resource, places, where, fields)
     folder = str(places[0].get("path") or ".") if places else "."
     equal = "the copies are equal" if read else "the copies were not read: compare them first"
     keep = f"keep the values wanted of {', '.join(fields[:3])}" if fields else equal
@@ -104,6 +106,40 @@ def _fix(app: App, resource: ResourceId, fields: list[str], *, read: bool) -> Fi
         Edit("command", f"grep -rn -- {quote(resource.name)} {quote(folder)}\n"),
         caveat=f"{keep}; of two subcharts or a chart's crds/ switch one off by its value (skipCrds for crds/)",
         safe=read and not fields,
+    )
+
+
+def _of_chart(app: App, resource: ResourceId, places: list[Object], where: str, fields: list[str]) -> Fix:
+    """Charts of a repository: their templates are somebody else's, so only a value or another version lets one copy go."""
+    source = places[0]
+    repo, chart, version = (str(source.get(key) or "") for key in ("repoURL", "chart", "targetRevision"))
+    origin = (sh(f"oci://{repo}/{chart}"),) if "://" not in repo else (sh(chart), "--repo", sh(repo))
+    differ = f"they differ in {enumerated(fields, 'field')}; " if fields else ""
+    crds = (
+        "; or leave out a chart's crds/ folder with helm.skipCrds"
+        if resource.kind == "CustomResourceDefinition"
+        else ""
+    )
+    command = " ".join(
+        (
+            "helm template",
+            *origin,
+            "--version",
+            sh(version),
+            "--namespace",
+            sh(app.destination_namespace),
+            "--include-crds",
+        )
+    )
+    return Fix(
+        "Let the chart render it once: by a value that leaves one copy out or puts it into another namespace, or by another version of the chart",
+        "helm-values",
+        where,
+        Edit(
+            "command",
+            f'{command} --values VALUES_FILE | grep -n -B12 -- {quote("name: " + resource.name)}   # "# Source:" names the templates; helm show values tells their switches\n',
+        ),
+        caveat=f"{differ}two templates of the chart, or of its subcharts, make it: report it where no value parts them{crds}",
     )
 
 

@@ -48,7 +48,7 @@ from argolint import (
     Trial,
 )
 from argolint.kubernetes import is_secret_data
-from argolint.redaction import HIDDEN, show
+from argolint.redaction import HIDDEN, show, without_secrets
 from argolint.shared_warnings import shared_warnings
 from argolint.values import below, enumerated
 
@@ -81,7 +81,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             owner = owner_of(resource, fleet, warning.owner)
             if owner is not None:
                 owners.setdefault(resource.key, []).append(owner.ref)
-                warned.setdefault(resource.key, []).append(warning.condition.message)
+                warned.setdefault(resource.key, []).append(without_secrets(warning.condition.message))
     named = own_names(app, fleet)
     for resource in app.resources if app.read and believed(app) else ():
         looked = resource.claimed and not named(resource)
@@ -101,11 +101,24 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 
 
 def _trials(claim: Party, resource: ResourceId) -> tuple[Trial, ...]:
-    """What the application could do for one owner. What a chart renders with other values is not known here: it is not let go."""
+    """What the application could do for one owner."""
     if not claim.claims or claim.content is None or claim.hook:
         return ()
-    keep, release = Trial("keep", resource), Trial("release", resource)
-    return (keep, release) if claim.tool == "Directory" else (keep,)
+    values = next((str(s["off"][0]) for s in claim.switches if s["off"] and not s["spec"]), "")
+    return Trial("keep", resource), Trial("release", resource, open=_rests_on(claim, values), values=values)
+
+
+def _rests_on(claim: Party, values: str) -> str:
+    """What only a render can show: the object leaves a plain directory with its manifest, and else when its source renders it no more."""
+    if claim.tool == "Directory":
+        return ""
+    shows = {"Kustomize": "`kustomize build` shows it", "Helm": "`helm template` shows it"}.get(
+        claim.tool, "its manifests show it"
+    )
+    how = "--helm-render can prove it" if values and not claim.chart else shows
+    return (
+        f"it was replayed, and works when {claim.app} then renders all that it renders today but for this object: {how}"
+    )
 
 
 def _along(key: ResourceKey, owners: Mapping[ResourceKey, Sequence[AppRef]], fleet: Fleet) -> list[str]:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
 from argolint.consequences import consequences
+from argolint.edits import application_place
 
 from ._tracking import LABEL_LIMIT
 
@@ -51,7 +52,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             Fix(
                 "Give the Application a shorter name",
                 "application",
-                f"Application {app.ref}",
+                application_place(app),
                 Edit("text", f"at most {LABEL_LIMIT - (len(name) - len(app.name))} characters for metadata.name\n"),
                 caveat="a new Application: delete the old one without cascade (--cascade=false), or its objects go with it",
             ),

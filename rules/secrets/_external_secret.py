@@ -134,6 +134,10 @@ def target_text(obj: Object | None) -> str:
     return f'Secret "{name}"' if name else "target"
 
 
+ADDING = ("Merge", "CreateOrMerge")
+"""creationPolicies that add keys to a Secret, leave its other keys alone and own nothing."""
+
+
 def creation_policy(obj: Object | None) -> str:
     return str(target_of(obj).get("creationPolicy") or "Owner")
 

@@ -21,6 +21,7 @@ _IMAGE = re.compile(
     r"(?:^|/)(?:external-secrets|bitnami(?:legacy|secure)?)/external-secrets:v?(\d{1,9}\.\d{1,9}\.\d{1,9})(?:-|@|$)",
     re.ASCII,
 )
+_CHART = "helm.sh/chart"
 _CRD = "externalsecrets.external-secrets.io"
 _EXACT = re.compile(r"^v?\d{1,9}\.\d{1,9}\.\d{1,9}$", re.ASCII)
 
@@ -75,7 +76,11 @@ def version_of(app: App, fleet: Fleet) -> OperatorVersion:
     own = (
         r
         for r in app.resources
-        if (r.kind == "ExternalSecret" or r.mentions("external-secrets"))
+        if (
+            r.kind == "ExternalSecret"
+            or _is_crd(r)
+            or (r.mentions(_CHART, "live") and r.mentions("external-secrets-", "live"))
+        )
         and r.live is not None
         and (r.kind == "ExternalSecret" or _chart(r.live) or _is_crd(r))
     )
@@ -143,7 +148,7 @@ def _named(fleet: Fleet, cluster: str) -> Iterator[Version]:
 
 def _chart(obj: Object) -> str:
     """The chart's version: it writes `helm.sh/chart: external-secrets-X.Y.Z` on everything it installs."""
-    name, _, version = str(labels_of(obj).get("helm.sh/chart") or "").rpartition("-")
+    name, _, version = str(labels_of(obj).get(_CHART) or "").rpartition("-")
     return version if name == "external-secrets" and _EXACT.match(version) else ""
 
 

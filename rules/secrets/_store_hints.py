@@ -33,10 +33,12 @@ class Hint:
     explains: tuple[Symptom, ...] = ()
 
 
-def hints(store: stores.Store, version: OperatorVersion, cause: str, topic: str, key: str) -> Iterator[Hint]:
+def hints(
+    store: stores.Store, version: OperatorVersion, cause: str, topic: str, key: str, asked: str = ""
+) -> Iterator[Hint]:
     """What speaks for another root than the text names; nothing for a store that no application shows.
 
-    `topic` is the entry of advice.yaml that the text has: where it names a fault of its own, the cloud is not asked.
+    `asked` is the `version` that the failing entry names; `topic` is the entry of advice.yaml that the text has: where it names a fault of its own, the cloud is not asked.
     """
     if store.resource is None or cause not in ("auth", "access-denied", "not-found", "property-missing", "network"):
         return
@@ -45,6 +47,8 @@ def hints(store: stores.Store, version: OperatorVersion, cause: str, topic: str,
     if cause in ("auth", "network") and topic in ("", "azure-cloud", "azure-application") and not lost:
         yield from _cloud(store)
     yield from _ignored(store, version, cause)
+    if asked and cause == "not-found":
+        yield from _version(store, asked)
     if key and cause in ("access-denied", "not-found", "property-missing"):
         yield from _vault(store, key)
         yield from _region(store, key)
@@ -194,6 +198,23 @@ def _vault(store: stores.Store, key: str) -> Iterator[Hint]:
                 Edit("text", "The operator reads <path>/data/<key>."),
             ),
         )
+
+
+def _version(store: stores.Store, asked: str) -> Iterator[Hint]:
+    """A `version` of the entry that the provider does not call a version so."""
+    service = str(dig(store.manifest, "spec", "provider", "aws", "service") or "SecretsManager")
+    provider = f"aws/{service}" if store.provider == "aws" else store.provider
+    for entry in load(__package__, "store_fields.yaml")["versions"]:
+        if provider in entry["provider"] and not re.fullmatch(entry["valid"], asked):
+            yield Hint(
+                f'its entry asks for the version "{asked}", and the provider knows {entry["knows"]}',
+                Fix(
+                    "Leave `version` out, which reads the current one",
+                    "manifest",
+                    "remoteRef.version of the ExternalSecret",
+                    Edit("text", f"The provider of {_of(store)} knows {entry['knows']}."),
+                ),
+            )
 
 
 def _region(store: stores.Store, key: str) -> Iterator[Hint]:

@@ -22,11 +22,15 @@ _QUANTIFIERS = 3
 
 @dataclass(frozen=True)
 class Store:
-    """What is known of a store. `app` manages it; `live` is None when no application shows it (it may exist all the same)."""
+    """What is known of a store. `app` manages it; `live` is None when no application shows it (it may exist all the same).
+
+    `wanted`: what Git says of it counts, since the cluster refused just that.
+    """
 
     ref: es.StoreRef
     app: AppRef | None = None
     resource: Resource | None = None
+    wanted: bool = False
 
     @property
     def live(self) -> Object | None:
@@ -35,7 +39,9 @@ class Store:
     @property
     def manifest(self) -> Object:
         """The store as it is live, else as Git wants it; empty when nobody shows it."""
-        return (self.resource.live or self.resource.any) if self.resource else {}
+        if self.resource is None:
+            return {}
+        return (self.resource.desired if self.wanted else self.resource.live) or self.resource.any
 
     @property
     def namespace(self) -> str:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from argolint import MISSING, App, Edit, Fix, Fleet, Resource
-from argolint.edits import set_field
 from argolint.values import below, dig, enumerated, sh
 
 from . import _external_secret as es
@@ -18,6 +17,7 @@ from ._store_hints import Hint, foreign_vault
 from ._sync_error_general import general, store_of
 from ._sync_error_generators import failing_generator
 from ._sync_error_pointers import remote_of
+from ._sync_error_secret import of_secret, patch
 from ._sync_error_texts import Diagnosis
 from ._template import of_target, template_fixes, unfetched
 
@@ -70,11 +70,10 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
     where = f"ExternalSecret {resource.namespace}/{resource.name}"
     pointer = found.detail.get("pointer") or "/spec/secretStoreRef"
     secret = es.target_name(resource.live)
+    yield from of_secret(resource, found)
     match found.cause:
         case "store-kind-omitted":
-            yield _patch(
-                resource, "Say that the store is a ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore"
-            )
+            yield patch(resource, "Say that the store is a ClusterSecretStore", f"{pointer}/kind", "ClusterSecretStore")
         case "store-not-found" if found.detail.get("present"):
             yield _sync_now(resource, "Force a sync: the store exists by now")
         case "store-not-ready" if found.detail.get("present"):
@@ -102,27 +101,17 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
             yield _admitted(resource, found.detail.get("store", ""))
         case "decode" if remote_of(resource, found):
             path = f"{remote_of(resource, found)}/decodingStrategy"
-            yield _patch(resource, "Take the value as it is", path, "None")
-            yield _patch(resource, "Decode only what is valid base64", path, "Auto")
+            yield patch(resource, "Take the value as it is", path, "None")
+            yield patch(resource, "Decode only what is valid base64", path, "Auto")
         case "owned-by-other-controller" if found.detail.get("owner_group") == es.KES_GROUP:
             yield _take_over(resource, secret)
             yield _rename(resource)
         case "owned-by-external-secret" | "owned-by-other-controller":
             yield _rename(resource)
-            if es.creation_policy(resource.live) == "Merge":
-                edit = Edit("yaml", "spec:\n  target:\n    creationPolicy: Orphan")
-                caveat = "the Secret then stays when that ExternalSecret is deleted"
-                yield Fix(
-                    "Let the first ExternalSecret make the Secret without owning it",
-                    "manifest",
-                    "the owner",
-                    edit,
-                    caveat,
-                )
         case "merge-target-missing":
-            yield _patch(resource, "Let the ExternalSecret create its Secret", "/spec/target/creationPolicy", "Owner")
+            yield patch(resource, "Let the ExternalSecret create its Secret", "/spec/target/creationPolicy", "Owner")
         case "delete-not-owner":
-            yield _patch(
+            yield patch(
                 resource, "Keep the Secret when the provider loses the key", "/spec/target/deletionPolicy", "Retain"
             )
         case "duplicate-key":
@@ -176,7 +165,7 @@ def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis,
         edit = Edit("command", f"argocd app sync {sh(owner)}\n{sync}")
         yield Fix(f'Sync application {owner}, which holds {kind} "{name}" in Git', "live", owner, edit)
     elif twin := found.detail.get("twin"):
-        yield _patch(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
+        yield patch(resource, f'Refer to the {twin} "{name}", which exists', f"{pointer}/kind", twin)
     elif elsewhere := stores.elsewhere(app, fleet, kind, name, resource.namespace):
         spaces = enumerated(elsewhere)
         yield Fix(
@@ -192,7 +181,7 @@ def _missing_store(app: App, fleet: Fleet, resource: Resource, found: Diagnosis,
     else:
         known = [n for n in stores.names(app, fleet, kind, resource.namespace) if n != name]
         for near in get_close_matches(name, known, n=1, cutoff=0.8):
-            yield _patch(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
+            yield patch(resource, f'Refer to "{near}", which exists', f"{pointer}/name", near)
 
 
 def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
@@ -214,7 +203,7 @@ def _unstick(resource: Resource, version: OperatorVersion) -> Iterator[Fix]:
             caveat,
         )
         if es.interval(resource.live).total_seconds() > 60:
-            yield _patch(
+            yield patch(
                 resource,
                 "Refresh each minute for a while, then revert",
                 "/spec/refreshInterval",
@@ -245,18 +234,13 @@ def _take_over(resource: Resource, secret: str) -> Fix:
 
 def _rename(resource: Resource) -> Fix:
     name = resource.name if es.target_name(resource.live) != resource.name else f"{resource.name}-eso"
-    return _patch(
+    return patch(
         resource,
         "Write a Secret of its own, then move the workloads to it",
         "/spec/target/name",
         name,
         caveat="workloads that read the old Secret must be changed too",
     )
-
-
-def _patch(resource: Resource, title: str, path: str, value: str, caveat: str = "") -> Fix:
-    edit = Edit("json-patch", set_field(resource.any, path, value))
-    return Fix(title, "manifest", f"ExternalSecret {resource.namespace}/{resource.name}", edit, caveat)
 
 
 def _sync_now(resource: Resource, title: str) -> Fix:

@@ -1,4 +1,4 @@
-"""What ends the failure of a generator: it is not applied yet, or its own identity is refused."""
+"""What ends the failure of a generator: it is not applied yet, it finds no credential, or its own identity is refused."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from . import _stores as stores
 from ._advice_facts import facts
 from ._sync_error_texts import Diagnosis, classify
 
-_INSIDE = re.compile(r"^.{0,200}?error using generator: ", re.DOTALL)
-_NO_GENERATOR = re.compile(r'"[^"]+" not found|no matches for kind|generatorRef', re.IGNORECASE)
+_INSIDE = re.compile(r"^.{0,200}?(?:error using generator|could not generate \[\d{0,9}\]): ", re.DOTALL)
+_NO_GENERATOR = re.compile(r'generators\.external-secrets\.io "[^"]+" not found|no matches for kind|generatorRef')
 
 
 def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Iterator[Fix]:
@@ -29,9 +29,12 @@ def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnos
             edit = Edit("command", f"argocd app sync {sh(app.ref)}\n{sync}")
             yield Fix(f'Sync application {app.ref}, which holds {kind} "{name}" in Git', "live", str(app.ref), edit)
     if ran(found):
-        inner = classify(_INSIDE.sub("", found.text), "provider")
+        inner = inside(found)
+        kind, name, _ = next(iter(es.generator_refs(resource.live)), ("generator", "", ""))
+        if inner is not None and inner.cause == "store-credential":
+            yield _credential(resource, inner, f'{kind} "{name}"')
+            return
         if inner is not None and (inner.cause in ("auth", "network") or inner.topic == "aws-policy"):
-            kind, name, _ = next(iter(es.generator_refs(resource.live)), ("generator", "", ""))
             origin = stores.Store(es.StoreRef(kind, name, ""))
             sync = es.force_sync(es.FULL_NAME, resource.namespace, resource.name)
             known = facts(app, fleet, origin, resource.namespace, resource.name, inner.text, inner.detail, sync)
@@ -40,6 +43,33 @@ def failing_generator(app: App, fleet: Fleet, resource: Resource, found: Diagnos
         edit = Edit("command", f"kubectl -n {sh(resource.namespace)} describe {es.FULL_NAME} {sh(resource.name)}")
         title = "Let the generator's own identity do what the error names, or correct the generator's settings"
         yield Fix(title, "manifest", "the generator", edit)
+
+
+def inside(found: Diagnosis) -> Diagnosis | None:
+    """What a generator that ran says of itself, without the words that the operator puts before it."""
+    return classify(_INSIDE.sub("", found.text), "provider") if ran(found) else None
+
+
+def _credential(resource: Resource, inner: Diagnosis, generator: str) -> Fix:
+    """A generator reads what it authenticates with in the namespace of the ExternalSecret, whatever `namespace` its references name.
+
+    Source: external-secrets runtime/esutils/resolvers/secret_ref.go (only a ClusterSecretStore reads elsewhere); issues 3289 and 6940.
+    """
+    space, detail = resource.namespace, inner.detail
+    kind = "ServiceAccount" if detail.get("account") else "Secret"
+    name = detail.get("account") or detail.get("secret") or ""
+    if inner.topic == "credential-own-namespace":
+        title = f"Take `namespace` out of the references of {generator}, and keep what they name in namespace {space}"
+    elif name:
+        title = f'Create {kind} "{name}" in namespace {space}: {generator} reads it there alone'
+    else:
+        title = f"Correct what {generator} authenticates with in namespace {space}"
+    lines = (
+        f"# Whatever `namespace` its references name, a generator reads them in the namespace of the ExternalSecret ({space}).",
+        *((f"kubectl -n {sh(space)} get {kind.lower()} {sh(name)}",) if name else ()),
+        f"{es.force_sync(es.FULL_NAME, space, resource.name)}   # afterwards",
+    )
+    return Fix(title, "manifest", generator, Edit("command", "\n".join(lines)))
 
 
 def ran(found: Diagnosis) -> bool:

@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom, Want
-from argolint import consequences as operations
 from argolint.edits import set_field
 from argolint.knowledge import load
 from argolint.values import dig, items, parse_duration, parse_time
@@ -31,10 +30,9 @@ from argolint.values import dig, items, parse_duration, parse_time
 from . import _external_secret as es
 from . import _stores as stores
 from ._operator_version import OperatorVersion, version_of
+from ._own_webhook import own_webhook
 from ._store_hints import foreign_vault
 from ._sync_error_texts import clean, warnings
-
-WEBHOOK = re.compile(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-secrets\.io)"(?P<why>[^;]*)')
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -47,7 +45,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """Findings for the bugs whose version and sign both fit."""
-    yield from _webhook(app)
+    yield from own_webhook(app)
     found = tuple(_objects(app))
     if not found:
         return
@@ -181,50 +179,6 @@ def _comment(app: App, resource: Resource, bug: Object, version: OperatorVersion
         evidence=(f"the operator is {version}", f"external-secrets issue {bug['issue']}"),
         fixes=(_upgrade(bug, version),),
     )
-
-
-def _webhook(app: App) -> Iterator[Finding]:
-    operation = app.operation
-    if operation is None or operation.phase not in ("Failed", "Error", "Running"):
-        return
-    texts = (operation.message, *(str(r.get("message") or "") for r in operation.results))
-    found = next((m for text in texts if (m := WEBHOOK.search(text))), None)
-    if found is None:
-        return
-    yield Finding(
-        message=f'Application {app.name} cannot be synced because the admission webhook "{found["webhook"]}" of External Secrets cannot be called'
-        f"{_reason(found['why'])}.",
-        at=Location(app.ref),
-        evidence=(f"operation {operation.phase}: {clean(found.group())}",),
-        fixes=(
-            Fix(
-                "Let the API server reach the webhook: its pods, its certificate, the firewall to port 10250",
-                "operator",
-                "Deployment external-secrets-webhook",
-                Edit(
-                    "command",
-                    "kubectl get validatingwebhookconfigurations externalsecret-validate secretstore-validate\nkubectl get pods -A -l app.kubernetes.io/name=external-secrets-webhook",
-                ),
-                "a private GKE or EKS cluster needs a rule for the control plane",
-            ),
-            Fix(
-                "Delete the webhook configuration that an operator left behind",
-                "live",
-                "ValidatingWebhookConfiguration",
-                Edit(
-                    "command",
-                    "kubectl delete validatingwebhookconfigurations externalsecret-validate secretstore-validate",
-                ),
-                "only when no External Secrets Operator is installed any more",
-            ),
-        ),
-        explains=tuple(operations.consequences(app)),
-    )
-
-
-def _reason(text: str) -> str:
-    reason = clean(text.lstrip(": "))
-    return f" ({reason if len(reason) <= 160 else f'…{reason[-159:]}'})" if reason else ""
 
 
 _SIGNS = {

@@ -15,7 +15,8 @@ Example:
 
     ExternalSecret shop/db-readonly and ExternalSecret shop/db both write the Secret "db": only one can own it.
 
-Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller_secret.go; issue 4225; kubernetes-external-secrets lib/poller.js.
+Sources: external-secrets pkg/controllers/externalsecret/externalsecret_controller_secret.go; issue 4225;
+externalsecret_controller.go (deleteOrphanedSecrets); kubernetes-external-secrets lib/poller.js.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,8 +24,22 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule
-from argolint.values import items
+from argolint import (
+    App,
+    Edit,
+    Fact,
+    Finding,
+    Fix,
+    Fleet,
+    Location,
+    Node,
+    Related,
+    Resource,
+    ResourceId,
+    ResourceKey,
+    Rule,
+)
+from argolint.values import enumerated, items
 
 from . import _external_secret as es
 
@@ -42,7 +57,9 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
             "id": to_builtins(resource.id),
             "policy": policy,
             "keys": sorted(es.written_keys(manifest)),
-            "rename": found.set("/spec/target/name", _another_name(resource.name, secret)),
+            "name": (name := _another_name(app, fleet, resource, secret)),
+            "rename": found.set("/spec/target/name", name),
+            "owns": policy == "Owner" and _owner_of(app, resource.namespace, secret) == resource.name,
             "failed": resource.kind == "ExternalSecret" and es.ready(resource.live).get("status") == "False",
             "v1": str(manifest.get("apiVersion")) == f"{es.GROUP}/v1",
             "place": found.pointer("/spec/target/name"),
@@ -56,7 +73,9 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "id": to_builtins(resource.id),
                 "policy": OLD,
                 "keys": [],
+                "name": "",
                 "rename": [],
+                "owns": False,
                 "failed": False,
                 "v1": False,
                 "place": "/metadata/name",
@@ -95,8 +114,10 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     ident = ResourceId(**second.data["id"])
     secret = second.data["secret"]
     names = " and ".join(_called(f.data) for f in others)
-    name = _another_name(ident.name, secret)
+    name = second.data["name"]
     edit = Edit("json-patch", second.data["rename"])
+    mine = second.data
+    deletes = mine["policy"] == "Owner" and not mine["failed"] and not any(f.data["owns"] for f in others)
     yield Finding(
         message=f'{ident} and {names} both write the Secret "{secret}": {_why([second.data, *(f.data for f in others)])}.',
         at=Location(second.app, ident, second.data["place"]),
@@ -112,7 +133,10 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
                 "manifest",
                 str(ident),
                 edit,
-                "move the workloads that need these keys to the new Secret",
+                "move the workloads that need these keys to the new Secret"
+                + (_deleted(others, secret) if deletes else ""),
+                unverified=_RESTS_ON,
+                effects=("deletes", "needs-force-sync") if deletes else (),
             ),
             Fix(
                 "Put all entries into one ExternalSecret",
@@ -124,10 +148,25 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
     )
 
 
-def _second_rank(fact: Fact) -> tuple[bool, bool, bool, str]:
-    """The one that fails, else one of a single namespace, else one whose own name is not the Secret's: easier to rename."""
-    single = fact.data["id"]["kind"] == "ExternalSecret"
-    return bool(fact.data["failed"]), single, not _prefers_own(fact.data), str(fact.data["id"]["name"])
+_RESTS_ON = (
+    "External Secrets and the workloads are not replayed: it works when the new Secret is there and they read it"
+)
+
+
+def _deleted(others: Sequence[Fact], secret: str) -> str:
+    """What happens to the Secret when the one that is renamed should be its owner (deleteOrphanedSecrets of External Secrets)."""
+    ids = [ResourceId(**f.data["id"]) for f in others if f.data["policy"] != OLD]
+    again = [f"`{es.force_sync(f'{i.kind.lower()}s.{i.group}', i.namespace, i.name)}`" for i in ids]
+    then = f": {enumerated(again)} makes it again" if again else ""
+    return f'; where it owns "{secret}", External Secrets deletes that one when the name changes{then}'
+
+
+def _second_rank(fact: Fact) -> tuple[bool, bool, bool, bool, str]:
+    """The one that fails, else one of a single namespace, else not the owner, whose Secret would be deleted, else one whose own name is
+    not the Secret's: easier to rename."""
+    data = fact.data
+    single = data["id"]["kind"] == "ExternalSecret"
+    return bool(data["failed"]), single, not data["owns"], not _prefers_own(data), str(data["id"]["name"])
 
 
 def _prefers_own(data: Any) -> bool:
@@ -167,9 +206,21 @@ def _called(data: Any) -> str:
     )
 
 
-def _another_name(own: str, secret: str) -> str:
-    """What the ExternalSecret's Secret could be called instead: as the ExternalSecret, unless it is called so."""
-    return own if own != secret else f"{own}-eso"
+def _another_name(app: App, fleet: Fleet, resource: Resource, secret: str) -> str:
+    """What the ExternalSecret's Secret could be called instead: as the ExternalSecret, unless that is the name or a Secret that is known."""
+    key = ResourceKey(app.cluster, "", "Secret", resource.namespace, resource.name)
+    taken = fleet.owners(key) or any(n.id.name == resource.name for n in _secrets(app, resource.namespace))
+    return resource.name if resource.name != secret and not taken else f"{resource.name}-eso"
+
+
+def _secrets(app: App, namespace: str) -> Iterator[Node]:
+    return (n for n in app.nodes_of("Secret", "") if n.id.namespace == namespace)
+
+
+def _owner_of(app: App, namespace: str, secret: str) -> str:
+    """The ExternalSecret that owns the live Secret, as far as this application's tree tells."""
+    owners = (o for n in _secrets(app, namespace) if n.id.name == secret for o in n.owners)
+    return next((o.name for o in owners if o.kind == "ExternalSecret"), "")
 
 
 RULE = Rule(

@@ -40,7 +40,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Location, Rank, Resource, Rule, Symptom, Want
-from argolint.values import dig, parse_time
+from argolint.values import dig, get, parse_time
 
 from . import _external_secret as es
 from . import _stores as stores
@@ -52,7 +52,7 @@ from ._sync_error_causes import follows
 from ._sync_error_fixes import edits, fixes, in_template
 from ._sync_error_general import general, store_of
 from ._sync_error_passing import raced
-from ._sync_error_pointers import key_of, pointer_of
+from ._sync_error_pointers import key_of, pointer_of, remote_of
 from ._sync_error_surroundings import predict
 from ._sync_error_texts import Diagnosis, excerpt
 from ._template import Misread, of_target, template_fixes
@@ -139,7 +139,10 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _finding(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version: OperatorVersion) -> Finding:
     pointer = pointer_of(resource, found)
     store = store_of(app, fleet, resource, found)
-    given = () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found)))
+    asked = str(get(resource.live, f"{remote_of(resource, found)}/version", None) or "")
+    given = (
+        () if found.passing else tuple(hints(store, version, found.cause, found.topic, key_of(resource, found), asked))
+    )
     written = dig(resource.live, "status", "refreshTime")
     users = () if written else es.waiting(app, resource.namespace, es.target_name(resource.live))
     more = "".join(f" Here {hint.says}." for hint in given)

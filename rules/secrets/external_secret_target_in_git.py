@@ -3,8 +3,8 @@
 What it finds: a Secret that an application renders and that an ExternalSecret on the same cluster, of this or another
 application, replaces (creationPolicy Owner or Orphan), or a key of it that differs because an ExternalSecret writes that key
 (creationPolicy Merge or CreateOrMerge), or labels and annotations that the operator copies onto it for want of a template (Argo CD's
-tracking id among them). Also a Secret that an object of another kind owns too. Data that Argo CD ignores or
-Git leaves out is no finding.
+tracking id among them). Also a Secret that an object of another kind owns too, and Argo CD's own `argocd-secret`, which holds
+keys that no manifest names. Data that Argo CD ignores or Git leaves out is no finding.
 
 Why it hurts: the operator takes the Secret over: it sets its owner reference and replaces the data. Argo CD wants its own data
 back at each sync; the application stays OutOfSync, and with self-heal the two fight. Workloads see now one value, now the
@@ -41,9 +41,11 @@ from argolint import (
     Want,
 )
 from argolint.edits import set_field
+from argolint.fleet import IN_CLUSTER
 from argolint.values import (
     annotations_of,
     enumerated,
+    items,
     join_pointer,
     labels_of,
     mapping,
@@ -53,14 +55,11 @@ from argolint.values import (
 
 from . import _external_secret as es
 
-ADDING = ("Merge", "CreateOrMerge")
-"""Policies that leave the other keys of the Secret alone."""
-
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
     """Secrets of other applications that are OutOfSync and get keys from here: which keys differ tells who wrote them."""
     for resource, secret in _targets(app):
-        if es.creation_policy(resource.any) in ADDING:
+        if es.creation_policy(resource.any) in es.ADDING:
             yield from (
                 Want("peer", secret, app=owner)
                 for owner, listed in _elsewhere(app, fleet, secret)
@@ -72,10 +71,15 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each Secret of Git that an ExternalSecret of this application replaces, or whose keys it writes."""
     for resource, secret in _targets(app):
         own = app.resource(secret.key)
+        if es.creation_policy(resource.any) not in es.ADDING and _of_argo_cd(fleet, secret, own):
+            if _brings_the_key(resource):
+                continue
+            yield _keys_of_argo_cd(app, resource, secret)
+            continue
         for owner, listed in (*(((app.ref, own),) if own else ()), *_elsewhere(app, fleet, secret)):
             if (listed.requires_pruning or listed.extra) and not listed.hook:
                 continue
-            if es.creation_policy(resource.any) in ADDING:
+            if es.creation_policy(resource.any) in es.ADDING:
                 shown = app.evidence.get(Want("peer", secret, app=owner)) or listed
                 if keys := _contested(resource, shown):
                     yield _shared_keys(app, owner, resource, shown, keys)
@@ -83,7 +87,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
                     yield _shared_metadata(app, owner, resource, shown, copied)
             elif not _shell(resource, listed):
                 yield _finding(app, owner, resource, listed)
-        if es.creation_policy(resource.any) not in ADDING and es.ready(resource.live).get("status") == "True":
+        if es.creation_policy(resource.any) not in es.ADDING and es.ready(resource.live).get("status") == "True":
             yield from (_second_owner(app, resource, secret, maker) for maker in _other_owners(app, secret)[:1])
 
 
@@ -144,6 +148,49 @@ def _shell(resource: Resource, secret: Resource) -> bool:
     if secret.normalized is not None:
         keys &= mapping(secret.normalized, "data").keys()  # the others are ignored
     return secret.status == "Synced" and not keys and es.ready(resource.live).get("status") == "True"
+
+
+def _of_argo_cd(fleet: Fleet, secret: ResourceId, own: Resource | None) -> bool:
+    """Argo CD's own Secret, which its API server fills by itself (server.secretkey, admin.password; util/settings of Argo CD)."""
+    if secret.name != "argocd-secret":
+        return False
+    labelled = own is not None and labels_of(own.any).get("app.kubernetes.io/part-of") == "argocd"
+    return labelled or (secret.cluster == IN_CLUSTER and secret.namespace == fleet.control_plane)
+
+
+def _brings_the_key(resource: Resource) -> bool:
+    """It writes the key for sessions itself, or keys that only the provider knows: such a Secret may be whole."""
+    return "server.secretkey" in es.written_keys(resource.any) or bool(items(resource.any, "spec", "dataFrom"))
+
+
+def _keys_of_argo_cd(app: App, resource: Resource, secret: ResourceId) -> Finding:
+    policy = es.creation_policy(resource.any)
+    name = resource.name if resource.name != secret.name else f"{resource.name}-eso"
+    merge = Edit("json-patch", set_field(resource.any, "/spec/target/creationPolicy", "Merge"))
+    rename = Edit("json-patch", set_field(resource.any, "/spec/target/name", name))
+    return Finding(
+        message=f"{resource.id} makes {secret} its own (creationPolicy {policy}) and drops what Argo CD keeps in it:"
+        " its key for sessions and the admin password.",
+        at=Location(app.ref, resource.id, "/spec/target/creationPolicy"),
+        evidence=("Argo CD writes server.secretkey and admin.password into this Secret by itself",),
+        fixes=(
+            Fix(
+                "Let the ExternalSecret only add its keys",
+                "manifest",
+                str(resource.id),
+                merge,
+                "a restart of argocd-server makes what was lost anew: everybody logs in again, and admin has a new password",
+            ),
+            Fix(
+                f'Write the Secret "{name}", and name its keys as $<Secret>:<key> in argocd-cm',
+                "manifest",
+                str(resource.id),
+                rename,
+                "Argo CD reads it only with the label app.kubernetes.io/part-of: argocd (target.template.metadata)",
+            ),
+        ),
+        explains=(Symptom.change(secret),),
+    )
 
 
 def _contested(resource: Resource, secret: Resource) -> tuple[str, ...]:

@@ -25,13 +25,12 @@ from collections.abc import Iterator, Sequence
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceId, Rule, Want
 from argolint.edits import annotate
 from argolint.kubernetes import SYNC_WAVE, api_of
-from argolint.values import annotations_of, dig, items
+from argolint.values import dig, items
 
+from ..shared.order import HOOK, runs_before
 from . import _external_secret as es
 
 BLOCKING = ("Deployment", "StatefulSet", "DaemonSet", "Rollout", "Job", "Pod")
-HOOK = "argocd.argoproj.io/hook"
-HELM_BEFORE = frozenset(("pre-install", "pre-upgrade"))
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -77,25 +76,14 @@ def _makes_secret(resource: Resource) -> bool:
 def _early_hooks(app: App) -> Iterator[tuple[ResourceId, Object]]:
     """Hooks that must complete before the first object of the sync is applied, as left on the cluster or rendered."""
     for r in app.resources:
-        if r.hook and r.kind in BLOCKING and _runs_before(r.live):
+        if r.hook and r.kind in BLOCKING and runs_before(r.live):
             yield r.id, r.live or {}
     for manifest in app.evidence.get(Want("manifests")) or ():
-        if manifest.get("kind") in BLOCKING and _runs_before(manifest):
+        if manifest.get("kind") in BLOCKING and runs_before(manifest):
             group, version = api_of(manifest)
             namespace = str(dig(manifest, "metadata", "namespace") or app.destination_namespace)
             name = str(dig(manifest, "metadata", "name") or dig(manifest, "metadata", "generateName") or "")
             yield ResourceId(group, str(manifest["kind"]), namespace, name, version, app.cluster), manifest
-
-
-def _runs_before(manifest: Object | None) -> bool:
-    """PreSync, or the Helm hooks that stand for it; Argo CD's own annotation wins where it knows a word of it (pkg/sync/hook/hook.go)."""
-    annotations = annotations_of(manifest)
-    own = {each.strip() for each in annotations.get(HOOK, "").split(",")} & _SYNC_HOOKS
-    helm = {each.strip() for each in annotations.get("helm.sh/hook", "").split(",")}
-    return "PreSync" in own if own else bool(helm & HELM_BEFORE)
-
-
-_SYNC_HOOKS = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
 
 
 def _before_the_sync(app: App, late: Resource, hooks: Sequence[ResourceId], secret: str) -> Finding:

@@ -233,6 +233,8 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
         )
         title = f'Name a key that Secret "{_source(resource)}" holds in place of "{missing.group(1)}"'
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
+    if found.cause == "template":
+        return _template(resource, text, found, retry)
     if found.cause in ("store-not-ready", "auth", "network", "store-credential") or found.topic == "aws-policy":
         return advice(__package__, found.advice, {**known, "key": "its keys"})
     if _FOREIGN.search(text):
@@ -257,6 +259,20 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
         )
         return (Fix(title, "manifest", f"spec.data of {resource.id}", edit),)
     return advice(__package__, "push", known)
+
+
+def _template(resource: Resource, text: str, found: Diagnosis, retry: str) -> tuple[Fix, ...]:
+    """Its template reads the keys of the source Secret: since v0.9.19 one that is not there is an error (pull request 3480)."""
+    absent = found.detail.get("absent")
+    origin = f'Secret "{_source(resource)}"' if _source(resource) else "its source"
+    title = (
+        f'Read a key that {origin} holds in place of "{absent}"' if absent else f"Correct the template of {resource.id}"
+    )
+    lines = (
+        f"# {found.says}. The names are the keys of {origin}, in their exact spelling; text that is no value of it stands in the template as it is.",
+        f"{retry}   # afterwards",
+    )
+    return (Fix(title, "manifest", f"spec.template of {resource.id}", Edit("command", "\n".join(lines))),)
 
 
 RULE = Rule(

@@ -130,7 +130,7 @@ def _one_writer(resource: Resource, maker: str) -> tuple[Fix, ...]:
 
 def _taken_over(resource: Resource, name: str) -> tuple[Fix, ...]:
     where = f"Secret {resource.namespace}/{name}"
-    adopt = f"kubectl -n {sh(resource.namespace)} annotate secret {sh(name)} sealedsecrets.bitnami.com/managed=true"
+    adopt = f"kubectl -n {sh(resource.namespace)} annotate secret {sh(name)} sealedsecrets.bitnami.com/managed=true --overwrite"
     delete = f"kubectl -n {sh(resource.namespace)} delete secret {sh(name)}"
     again = f"\n{RESTART}   # it has given up, and only a change of the sealed data wakes it else"
     return (
@@ -159,7 +159,7 @@ def _refused(app: App, resource: Resource, message: str) -> Finding:
         None: f'the Secret "{name}" stays as it was',
     }[there]
     moved = _moved(resource)
-    seal = f"kubectl -n {sh(resource.namespace)} create secret generic {sh(name)} --dry-run=client -o yaml ... | kubeseal -o yaml"
+    seal = f"kubectl -n {sh(resource.namespace)} create secret generic {sh(name)} --dry-run=client -o yaml --from-file=KEY=FILE | kubeseal -o yaml"
     return Finding(
         message=f"{resource.id} cannot be unsealed ({message}): {loss}.{moved}",
         at=Location(app.ref, resource.id, "/spec/encryptedData"),

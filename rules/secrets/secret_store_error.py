@@ -1,8 +1,8 @@
 """A SecretStore is not usable
 
 What it finds: a SecretStore or ClusterSecretStore that is Ready=False, with the cause from its Event (`unable to create
-client` and `unable to validate store` alone say nothing), and a store that names a `spec.controller` which no running operator
-serves: it never gets a status. The ExternalSecrets that depend on the store are counted across all applications. A store that is
+client` and `unable to validate store` alone say nothing), a store that names a `spec.controller` which no running operator
+serves: it never gets a status, and a store that the operator's own webhook refuses, so that its sync fails. The ExternalSecrets that depend on the store are counted across all applications. A store that is
 being deleted is left out; one whose credential was made within the last five minutes, after it, is an information.
 
 Why it hurts: every ExternalSecret of the store fails with `SecretStore "..." is not ready` (since v0.11 the operator does not
@@ -46,15 +46,18 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.values import mapping
+from argolint import consequences as operations
+from argolint.redaction import excerpt as shown
+from argolint.values import enumerated, mapping
 
 from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts
 from ._operator_version import version_of, wants_crd
-from ._provider import placed
+from ._provider import placed, unplaced
 from ._store_hints import hints
+from ._store_refused import meaning, refusal, topic, without_namespaces
 from ._sync_error_texts import Diagnosis, classify, clean, excerpt, warnings
 
 CAUSE_OF = {
@@ -134,6 +137,8 @@ def _key(resource: ResourceId) -> str:
 def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Finding | None:
     if es.deleting(resource):
         return None  # its credentials may be gone before it: a finalizer that holds it is reported as such
+    if why := refusal(app, resource):
+        return _refused(app, fleet, resource, why)
     condition = es.ready(resource.live)
     if condition.get("status") == "False":
         return _not_ready(app, fleet, resource, clean(str(condition.get("message") or "")))
@@ -161,6 +166,22 @@ def _inspect(app: App, fleet: Fleet, resource: Resource, options: Options) -> Fi
             explains=es.consequences(app, resource.id),
         )
     return None
+
+
+def _refused(app: App, fleet: Fleet, resource: Resource, why: str) -> Finding:
+    store = stores.Store(es.StoreRef(resource.kind, resource.name, ""), app.ref, resource, wanted=True)
+    which = topic(store, why)
+    bare = without_namespaces(store) if which == "credential-own-namespace" else None
+    wrong = [each.pointer for each in unplaced(store)] if which == "credential-namespace" else []
+    named = f" ({enumerated(wrong, limit=4)})" if wrong else ""
+    return Finding(
+        message=f'{resource.id} is not admitted by the webhook of External Secrets because {meaning(which)}{named} ("{shown(why)}")',
+        at=Location(app.ref, resource.id, wrong[0] if wrong else "/spec/provider"),
+        cause="invalid-provider",
+        evidence=(f"the last sync: {why}",),
+        fixes=(bare,) if bare is not None else _fixes(app, fleet, store, classify(why), which, why),
+        explains=(*es.consequences(app, resource.id), *operations.consequences(app)),
+    )
 
 
 def _minutes(app: App, resource: Resource) -> int:

@@ -24,12 +24,14 @@ class Pin:
     values   dotted keys of the chart and what to set, without the umbrella's prefix
     keys     keys that the Secret must hold when the values name an existing one; empty when they do not
     since    first chart version that knows each of the values; a key without an entry is as old as the record goes
+    until    first chart version that knows them no longer; empty when the newest one does
     """
 
     values: Mapping[str, Any]
     keys: tuple[str, ...] = ()
     note: str = ""
     since: Mapping[str, str] = field(default_factory=dict)
+    until: str = ""
 
     @property
     def first_version(self) -> str:
@@ -46,7 +48,8 @@ class Pin:
         have, need = parse_version(version), parse_version(self.first_version)
         if have is None:
             return self
-        if need is not None and have < need:
+        gone = parse_version(self.until)
+        if (need is not None and have < need) or (gone is not None and have >= gone):
             return None
         unknown = {k for k, v in self.since.items() if (first := parse_version(v)) is not None and have < first}
         return replace(self, values={k: v for k, v in self.values.items() if k not in unknown}) if unknown else self
@@ -252,6 +255,7 @@ def _pin(raw: Mapping[str, Any]) -> Pin:
         tuple(existing.get("keys") or ()),
         raw.get("note", ""),
         since if isinstance(since, dict) else dict.fromkeys(values, str(since)),
+        str(raw.get("key_until") or ""),
     )
 
 

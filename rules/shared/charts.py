@@ -305,7 +305,10 @@ def _prefix(root: str, name: str, labels: Mapping[str, str], *, exact: bool) -> 
 
 
 def _values_at(app: App, index: int, source: Object, kustomize: bool) -> str:
-    """The last value file, which wins; a `$ref/` one with the repository of the source of that ref."""
+    """The last value file, which wins; a `$ref/` one with the repository of the source of that ref.
+
+    An Application that has `values` keeps its values there: a valuesObject beside them would replace them all (ValuesYAML of its source).
+    """
     if kustomize:
         return f"helmCharts[].valuesInline in {source.get('path')}/kustomization.yaml"
     files = items(source, "helm", "valueFiles")
@@ -319,7 +322,9 @@ def _values_at(app: App, index: int, source: Object, kustomize: bool) -> str:
     if source.get("path"):
         return f"{source['path']}/values.yaml"
     place = f"sources[{index}]" if len(app.sources) > 1 else "source"
-    return f"the Application's spec.{place}.helm.valuesObject"
+    helm = mapping(source, "helm")
+    text = isinstance(helm.get("values"), str) and helm["values"].strip() and not helm.get("valuesObject")
+    return f"the Application's spec.{place}.helm.{'values' if text else 'valuesObject'}"
 
 
 def _inline(helm: Mapping[str, Any]) -> dict[str, Any]:

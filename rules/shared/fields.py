@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from argolint import Fix, Json, Object, ResourceId
 from argolint.edits import set_field
+from argolint.kubernetes import containers, pod_spec
 from argolint.redaction import excerpt
-from argolint.values import dig, get, join_pointer, mapping
+from argolint.values import dig, get, items, join_pointer, mapping
 
 from .advice import advice
 from .messages import FieldError, field_errors
@@ -33,6 +34,29 @@ def field_fixes(id_: ResourceId, manifest: Object | None, message: str) -> tuple
         "labels": ", ".join(f"{o['path'].rpartition('/')[2]}" for o in operations),
     }
     return advice(__package__, f"field/{_topic(first, operations)}", facts, id_)
+
+
+def quoting(manifest: Object | None) -> list[Json]:
+    """Operations that put into quotes the numbers and booleans where only texts may stand: labels, annotations, data, environment."""
+    if manifest is None:
+        return []
+    pod, spec = pod_spec(manifest)
+    above = pod.removesuffix("/spec")
+    maps = [f"{at}/metadata/{name}" for at in dict.fromkeys(("", above)) for name in ("labels", "annotations")]
+    maps += ["/data"] if manifest.get("kind") == "ConfigMap" else []
+    places = [at + join_pointer(key) for at in maps for key in _keys(get(manifest, at, None))]
+    for at, container in containers(manifest) if spec else ():
+        places += [f"{at}/env/{place}/value" for place, _ in enumerate(items(container, "env"))]
+    wrong = ((place, get(manifest, place, None)) for place in places)
+    return [
+        {"op": "replace", "path": place, "value": str(value).lower() if isinstance(value, bool) else str(value)}
+        for place, value in wrong
+        if isinstance(value, bool | int | float)
+    ]
+
+
+def _keys(found: Json) -> list[str]:
+    return list(found) if isinstance(found, dict) else []
 
 
 def refused_pointer(manifest: Object | None, message: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 
 from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import dump, load
@@ -19,6 +19,7 @@ from argolint.values import dig, get, items, mapping, maps
 
 from .advice import Shell, advice
 from .makers import maker_of
+from .order import ABSENT, needed_later
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -27,7 +28,6 @@ _NODE_STATE = re.compile(
     r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$"
 )
 _CONTROL_PLANE = "node-role.kubernetes.io/"
-_ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
 _ABSENT_KEY = re.compile(
     r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:[^/\s]{1,63}/)?([^\s,;\"]{1,253})", re.IGNORECASE
 )
@@ -63,6 +63,10 @@ class Trouble:
 
 def below(app: App) -> Mapping[str, tuple[Node, ...]]:
     """By uid of a managed object: the pods, ReplicaSets and Jobs under it that are not well, in the tree's order."""
+    return app.derive(_below)
+
+
+def _below(app: App) -> Mapping[str, tuple[Node, ...]]:
     found: dict[str, list[Node]] = defaultdict(list)
     managed = {r.uid for r in app.resources if r.uid}
     for node in app.nodes:
@@ -190,6 +194,7 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
     return None
 
 
+_PULLING = "the last Event is Pulling: "
 _STARTING = ("Pulling", "Pulled", "Created", "Started")
 _OVERCOME_BY = {
     "FailedCreate": ("SuccessfulCreate",),
@@ -235,6 +240,7 @@ def _patterns(name: str) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
     )
 
 
+@lru_cache(maxsize=2048)
 def _known(text: str) -> tuple[str, str] | None:
     return next(((cause, verb) for cause, verb, match in _patterns("reasons") if match.search(text)), None)
 
@@ -331,26 +337,35 @@ def _asked(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
 
 def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
     """Ways to let the pods run, for the workload `id_` whose manifest is `obj` (None: not known)."""
-    absent = _ABSENT.search(trouble.text)
+    absent = ABSENT.search(trouble.text)
     known = ("selector", "resources", "taint", "quota", "image", "volume")
     keyless = _ABSENT_KEY.search(trouble.text)
-    topic = trouble.cause if trouble.cause in known else "security" if _SECURITY.search(trouble.text) else "unknown"
+    topic = trouble.cause if trouble.cause in known else _unknown(trouble.text)
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": ""}
     if absent:
-        topic = "missing"
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
-        maker = maker_of(app, fleet, id_.namespace, absent[2]) if facts["missing_kind"] == "secret" else None
-        if maker is not None:
+        if later := needed_later(app, id_.namespace, obj, trouble.text):
+            topic = "missing-before" if later.before else "missing-later"
+            facts |= {"missing": str(later.resource.id), "wave": str(later.own_wave), "later": str(later.resource.wave)}
+        elif facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
             topic = "missing-made"
             facts |= {
                 "maker": str(maker.id),
                 "command": Shell(kubectl_name(maker.id)),
                 "there": maker.live is not False,
             }
+        else:
+            topic = "missing"
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}
     return advice(__package__, f"pods/{topic}", facts, id_)
+
+
+def _unknown(text: str) -> str:
+    if _SECURITY.search(text):
+        return "security"
+    return "pulling" if _PULLING in text else "unknown"
 
 
 def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:

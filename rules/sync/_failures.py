@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from argolint import App, Object, Operation, ResourceId
@@ -56,10 +56,14 @@ def classify(message: str) -> tuple[str, str]:
     return entry["rule"], entry.get("cause", "")
 
 
-def passes(message: str) -> bool:
-    """True when a later attempt can get over this failure without a change, or nobody knows what it is."""
-    entry = refusal(message)
-    return bool(entry.get("passes")) or entry is _UNKNOWN
+def passes(app: App, failed: Failed) -> bool:
+    """True when a later attempt can get over this failure without a change; False for what nobody knows.
+
+    A manifest that writes metadata.resourceVersion or uid conflicts at each attempt.
+    """
+    resource = app.resource(failed.id.key) if failed.id else None
+    fixed = any(dig(resource.desired, "metadata", key) for key in ("resourceVersion", "uid")) if resource else False
+    return bool(refusal(failed.message).get("passes")) and not fixed and not failed.hook
 
 
 def failures(app: App) -> tuple[Failed, ...]:
@@ -108,9 +112,14 @@ def _of_results(app: App, operation: Operation) -> Iterator[Failed]:
         hook = str(result.get("hookPhase") or "") if result.get("hookType") else ""
         if result.get("status") != "SyncFailed" and hook not in ("Failed", "Error"):
             continue
-        named = _named(app, result)
-        message = str(result.get("message") or operation.message)
-        yield Failed(named, message, *classify(message), str(result.get("hookType") or "") if hook else "")
+        found = of_result(app, result, operation.message)
+        yield replace(found, hook=str(result.get("hookType") or "") if hook else "")
+
+
+def of_result(app: App, result: Object, otherwise: str = "") -> Failed:
+    """What the result of one object says; of a result without words those of the operation."""
+    message = str(result.get("message") or otherwise)
+    return Failed(_named(app, result), message, *classify(message))
 
 
 def _named(app: App, result: Object) -> ResourceId:

@@ -49,6 +49,13 @@ def sync_options(desired: Object | None) -> frozenset[str]:
     return frozenset(option.strip() for option in text.split(",") if option.strip())
 
 
+def sent_whole(app: App, desired: Object | None) -> bool:
+    """True when a sync sends the object whole (Replace=true) and does not delete it first."""
+    own = sync_options(desired)
+    whole = "Replace=true" in own or ("Replace=true" in app.sync_options and "Replace=false" not in own)
+    return whole and "Force=true" not in own
+
+
 def compare_options(app: App, option: str) -> str:
     """The Application's compare-options with this one, and without what it replaces."""
     held = [o.strip() for o in (annotations_of(app.raw).get(COMPARE_OPTIONS) or "").split(",") if o.strip()]

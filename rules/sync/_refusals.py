@@ -10,19 +10,23 @@ from argolint.edits import application_place, sync_option
 from argolint.redaction import excerpt
 
 from ..shared.advice import Shell, advice
-from ..shared.fields import field_fixes
+from ..shared.fields import field_fixes, quoting
 from ..shared.messages import innermost
 from ._failures import Failed, refusal
+from ._options import sent_whole
 
 
 def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
     """The fixes of one refused object, root cause first; of what a validation names, the field's own."""
     topic, facts = _topic(app, failed, empties=empties)
     resource = app.resource(failed.id.key) if failed.id else None
-    if topic == "validation" and failed.id:
-        manifest = resource.desired if resource else None
-        if fixes := field_fixes(failed.id, manifest, failed.message):
-            return fixes
+    manifest = resource.desired if resource else None
+    if topic == "quote" and failed.id and (patch := quoting(manifest)):
+        said = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
+        return advice(__package__, "sync-failed/quote-at", {**_facts(app, failed), **said}, failed.id)
+    named = field_fixes(failed.id, manifest, failed.message) if topic == "validation" and failed.id else ()
+    if named:
+        return named
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
 
 
@@ -69,7 +73,7 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
         return "gone", {}
     entry = refusal(failed.message)
     if "topic" in entry:
-        return entry["topic"], entry["said"]
+        return _narrower(app, failed, entry["topic"]), entry["said"]
     if failed.cause == "forbidden":
         for topic, pattern in _FORBIDDEN:
             if found := pattern.search(failed.message):
@@ -81,6 +85,13 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
                 )
                 return f"forbidden/{topic}", {**groups, **group}
     return failed.cause or "unknown", {}
+
+
+def _narrower(app: App, failed: Failed, topic: str) -> str:
+    """The same words with and without Replace=true have other reasons."""
+    resource = app.resource(failed.id.key) if failed.id else None
+    whole = sent_whole(app, resource.desired if resource else None)
+    return {"replaced": "stale-version", "exists": "exists-already"}.get(topic, topic) if not whole else topic
 
 
 def _facts(app: App, failed: Failed) -> Mapping[str, Json]:

@@ -34,7 +34,21 @@ def refused(app: App, fleet: Fleet) -> dict[ResourceKey, Failed]:
             continue
         served = fleet.served_versions(app.cluster, failed.id.group, failed.id.kind)
         entry = removal_of(failed.id.group, failed.id.version, failed.id.kind)
-        builtin = entry is not None and entry["product"] == "Kubernetes"
-        if failed.id.version not in served and (served or builtin):
+        known = served or (entry is not None and (entry["product"] == "Kubernetes" or _defined(app, fleet, failed)))
+        if failed.id.version not in served and known:
             found[failed.id.key] = failed
     return found
+
+
+def _defined(app: App, fleet: Fleet, failed: Failed) -> bool:
+    """Whether an application has the CRD of the kind in sync: then the kind is there, and only the version is not."""
+    assert failed.id is not None
+    stem, group = failed.id.kind.lower().rstrip("sy"), failed.id.group
+    return any(
+        key.name.startswith(stem)
+        and key.name.partition(".")[2] == group
+        and any(
+            r is not None and r.status == "Synced" for owner in fleet.owners(key) for r in (fleet.resource(owner, key),)
+        )
+        for key in fleet.of_kind(app.cluster, "apiextensions.k8s.io", "CustomResourceDefinition")
+    )

@@ -28,7 +28,7 @@ from ._failures import Failed, answered_by
 
 # util/argo/argo.go and util/db/cluster.go, from 2.x on.
 _UNREGISTERED = re.compile(
-    r"no clusters? with this name|error getting cluster|unable to find destination server|cluster \"[^\"]*\" not found|cluster \S+ has not been configured",
+    r"no clusters? with this name|error getting cluster(?!: controller is configured to ignore)|unable to find destination server|cluster \"[^\"]*\" not found|cluster \S+ has not been configured",
     re.IGNORECASE,
 )
 

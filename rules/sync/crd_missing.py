@@ -71,15 +71,20 @@ def _unserved(app: App, fleet: Fleet, resource: Resource) -> bool:
     A single kind may be missing from what the cluster is said to serve since Argo CD is configured to exclude it.
     """
     group = resource.group
-    if "." not in group or group.endswith(".k8s.io") or resource.desired is None or resource.live is not None:
+    if "." not in group or group.endswith(".k8s.io") or not fleet.derive(_serves_none, app.cluster, group):
         return False
-    served = fleet.api_versions(app.cluster)
     return (
-        "v1/ConfigMap" in served
-        and not any(api.startswith(f"{group}/") for api in served)
+        resource.desired is not None
+        and resource.live is None
         and not _definitions(app, fleet, group)
         and not has_sync_option(app.raw, resource.desired, "SkipDryRunOnMissingResource=true")
     )
+
+
+def _serves_none(fleet: Fleet, cluster: str, group: str) -> bool:
+    """The cluster is known to serve nothing of the group."""
+    served = fleet.api_versions(cluster)
+    return "v1/ConfigMap" in served and not any(api.startswith(f"{group}/") for api in served)
 
 
 def _foreseen(app: App, group: str, kind: str, resources: list[Resource]) -> Finding:

@@ -176,7 +176,7 @@ def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
                 f"Application {app.ref}",
                 Edit(
                     "command",
-                    f'kubectl -n {sh(app.ref.namespace)} patch application {sh(app.ref.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
+                    f'kubectl -n {sh(app.ref.namespace)} patch applications.argoproj.io {sh(app.ref.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
                 ),
                 caveat="its objects stay in the cluster, owned by nobody",
             ),

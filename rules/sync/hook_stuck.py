@@ -44,7 +44,12 @@ from argolint.redaction import excerpt
 from argolint.values import age_text, items, sh
 
 from ..shared import age, pods
+from ..shared.operations import synced_anew
+from ..shared.order import needed_later
 from . import _hooks
+from ._failures import Failed
+from ._failures import of_result as failed_of
+from ._refusals import refusal_fixes
 
 _OF_THEIR_OWN = frozenset({"AnalysisRun", "Application", "PipelineRun", "TaskRun", "Workflow"})
 
@@ -144,6 +149,9 @@ def _why(
     running: bool,
 ) -> str:
     """The rest of the sentence: why it does not come."""
+    if node is None and awaited.reason == "deletion of":
+        failed = _failed_beside(app)
+        return f"which is gone already; {failed.id} has failed in the same sync" if failed else "which is gone already"
     if node is None:
         found = _hooks.rendered(app, awaited)
         seconds = _hooks.lives_for(found[1]) if found else None
@@ -155,7 +163,9 @@ def _why(
         return f"whose Pod {sidecar.pod.id.name} runs on with a sidecar{of} that its manifest does not write ({excerpt(sidecar.image)})"
     if trouble is not None:
         subject = "it" if trouble.node.uid == node.uid else f"its {trouble.node.id.kind} {trouble.node.id.name}"
-        return f'since {subject} {trouble.verb}: "{trouble.text}"'
+        later = needed_later(app, node.id.namespace, _manifest(app, node.id), trouble.text)
+        brought = f", and {later.resource.id} is brought {later.when}" if later else ""
+        return f'since {subject} {trouble.verb}: "{trouble.text}"{brought}'
     if awaited.reason == "deletion of":
         left = ", ".join(items(_live(app, node), "metadata", "finalizers")) or "a finalizer"
         return f"which is not removed before {left} is done"
@@ -181,7 +191,7 @@ def _manifest(app: App, id_: ResourceId) -> Object | None:
     if resource is not None and resource.desired is not None:
         return resource.desired
     found: Object | None = app.evidence.get(Want("live", id_))
-    return found
+    return found or (resource.live if resource else None)
 
 
 def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
@@ -212,13 +222,14 @@ def _finding(
     gone = _hooks.rendered(app, awaited) if awaited and node is None else None
     manifest = _manifest(app, node.id) if node else gone[1] if gone else None
     named = node.id if node else gone[0] if gone else None
+    causes = tuple(_causes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
     pointer = "/spec/ttlSecondsAfterFinished" if gone and _hooks.lives_for(manifest) is not None else ""
     return Finding(
         message=f"The sync of application {app.ref} {what}, so no other sync can start.",
         at=Location(app.ref, named, pointer or _pointer(manifest, trouble)),
         confidence="proven" if trouble or not awaited else "likely",
         evidence=tuple(_evidence(app, operation, node, trouble)),
-        fixes=(*_causes(app, fleet, awaited, node, named, manifest, trouble, sidecar), _terminate(app)),
+        fixes=(*causes, _terminate(app, first=not causes)),
         explains=(*consequences(app), *_healths(app, node)),
     )
 
@@ -251,6 +262,10 @@ def _causes(
     trouble: pods.Trouble | None,
     sidecar: _hooks.Sidecar | None,
 ) -> Iterator[Fix]:
+    if awaited is not None and node is None and awaited.reason == "deletion of":
+        failed = _failed_beside(app)
+        yield from refusal_fixes(app, failed) if failed else ()
+        return
     if awaited is not None and node is None and awaited.reason == "completion of hook":
         yield from _hooks.gone_fixes(id_, manifest, awaited)
         return
@@ -280,12 +295,20 @@ def _causes(
         )
 
 
-def _terminate(app: App) -> Fix:
+def _failed_beside(app: App) -> Failed | None:
+    """What the running operation has failed at: it then makes no deleted hook anew, and waits for it (argoproj/argo-cd#27507)."""
+    for result in app.operation.results if app.operation else ():
+        if result.get("status") == "SyncFailed":
+            return failed_of(app, result)
+    return None
+
+
+def _terminate(app: App, *, first: bool) -> Fix:
     return Fix(
-        "Then terminate the operation and sync again",
+        "Terminate the operation and sync again" if first else "Then terminate the operation and sync again",
         "live",
         f"Application {app.ref}",
-        Edit("command", f"argocd app terminate-op {sh(app.ref)} && argocd app sync {sh(app.ref)}"),
+        Edit("command", synced_anew(app)),
         caveat="what was applied so far stays",
     )
 

@@ -47,7 +47,7 @@ from ..shared.advice import advice
 from ..shared.messages import quoted, stage
 from ._failures import Failed, answered_by, classify
 from ._objects import left_missing, object_named
-from ._options import as_hook, compare_options, on_manifest, once_a_hook, pasted, sync_options
+from ._options import as_hook, compare_options, on_manifest, once_a_hook, pasted, sent_whole, sync_options
 
 RESPECT = "RespectIgnoreDifferences=true"
 
@@ -72,14 +72,18 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     keys = {f.id.key for f in refused if f.id}
     yield from (_not_compared(app, condition) for condition in app.conditions if _refuses_dry_run(condition))
     for resource in app.resources:
-        if not (resource.modified or resource.pending):
+        if not (resource.modified or resource.pending) or (resource.group, resource.kind) not in _table():
             continue
-        forced = "Force=true" in sync_options(resource.desired)  # deleted and made again; no option of an Application
-        if resource.key not in keys and not forced:
-            due = (*resource.pending, *(c for c in resource.changes if not_yet_applied(app, resource, c)))
-            change = next((c for c in due if _immutable(resource.id, c)), None)
-            if change is not None:
+        if resource.key not in keys:
+            fixed = (c for c in (*resource.pending, *resource.changes) if _immutable(resource.id, c))
+            change = next((c for c in fixed if c in resource.pending or not_yet_applied(app, resource, c)), None)
+            if change is not None and not _forced(resource):
                 yield _foreseen(app, resource, change, shown=change not in resource.pending)
+
+
+def _forced(resource: Resource) -> bool:
+    """Whether it is deleted and made again; no option of an Application."""
+    return "Force=true" in sync_options(resource.desired)
 
 
 @cache
@@ -101,7 +105,7 @@ def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -
     id_ = resource.id if resource else failed.id
     what = f"{pointer} of {id_}" if pointer else str(id_ or f"an object of application {app.ref}")
     own = (Symptom.change(resource.id), Symptom.health(resource.id)) if resource else ()
-    replaced = _replaced(app, resource) or _SENT_WHOLE.search(failed.message) is not None
+    replaced = sent_whole(app, resource.desired if resource else None) or _SENT_WHOLE.search(failed.message) is not None
     why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else ""
     return Finding(
         message=f"{what} cannot be changed in place{why}, so the sync of application {app.ref} fails each time.",
@@ -133,13 +137,6 @@ def _hidden(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:
         if pointer.startswith("/spec/") and get(live, pointer, None) != get(desired, pointer, None)
     }
     return tuple(sorted(found))
-
-
-def _replaced(app: App, resource: Resource | None) -> bool:
-    """True when the object is sent whole and is neither deleted first."""
-    own = sync_options(resource.desired) if resource else frozenset()
-    whole = "Replace=true" in own or ("Replace=true" in app.sync_options and "Replace=false" not in own)
-    return whole and "Force=true" not in own
 
 
 _SENT_WHOLE = re.compile(r"error when replacing|metadata\.resourceVersion.{0,100}must be specified for an update")
@@ -302,9 +299,16 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             Edit("text", f"restore {pointer or 'the field'} of {where} as it is live"),
         )
         return
-    if how == "unknown":  # an operator's object may hold data that goes with it
-        yield from _restore(resource, pointer)
+    if _of_one_content(id_, resource):
         yield Fix(
+            "Give it a new name with each new content, and name that where it is read",
+            "manifest",
+            where,
+            Edit("text", "kustomize's generators append a hash to the name; in a chart `sha256sum | trunc 8` does"),
+            caveat="a password that is drawn at each render belongs in a Secret of your own",
+        )
+    elif how == "unknown":  # an operator's object may hold data that goes with it
+        yield next(_restore(resource, pointer), None) or Fix(
             "Take the change back",
             "manifest",
             where,
@@ -318,8 +322,19 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
         "manifest",
         where,
         Edit("yaml", pasted(forced)),
-        caveat="the object is deleted and made again, with what it owns",
+        caveat="the object is deleted and made again, with what it owns"
+        + (", and a value that is drawn at each render is new at each sync" if id_.kind == "Secret" else ""),
         resource=id_,
+    )
+
+
+def _of_one_content(id_: ResourceId, resource: Resource | None) -> bool:
+    """A ConfigMap or Secret that says `immutable: true`: meant to be one content under one name."""
+    states = (resource.live, resource.desired) if resource else ()
+    return (
+        id_.group == ""
+        and id_.kind in ("ConfigMap", "Secret")
+        and any((s or {}).get("immutable") is True for s in states)
     )
 
 

@@ -19,13 +19,19 @@ import re
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
+from argolint.edits import application_place
 from argolint.redaction import excerpt
 from argolint.values import maps
 
 from ..shared.advice import advice
+from ..shared.messages import quoted, said
+from ._comparison import Read, read
 from ._sources import pointer_of_source, source_in
 
 _NO_NAMESPACE = r"^Namespace for \S+ .* is missing"  # controller/state.go: neither manifest nor destination names one
+
+_RENDERING = re.compile(r"^Unable to (?:get app details|generate manifests)\b")
+"""The source is named rightly, and fails when it is rendered (util/argo/argo.go, ValidateRepo)."""
 
 # Argo CD's own words, the narrower ones first (util/argo/argo.go).
 _CAUSES = tuple(
@@ -67,6 +73,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
     cause = classify(condition.message)
+    rendering = _rendering(app, fleet, condition.message)
     pointer = {
         "destination": "/spec/destination" + ("/namespace" if re.match(_NO_NAMESPACE, condition.message) else ""),
         "cluster": "/spec/destination",
@@ -74,12 +81,14 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
         "repository": pointer_of_source(app, condition.message) + "/repoURL",
         "source": pointer_of_source(app, condition.message),
     }.get(cause, "/spec")
+    why = f", since {rendering.fact}" if rendering else ""
+    shown = quoted(said(condition.message)) if rendering else excerpt(condition.message)
     return Finding(
-        message=f'Application {app.ref} is refused by Argo CD: "{excerpt(condition.message)}", so it is neither compared nor synced.',
-        at=Location(app.ref, None, pointer),
-        cause=cause,
+        message=f'Application {app.ref} is refused by Argo CD{why}: "{shown}", so it is neither compared nor synced.',
+        at=Location(app.ref, None, rendering.pointer or pointer if rendering else pointer),
+        cause="source" if rendering else cause,
         evidence=(f"condition InvalidSpecError: {excerpt(condition.message, 600)}",),
-        fixes=tuple(_fixes(app, fleet, cause, condition.message)),
+        fixes=rendering.fixes if rendering else tuple(_fixes(app, fleet, cause, condition.message)),
         explains=(
             condition.symptom,
             Symptom.sync(),
@@ -88,6 +97,12 @@ def _finding(app: App, fleet: Fleet, condition: Condition) -> Finding:
             Symptom.condition("SyncError"),
         ),
     )
+
+
+def _rendering(app: App, fleet: Fleet, message: str) -> Read | None:
+    """What the rendering fails at, by the words that a failed comparison has for it as well; None when it is not that."""
+    found = read(app, fleet, message) if _RENDERING.search(message) else None
+    return found if found and found.name != "unknown" else None
 
 
 def _fixes(app: App, fleet: Fleet, cause: str, message: str) -> Iterator[Fix]:
@@ -104,6 +119,7 @@ def _facts(app: App, fleet: Fleet, message: str) -> Mapping[str, str]:
     """What the topics of invalid-spec in advice.yaml speak of."""
     return {
         "app": str(app.ref),
+        "place": application_place(app),
         "app_namespace": app.ref.namespace,
         "name": app.ref.name,
         "project": app.ref.project,

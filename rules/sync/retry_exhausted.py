@@ -63,7 +63,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 def _passes(app: App) -> bool:
     """True when each failure is one that a later attempt can get over: where a change must come first, more attempts only wait."""
     problems = failures(app)
-    return all(passes(failed.message) and not failed.hook for failed in problems) and not failed_by_health(app)
+    return bool(problems) and all(passes(app, failed) for failed in problems) and not failed_by_health(app)
 
 
 def _more_attempts(app: App) -> Fix:

@@ -42,7 +42,7 @@ from argolint.comparison import builtin
 from argolint.consequences import consequences
 from argolint.edits import application_place, removals
 from argolint.knowledge import load
-from argolint.values import get, index_of, join_pointer, split_pointer
+from argolint.values import get, index_of, join_pointer, maps, split_pointer
 
 from ..shared.advice import advice
 from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
@@ -120,7 +120,7 @@ def _paths(message: str) -> tuple[str, ...]:
 
 def _read(app: App, message: str, resource: Resource | None) -> _Undeclared:
     paths, where = _paths(message), stage(message)
-    live_only = "live resource" in message or paths[0].startswith(".status")
+    live_only = "live resource" in message or "typedLive" in message or paths[0].startswith(".status")
     resource = resource or object_named(app, message)
     if resource is None and named(message) is None:
         side = "live" if live_only else "desired"
@@ -130,7 +130,7 @@ def _read(app: App, message: str, resource: Resource | None) -> _Undeclared:
     group = resource.group if resource else about.group if about else None
     by_argocd = where == "structured-merge"
     if group is None:
-        whose = "argocd" if by_argocd and live_only else "unknown"
+        whose = "argocd" if by_argocd and live_only and not _unseen(app, paths[0]) else "unknown"
     elif builtin({"apiVersion": f"{group}/v1" if group else "v1"}):
         whose = "argocd" if by_argocd else "cluster"
     else:
@@ -138,6 +138,12 @@ def _read(app: App, message: str, resource: Resource | None) -> _Undeclared:
     kind = resource.kind if resource else about.kind if about else ""
     crd = definition_of(app, group, kind) if group and whose == "crd" else None
     return _Undeclared(message, paths, resource, live_only, whose, where == "server-side-diff", crd)
+
+
+def _unseen(app: App, path: str) -> bool:
+    """Whether no live object holds the field though some are custom: the schema of one of those, as Argo CD has read it, is in doubt."""
+    custom = any(r.group and not builtin({"apiVersion": f"{r.group}/v1"}) for r in app.resources)
+    return custom and not any(get(r.live, _pointer(path, r.live)) is not MISSING for r in app.resources if r.live)
 
 
 def _pointer(path: str, obj: Json) -> str:
@@ -177,6 +183,8 @@ def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Findi
     is_brought = not meant and _is_brought(field, pointer)
     if field.live_only and field.whose == "crd":
         fact = f"The live state of {what} has the field {pointer}{more}, which the schema of its CRD that Argo CD has read does not declare, so the application cannot be compared."
+    elif field.live_only and field.whose == "unknown":
+        fact = f"The live state of {what}, as Argo CD reads it, has the field {pointer}{more}, which the schema that it compares with does not declare, so the application cannot be compared."
     elif field.live_only:
         fact = f"The live state of {what} has the field {pointer}{more}, which this Argo CD does not know, so the application cannot be compared."
     elif is_brought and field.crd:
@@ -200,6 +208,7 @@ def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Findi
         related=(Related(field.crd.owner, field.crd.id, role="cause"),) if field.crd else (),
         fixes=(
             *_renames(field, pointer, meant),
+            *_managers(app, field),
             *advice(__package__, _topic(field, is_brought=is_brought, meant=meant), _facts(app, field, pointer)),
         ),
         explains=(*claims, *own),
@@ -252,9 +261,18 @@ def _renames(field: _Undeclared, pointer: str, meant: str) -> Iterator[Fix]:
         )
 
 
+def _managers(app: App, field: _Undeclared) -> tuple[Fix, ...]:
+    """Before the comparison Argo CD builds typed objects for rules with managedFieldsManagers alone (util/argo/managedfields)."""
+    if "pre-diff normalization" not in field.message:
+        return ()
+    rules = [i for i, rule in enumerate(maps(app.spec, "ignoreDifferences")) if rule.get("managedFieldsManagers")]
+    removes = [{"op": "remove", "path": f"/spec/ignoreDifferences/{i}/managedFieldsManagers"} for i in reversed(rules)]
+    return advice(__package__, "schema-field/managers", {"application": f"Application {app.ref}", "removals": removes})
+
+
 def _topic(field: _Undeclared, *, is_brought: bool, meant: str) -> str:
     if field.live_only:
-        return f"schema-field/live-{'crd' if field.whose == 'crd' else 'argocd'}"
+        return f"schema-field/live-{field.whose if field.whose in ('crd', 'unknown') else 'argocd'}"
     if is_brought:
         return f"schema-field/brought-{'diff' if field.diff else 'sync'}"
     if field.whose == "argocd" and not meant and field.resource is not None:

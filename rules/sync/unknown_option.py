@@ -39,6 +39,8 @@ from ..shared.triage import worth_reading
 
 _DOMAIN = "argocd.argoproj.io/"
 _HOOK, _POLICY, _HELM_HOOK = f"{_DOMAIN}hook", f"{_DOMAIN}hook-delete-policy", "helm.sh/hook"
+_OWN_WORD = re.compile(rf'{re.escape(_DOMAIN)}(?!(?:tracking-id|installation-id)")')
+"""Any annotation of Argo CD's but those that it writes itself, which say nothing here."""
 _WAVE = re.compile(r"[+-]?[0-9]{1,9}")
 
 
@@ -77,7 +79,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 def _manifests(app: App) -> Iterator[tuple[ResourceId, Object]]:
     for resource in app.resources:
-        marked = resource.desired_known and resource.mentions(_DOMAIN, "desired")
+        marked = resource.desired_known and resource.mentions(_OWN_WORD, "desired")
         if marked and resource.desired is not None:
             yield resource.id, resource.desired
     for manifest in app.evidence.get(Want("manifests")) or ():

@@ -8,22 +8,32 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from argolint import glob, manifests, quantities
 from argolint.checkouts import yaml_text
+from argolint.checkouts.checkout import Named
 from argolint.comparison.jq import re2
 from argolint.comparison.jq.grammar import program
+from argolint.config import file as config
+from argolint.engine.baseline import parse_baseline
 from argolint.errors import ArgolintError
+from argolint.fixes.anchors import anchored
+from argolint.fixes.placement import Choice, Site, arrange
+from argolint.gate.declared import OTHER_KINDS, UnreadableError, declared
 from argolint.plugins import load_rules
 from argolint.redaction import PRINTED, excerpt, without_secrets
+from argolint.reports import document as lint_report
 from argolint.reports import formats
+from argolint.serve import stream
 from argolint.snapshots import archive, index
 from argolint.snapshots.mask import Masker
 from argolint.testing import Fixture, check
 from argolint.values import get
+from tests.checkouts import REPO, document, finding, patch
 from tests.test_answers_properties import ENDS, Recorded, look
 
 Target = Callable[[bytes], None]
@@ -51,6 +61,8 @@ def yaml(data: bytes) -> None:
             continue
         json.dumps(found)
         list(manifests.objects(found))
+    with suppress(UnreadableError):
+        assert {manifest["kind"] for manifest in declared(text)} <= {"Application", *OTHER_KINDS}
 
 
 def edits(data: bytes) -> None:
@@ -186,6 +198,66 @@ def archives(data: bytes) -> None:
             return
 
 
+NAMES = (
+    "apps.yaml",
+    "web/kustomization.yaml",
+    "web/a.yaml",
+    "web/values.yaml",
+    "web/Chart.yaml",
+    "base/kustomization.yaml",
+)
+
+
+def locators(data: bytes) -> None:
+    """Files of a repository and a pointer, whatever they hold: findings get a line or none, and a fix is placed whole or left out."""
+    pointer, *texts = data.decode("utf-8", "replace").split("\x1f")
+    given = {name: text for name, text in zip(NAMES, texts, strict=False) if text}
+    checkout = Named(Path("/nowhere"), frozenset({REPO}), given=given)
+    steps = [{"op": op, "path": pointer, "value": {"a": [1, "x"]}} for op in ("add", "replace", "remove")]
+    fixes = [patch(step, target=target) for step in steps for target in ("manifest", "application", "helm-values")]
+    made = lint_report.from_json(json.dumps(document(finding(*fixes, pointer=pointer))).encode(), "a report")
+    for path in ("web", "base", pointer):
+        source = {"repoURL": REPO, "path": path, "helm": {"valueFiles": ["values.yaml"]}}
+        spec = {"source": source, "destination": {"namespace": "shop"}}
+        site = Site((checkout,), {(made.findings[0].app.server, "argocd", "web"): {"spec": spec}})
+        (found,) = anchored(made, site).findings
+        if found.source and found.source.line:
+            assert 0 < found.source.line <= given[found.source.file or ""].count("\n") + 1
+        for number, fix in enumerate(found.fixes, 1):
+            arranged = arrange([Choice(found, fix, number)], site)
+            assert bool(arranged.texts) <= (arranged.outcomes[0].why == "")
+            for (_, file), text in arranged.texts.items():
+                assert text != given[file]
+                assert manifests.documents(text) is not None
+
+
+def saved(data: bytes) -> None:
+    """Any file in the place of a saved report, a baseline or a configuration: read, or refused with what is wrong."""
+    text = data.decode("utf-8", "replace")
+    for read in (
+        lambda: lint_report.to_json(lint_report.from_json(data, "a file")),
+        lambda: parse_baseline(text, Path("a file")),
+        lambda: config.parse(text, Path("a file")),
+    ):
+        with suppress(ArgolintError):
+            read()
+
+
+def streams(data: bytes) -> None:
+    """Whatever a server streams, and however it is cut into chunks, the same signs of life come out."""
+    size, data = (data[0] % 7 + 1, data[1:]) if data else (1, b"")
+
+    def told(step: int) -> list[object]:
+        found: list[object] = []
+        try:
+            found += stream.signs((data[at : at + step] for at in range(0, len(data), step)), "server")
+        except ArgolintError as error:
+            found.append(str(error))
+        return found
+
+    assert told(size) == told(len(data) or 1)
+
+
 TARGETS: dict[str, Target] = {
     "redaction": redaction,
     "yaml": yaml,
@@ -194,4 +266,7 @@ TARGETS: dict[str, Target] = {
     "programs": programs,
     "messages": messages,
     "archives": archives,
+    "locators": locators,
+    "saved": saved,
+    "streams": streams,
 }

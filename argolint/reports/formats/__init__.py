@@ -241,8 +241,13 @@ def _with_names(node: T, names: Mapping[str, str]) -> T:
 
 def app_name(app: App, *, namespace: bool = True) -> str:
     """`namespace/name`, as every command takes it; `server/namespace/name` in a report of several Argo CDs."""
-    server = f"{app.server_name}/" if isinstance(app, NamedApp) and app.server_name else ""
-    return plain(server + (f"{app.namespace}/{app.name}" if namespace else app.name))
+    server = server_name(app)
+    return plain((f"{server}/" if server else "") + (f"{app.namespace}/{app.name}" if namespace else app.name))
+
+
+def server_name(app: App) -> str:
+    """What a report of several Argo CDs calls its own; empty in others."""
+    return app.server_name if isinstance(app, NamedApp) else ""
 
 
 def subject_of(failure: Failure) -> str:

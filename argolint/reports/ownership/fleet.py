@@ -6,7 +6,9 @@ puts on every claimant but the owner; before the first comparison it does not te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from argolint.app import App
@@ -20,8 +22,8 @@ from argolint.shared_warnings import shared_warnings
 
 
 def contested(fleet: Fleet) -> tuple[Held, ...]:
-    """The objects that two Applications claim, and those whose tracking data names another owner."""
-    keys = set(fleet.contested)
+    """The objects that two Applications claim, also one of another Argo CD, and those whose tracking data names another owner."""
+    keys = set(fleet.contested) | set(_crossed(fleet))
     for app in fleet.apps:
         for warning in shared_warnings(app):
             keys |= set(_meant(app, warning.kind, warning.name))
@@ -31,7 +33,7 @@ def contested(fleet: Fleet) -> tuple[Held, ...]:
 def matching(fleet: Fleet, wanted: str) -> tuple[Held, ...]:
     """The objects that `KIND`, `KIND/NAME` or `KIND/NAMESPACE/NAME` names, with globs; the kind in any case.
 
-    UsageError when no Application lists one.
+    Empty when no Application lists one. UsageError for what names no object.
     """
     kind, *rest = wanted.split("/")
     if not kind or len(rest) > 2:
@@ -47,12 +49,29 @@ def matching(fleet: Fleet, wanted: str) -> tuple[Held, ...]:
         and fnmatchcase(row.name, name)
         and fnmatchcase(row.namespace, namespace)
     }
-    if not found:
-        raise UsageError(
-            f"no Application of {fleet.server} lists {wanted}, or the account may not see it",
-            "children that no manifest names, such as Pods, are in no list; `argolint why APP KIND/NAME` looks at one",
-        )
     return tuple(_held(fleet, key) for key in sorted(found))
+
+
+def joined(parts: Iterable[tuple[Fleet, Iterable[Held]]], common: Mapping[tuple[str, str], str]) -> tuple[Held, ...]:
+    """The objects of several Argo CDs: Applications with the name of theirs, and an object of a common cluster once.
+
+    `common` is the name of a cluster that several of them deploy to, by the Argo CD's name and the cluster's address there.
+    """
+    found: dict[ResourceKey, list[Claim]] = defaultdict(list)
+    for fleet, held in parts:
+        for one in held:
+            cluster = common.get((fleet.name, one.key.cluster)) or f"{one.key.cluster} of {fleet.name}"
+            claims = (replace(claim, app=f"{fleet.name}/{claim.app}") for claim in one.claims)
+            found[one.key._replace(cluster=cluster)] += claims
+    return tuple(Held(key, tuple(sorted(claims))) for key, claims in sorted(found.items()))
+
+
+def _crossed(fleet: Fleet) -> Iterator[ResourceKey]:
+    """The objects that an Application of another Argo CD has as well."""
+    for crossing in {c for crossings in fleet.crossings.values() for c in crossings}:
+        for claimant in (*crossing.claimants, *crossing.pruners):
+            if claimant.argocd == fleet.name:
+                yield from (ResourceKey(claimant.cluster, *key) for key in crossing.objects)
 
 
 def _held(fleet: Fleet, key: ResourceKey) -> Held:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from argolint.reports.ownership.graph import Claim, Held, name_of
 from argolint.values import plain
@@ -33,10 +33,10 @@ def text(held: Sequence[Held]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_json(held: Sequence[Held], server: str) -> str:
-    """The same as one document."""
+def as_json(held: Sequence[Held], servers: Mapping[str, str]) -> str:
+    """The same as one document. `servers` are the URLs of the Argo CDs by name; the only one has none."""
     data = {
-        "server": server,
+        **({"server": servers[""]} if "" in servers else {"servers": dict(servers)}),
         "objects": [
             {
                 **one.key._asdict(),

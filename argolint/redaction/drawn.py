@@ -1,0 +1,132 @@
+"""Words that nobody wrote by hand: hidden wherever they stand, unless what they are called says that they are no secret.
+
+Names and forms tell most secrets, and every product has names of its own. What secrets have in common is that they were drawn:
+letters and digits take turns as they do in no word, no name and no version. What looks like that and is harmless is an
+identifier, a digest or a certificate, and is called so.
+
+As in `forms`, no regular expression here takes more time than the text is long.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from argolint.redaction.forms import Hide
+from argolint.redaction.names import parts, word_set
+
+_TAIL = r"[A-Za-z0-9_!^~$#*+-]"
+_HINT = re.compile(
+    r"(?<![A-Za-z0-9])(?=[A-Za-z]{0,40}[0-9])(?=[a-z0-9]{0,40}[A-Z])[A-Za-z0-9]{8}|[A-Za-z0-9+/]{24}|[A-Z0-9]{4}-[A-Z0-9]{4}"
+)
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/])(?!/)(?=[A-Za-z0-9]{0,200}[+/])[A-Za-z0-9+/]{24,}={0,2}")
+_WORD = re.compile(
+    rf"(?:(?<=[=:])|(?<=[=:][ \"'])|(?<![\s\S]))(?P<hex>(?:[0-9a-f]{{16}}){{3,8}}(?![0-9A-Za-z]))"
+    rf"|(?P<mixed>(?<![A-Za-z0-9_!^~$#*+-])(?=[a-z0-9_~$#*+-]{{0,80}}[A-Z!^])(?=[A-Za-z_!^~$#*+-]{{0,80}}[0-9]){_TAIL}{{8,}}={{0,2}})"
+    r"|(?P<small>(?<![A-Za-z0-9])(?=[a-z]{0,24}[0-9])[a-z0-9]{24,}(?![A-Za-z0-9]|\.[a-z]))"
+)
+_RUN = re.compile(r"[A-Za-z0-9]{8,}")
+_PART = re.compile(
+    r"v\d+(?:alpha\d+|beta\d+)?(?![a-z])|[kK]8s|[sS]3|[eE][cC]2|[iI][pP]v[46]|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
+)
+_SIGNS = re.compile(r"[A-Za-z0-9_-][!^$*](?=[A-Za-z0-9_-])|[A-Za-z0-9]!\Z")
+_GROUPS = re.compile(
+    r"(?=(?:[A-Z0-9-]{0,40}?(?<![A-Z0-9])(?:[A-Z]{1,7}[0-9]|[0-9]{1,7}[A-Z])){2})([A-Z0-9]{4,8})(?:-[A-Z0-9]{4,8}){2,}"
+)
+"""`A1B2C-D3E4F-G5H6I`, as licences are printed."""
+_PUBLIC = re.compile(
+    r"-----BEGIN (?:(?:TRUSTED |X509 )?CERTIFICATE(?: REQUEST)?|X509 CRL|(?:RSA |SSH2? )?PUBLIC KEY|PGP (?:PUBLIC KEY BLOCK|SIGNATURE|SIGNED MESSAGE)|PKCS7)-----"
+    r"[^-]*(?:-(?!----)[^-]*)*"
+    r"|(?<![A-Za-z0-9+/])(?:LS0tLS1CRUdJTiB(?:DRVJU|QVUJM|SU0EgUFVC|YNTA5|QR1AgUFVC|UUlVTVEVE)|MII(?![A-Za-z0-9+/]{2}gIBAz)|AAAA[A-Z][23]N|AAAAE2Vj)[A-Za-z0-9+/]*={0,2}"
+)
+"""Certificates and public keys, and the base64 of such; `MII…gIBAz` is a PKCS #12 keystore."""
+_MAY_BE_PUBLIC = re.compile("-----BEGIN|LS0tLS1C|MII|AAAA")
+_CODE, _DATE = re.compile(r"[A-Z]{1,7}[0-9]+|[0-9A-F]+"), re.compile(r"(?:19|20)\d\d(?:\d\d){0,5}|\d{1,2}(?:0{3,})?")
+_SIZES = frozenset(
+    ("128", "160", "192", "224", "256", "384", "512", "521", "1024", "2048", "3072", "4096", "8192", "25519")
+)
+_OPEN = word_set(
+    "id ids uid uids guid guids uuid arn arns sha md thumbprint etag revision revisions version versions"
+    " commit commits tag tags image images crt cert certs certificate certificates ca cabundle bundle chain kid x5c x5t integrity"
+    " name names kind reason group pattern regex cipher ciphers suites curves algorithm algorithms selector namespace time timestamp"
+    " host hosts hostname domain path paths file branch chart repo"
+)
+"""At the end of its name: an identifier, a name, what is public."""
+_DIGESTS = word_set("checksum checksums digest digests hash fingerprint fingerprints")
+_CALLED = re.compile(
+    r"(?<![A-Za-z])(?P<name>[A-Za-z][\w./~-]{0,80})(?:[\"'\\]{0,4}\s{0,8}[:=]\s{0,8}|@)[\"'\\]{0,4}\Z|(?:\barn:|\bsha\d{1,3}[-:])[^\s\"']{0,200}\Z|(?:\A|[\s\"'=(,\[])(?:~|\.{1,2})?/(?:[\w.@+-]{1,100}/){0,20}\Z"
+)
+"""What a word is called by what stands before it."""
+_BEFORE = 100
+
+
+@lru_cache(maxsize=16384)
+def is_open(name: str) -> bool:
+    """Whether what has this name may look drawn and is no secret: an identifier, a digest, a version, something public."""
+    found = [part for part in parts(name[-_BEFORE:]) if not part.isdigit()]
+    return bool(found) and (found[-1] in _OPEN or not _DIGESTS.isdisjoint(found))
+
+
+def may_stand_in(text: str) -> bool:
+    """A cheap look: False for a text in which no word looks drawn."""
+    return len(text) >= _SHORTEST_WORD and ("!" in text or "^" in text or _HINT.search(text) is not None)
+
+
+def in_text(text: str, hide: Hide) -> str:
+    """The text with the words in it hidden that look drawn."""
+    if not may_stand_in(text):
+        return text
+    return _each(_WORD, _each(_BASE64, text, hide), hide)
+
+
+def _each(pattern: re.Pattern[str], text: str, hide: Hide) -> str:
+    public = [found.span() for found in _PUBLIC.finditer(text)] if _MAY_BE_PUBLIC.search(text) else []
+
+    def word(found: re.Match[str]) -> str:
+        start = found.start()
+        if not _is_drawn(found) or any(at <= start < end for at, end in public):
+            return found[0]
+        called = _CALLED.search(text, max(0, start - _BEFORE), start)
+        return found[0] if called and (called["name"] is None or is_open(called["name"])) else hide(found[0])
+
+    return pattern.sub(word, text)
+
+
+def _is_drawn(found: re.Match[str]) -> bool:
+    """Whether letters and digits of this word take turns as chance makes them."""
+    word = found[0]
+    match found.lastgroup:
+        case "hex":
+            return len(set(word)) >= _VARIED
+        case "small":
+            varied = len(re.findall("[0-9]", word)) >= _FEW and not re.fullmatch("[0-9a-f]+", word)
+            return varied and _length_of_parts(word) < _SMALL
+        case "mixed":
+            if any(_is_mixed(run) for run in _RUN.findall(word)) or _GROUPS.fullmatch(word):
+                return True
+            signed = _SIGNS.search(word) and word[0] not in "^!" and word[-1] != "$"
+            return bool(signed) and _length_of_parts(word) < _MIXED
+    if re.search(r"(?:^|/)[0-9a-f]{32,}(?:/|$)", word):
+        return False  # a path with a revision in it
+    return bool(re.search("[a-z]", word) and re.search("[A-Z]", word)) and _length_of_parts(word) < _SHORT
+
+
+_SHORTEST, _SHORT, _MIXED, _LONG = 2.2, 2.5, 2.7, 12
+"""Letters and digits that a part of a drawn word has at most on average, from 8, 10 and 12 letters on: the longer a word, the more is known."""
+_SHORTEST_WORD, _VARIED, _LONGEST_CODE, _FEW, _SMALL = 8, 10, 15, 4, 3.2
+
+
+def _is_mixed(run: str) -> bool:
+    if not re.search("[0-9]", run) or not re.search("[A-Z]", run):
+        return len(run) > 30 and bool(re.search("[A-Z]", run)) and _length_of_parts(run) < 2
+    if _CODE.fullmatch(run) and len(run) <= _LONGEST_CODE:
+        return False
+    if _length_of_parts(run) < (_MIXED if len(run) >= _LONG else _SHORT if len(run) >= _VARIED else _SHORTEST):
+        return not re.fullmatch(r"[0-9A-F]+|\d{8}T\d{4,6}Z?", run)
+    numbers = [one for one in re.findall("[0-9]+", run) if one not in _SIZES and not _DATE.fullmatch(one)]
+    return len(run) >= _LONG and not re.search("[a-z]", run) and not re.fullmatch("[0-9A-F]+", run) and bool(numbers)
+
+
+def _length_of_parts(word: str) -> float:
+    found = _PART.findall(word)
+    return sum(map(len, found)) / len(found) if found else _LONG

@@ -1,0 +1,83 @@
+"""The admission webhook of External Secrets itself: a sync that fails since it cannot be called, and what mends it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint import App, Edit, Finding, Fix, Location
+from argolint import consequences as operations
+
+from ._sync_error_texts import clean
+
+_WEBHOOK = re.compile(r'failed calling webhook "(?P<webhook>validate\.\w+\.external-secrets\.io)"(?P<why>[^;]*)')
+
+
+def own_webhook(app: App) -> Iterator[Finding]:
+    """One finding for a sync that the webhook held up."""
+    operation = app.operation
+    if operation is None or operation.phase not in ("Failed", "Error", "Running"):
+        return
+    texts = (operation.message, *(str(r.get("message") or "") for r in operation.results))
+    found = next((m for text in texts if (m := _WEBHOOK.search(text))), None)
+    if found is None:
+        return
+    yield Finding(
+        message=f'Application {app.name} cannot be synced because the admission webhook "{found["webhook"]}" of External Secrets cannot be called'
+        f"{_reason(found['why'])}.",
+        at=Location(app.ref),
+        evidence=(f"operation {operation.phase}: {clean(found.group())}",),
+        fixes=tuple(_webhook_fixes(found["why"])),
+        explains=tuple(operations.consequences(app)),
+    )
+
+
+_ANOTHER_VERSION = re.compile(r"the server could not find the requested resource")
+_CERTIFICATE = re.compile(r"x509: ")
+_WEBHOOKS = "kubectl get validatingwebhookconfigurations externalsecret-validate secretstore-validate"
+
+
+def _webhook_fixes(why: str) -> Iterator[Fix]:
+    """By what the call ended with: another version's path, the certificate, or no answer (issues 4814, 2544, 956)."""
+    if _ANOTHER_VERSION.search(why):
+        path = "-o jsonpath='{.items[*].webhooks[*].clientConfig.service.path}'"
+        lines = (
+            f"{_WEBHOOKS} {path}   # /validate-external-secrets-io-v1-...: v0.16.0 and later; ...-v1beta1-...: v0.15 and older",
+            "kubectl get deployments -A -l app.kubernetes.io/name=external-secrets-webhook -o wide   # the image that must serve that path",
+        )
+        title = "Run the webhook, its configuration and the CRDs of one version: sync External Secrets as a whole"
+        caveat = (
+            "the webhook answers, but does not know the path; its rights, its network and the manifest are not at fault"
+        )
+        yield Fix(title, "operator", "application of External Secrets", Edit("command", "\n".join(lines)), caveat)
+        return
+    if _CERTIFICATE.search(why):
+        steps = (
+            "kubectl -n OPERATOR_NAMESPACE get secret external-secrets-webhook   # the cert-controller writes ca.crt, tls.crt and tls.key into it",
+            "kubectl -n OPERATOR_NAMESPACE delete secret external-secrets-webhook",
+            "argocd app sync APPLICATION_OF_EXTERNAL_SECRETS   # where Git holds that Secret, empty",
+            "kubectl -n OPERATOR_NAMESPACE rollout restart deployment external-secrets-cert-controller external-secrets-webhook",
+        )
+        title = "Let the cert-controller issue the certificate of the webhook anew"
+        caveat = "with webhook.certManager.enabled cert-manager issues it: look at its Certificate instead"
+        yield Fix(title, "operator", "Secret external-secrets-webhook", Edit("command", "\n".join(steps)), caveat)
+    reach = f"{_WEBHOOKS}\nkubectl get pods -A -l app.kubernetes.io/name=external-secrets-webhook"
+    yield Fix(
+        "Let the API server reach the webhook: its pods, its certificate, the firewall to port 10250",
+        "operator",
+        "Deployment external-secrets-webhook",
+        Edit("command", reach),
+        "a private GKE or EKS cluster needs a rule for the control plane",
+    )
+    yield Fix(
+        "Delete the webhook configuration that an operator left behind",
+        "live",
+        "ValidatingWebhookConfiguration",
+        Edit("command", "kubectl delete validatingwebhookconfigurations externalsecret-validate secretstore-validate"),
+        "only when no External Secrets Operator is installed any more",
+    )
+
+
+def _reason(text: str) -> str:
+    reason = clean(text.lstrip(": "))
+    return f" ({reason if len(reason) <= 160 else f'…{reason[-159:]}'})" if reason else ""

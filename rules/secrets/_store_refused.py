@@ -1,0 +1,93 @@
+"""A store that the operator's own admission webhook refuses: it never reaches the cluster, and its sync fails.
+
+The webhook asks the provider to validate the settings, and most refusals are about the namespaces of references: a ClusterSecretStore
+must name them, a SecretStore may not (up to v0.9.18 not even its own).
+
+Sources: external-secrets apis/externalsecrets/v1/secretstore_validator.go, runtime/esutils (ValidateSecretSelector,
+ValidateServiceAccountSelector); issues 2727, 2769, 2892, 3520, 5013.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint import App, Edit, Fix, Json, Resource
+from argolint.values import dig, enumerated, join_pointer, text_at
+
+from . import _external_secret as es
+from . import _stores as stores
+from ._provider import unplaced
+from ._sync_error_texts import classify, clean
+
+_REFUSED = re.compile(
+    r'admission webhook "validate\.(?:cluster)?secretstore\.external-secrets\.io" denied the request: (?P<why>.+)',
+    re.DOTALL,
+)
+_RETRIED = re.compile(r"\s*\(retried \d{1,9} times\)\.?$")
+
+
+def refusal(app: App, resource: Resource) -> str:
+    """Why the webhook refused this store at the last sync; empty when it did not."""
+    operation = app.operation
+    if operation is None or not operation.failed or resource.desired is None:
+        return ""
+    for result in operation.results:
+        own = (text_at(result, "group"), text_at(result, "kind"), text_at(result, "name"))
+        same = own == (es.GROUP, resource.kind, resource.name)
+        if same and text_at(result, "namespace") in (resource.namespace, app.destination_namespace):
+            found = _REFUSED.search(text_at(result, "message"))
+            return clean(_RETRIED.sub("", found["why"])) if found else ""
+    return ""
+
+
+def topic(store: stores.Store, why: str) -> str:
+    """The entry of advice.yaml; a provider that says "missing: ...auth" of a reference means its namespace (issue 5013)."""
+    found = classify(why)
+    if found is not None and found.topic:
+        return found.topic
+    if unplaced(store):
+        return "credential-namespace"
+    return "credential-own-namespace" if store.namespace and tuple(placed_references(store)) else "unknown-store"
+
+
+def meaning(which: str) -> str:
+    """What an entry of advice.yaml means for the sentence of a finding."""
+    return {
+        "credential-namespace": "a ClusterSecretStore must say the namespace of each Secret and ServiceAccount that it names",
+        "credential-own-namespace": "a SecretStore may not say the namespace of what it names",
+    }.get(which, "its provider settings are not valid")
+
+
+def placed_references(store: stores.Store) -> Iterator[tuple[str, str]]:
+    """Pointer and namespace of every reference below spec.provider that names a namespace, CA certificates among them."""
+    yield from _placed(dig(store.manifest, "spec", "provider"), "/spec/provider")
+
+
+def _placed(node: Json, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(node, dict):
+        if isinstance(node.get("name"), str) and node.get("namespace"):
+            yield f"{pointer}/namespace", str(node["namespace"])
+        for key, value in node.items():
+            yield from _placed(value, pointer + join_pointer(str(key)))
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from _placed(value, f"{pointer}/{index}")
+
+
+def without_namespaces(store: stores.Store) -> Fix | None:
+    """The references of a SecretStore without their namespaces."""
+    found = tuple(placed_references(store))
+    if not found or store.resource is None:
+        return None
+    elsewhere = sorted({namespace for _, namespace in found} - {store.namespace})
+    return Fix(
+        f"Take {enumerated([pointer for pointer, _ in found], limit=4)} out of {store.ref.kind} {store.ref.name}",
+        "manifest",
+        f"{store.ref.kind} {store.ref.name}",
+        Edit("json-patch", [{"op": "remove", "path": pointer} for pointer, _ in found]),
+        f"what lies in namespace {enumerated(elsewhere)} must be in {store.namespace} then, or the store a ClusterSecretStore"
+        if elsewhere
+        else "",
+        resource=store.resource.id,
+    )

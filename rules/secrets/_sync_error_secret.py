@@ -1,0 +1,82 @@
+"""What ends a failure that lies in the Secret an ExternalSecret writes: its owner, its keys, what its template makes of a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from argolint import Edit, Fix, Resource
+from argolint.edits import set_field
+from argolint.values import dig, join_pointer, mapping
+
+from . import _external_secret as es
+from ._sync_error_texts import Diagnosis
+
+
+def of_secret(resource: Resource, found: Diagnosis) -> Iterator[Fix]:
+    """Edits of spec.target for what the operator or the API server says of the Secret."""
+    if found.cause == "owned-by-external-secret" and es.creation_policy(resource.live) in es.ADDING:
+        yield from _into_one(resource, found.detail.get("owner") or "the other one")
+    elif found.cause == "invalid-keys" and found.detail.get("item"):
+        yield from _as_metadata(resource, found.detail["item"])
+    elif found.topic == "admission-docker":
+        yield from _encoded_once(resource, found.detail["item"])
+
+
+def _into_one(resource: Resource, owner: str) -> Iterator[Fix]:
+    """Since v0.11.0 the operator adds nothing to a Secret that another ExternalSecret owns (issue 4225)."""
+    where = f"ExternalSecret {resource.namespace}/{owner}"
+    text = f"""spec:
+  data:
+  - secretKey: <a key of {resource.name}>
+    remoteRef: {{key: <its key>}}
+    sourceRef:
+      storeRef: {{kind: <kind>, name: <the store of {resource.name}>}}"""
+    title = f"Fetch the keys of {resource.name} in the owner of the Secret, each from its own store"
+    yield Fix(
+        title,
+        "manifest",
+        where,
+        Edit("yaml", text),
+        f"since v0.11.0 {es.creation_policy(resource.live)} adds nothing to a Secret that another ExternalSecret owns; remove {resource.name} afterwards",
+    )
+    yield Fix(
+        "Let the first ExternalSecret make the Secret without owning it",
+        "manifest",
+        where,
+        Edit("yaml", "spec:\n  target:\n    creationPolicy: Orphan"),
+        "the Secret then stays when that ExternalSecret is deleted",
+    )
+
+
+def _as_metadata(resource: Resource, item: str) -> Iterator[Fix]:
+    """The engine v1 writes labels and annotations of the template as data since v0.11.0 (issue 4172)."""
+    template = mapping(resource.live, "spec", "target", "template")
+    named = {**mapping(template, "metadata", "labels"), **mapping(template, "metadata", "annotations")}
+    if template.get("engineVersion") == "v1" and item in named:
+        title = "Let engine v2 read the template: v1 writes its labels and annotations into the data"
+        yield patch(
+            resource,
+            title,
+            "/spec/target/template/engineVersion",
+            "v2",
+            caveat="functions of v1 that take bytes (toBytes, base64decode, ...) have other names there; v1 ended with v0.17.0",
+        )
+
+
+_ENCODED = re.compile(r"^(?P<before>\s*\{\{-?.*?)\s*\|\s*(?:b64enc|base64encode)\s*(?P<after>-?\}\}\s*)$", re.DOTALL)
+
+
+def _encoded_once(resource: Resource, item: str) -> Iterator[Fix]:
+    """The template encodes as base64 what the operator encodes by itself."""
+    text = dig(resource.live, "spec", "target", "template", "data", item)
+    if (found := _ENCODED.match(str(text or ""))) is not None:
+        path = "/spec/target/template/data" + join_pointer(item)
+        plain = f"{found['before']} {found['after']}"
+        yield patch(resource, "Leave b64enc out: target.template.data takes plain values", path, plain)
+
+
+def patch(resource: Resource, title: str, path: str, value: str, caveat: str = "") -> Fix:
+    """A fix that sets one field of the ExternalSecret."""
+    edit = Edit("json-patch", set_field(resource.any, path, value))
+    return Fix(title, "manifest", f"ExternalSecret {resource.namespace}/{resource.name}", edit, caveat)

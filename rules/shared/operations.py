@@ -1,0 +1,18 @@
+"""What is done to a running operation."""
+
+from __future__ import annotations
+
+from argolint import App
+from argolint.values import sh
+
+
+def synced_anew(app: App) -> str:
+    """The command that ends the running operation and starts another one.
+
+    An operation ends some time after it was told to, and until then the server takes no other one ("another operation is already in progress",
+    util/argo/argo.go SetAppOperation), so the command waits for that.
+    """
+    name = sh(app.ref)
+    return (
+        f"argocd app terminate-op {name} && argocd app wait {name} --operation --timeout 120 && argocd app sync {name}"
+    )

@@ -1,0 +1,60 @@
+"""What comes before what in one sync: hooks that run before it, and objects of later waves that something earlier needs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from argolint import App, Object, Resource
+from argolint.kubernetes import wave
+from argolint.values import annotations_of
+
+HOOK = "argocd.argoproj.io/hook"
+_SYNC_HOOKS = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
+_HELM_BEFORE = frozenset(("pre-install", "pre-upgrade"))
+ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
+"""How the kubelet, the scheduler and the controllers of workloads name what a pod needs and does not find."""
+
+
+def runs_before(manifest: Object | None) -> bool:
+    """PreSync, or the Helm hooks that stand for it; Argo CD's own annotation wins where it knows a word of it (pkg/sync/hook/hook.go)."""
+    annotations = annotations_of(manifest)
+    own = {each.strip() for each in annotations.get(HOOK, "").split(",")} & _SYNC_HOOKS
+    helm = {each.strip() for each in annotations.get("helm.sh/hook", "").split(",")}
+    return "PreSync" in own if own else bool(helm & _HELM_BEFORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What the sync would bring only after the object that needs it. `own_wave` is that of the object; `before` tells a PreSync hook."""
+
+    resource: Resource
+    own_wave: int
+    before: bool
+
+    @property
+    def when(self) -> str:
+        """Completes "… is brought"."""
+        return (
+            "only after PreSync hooks" if self.before else f"in wave {self.resource.wave}, after wave {self.own_wave}"
+        )
+
+
+def needed_later(app: App, namespace: str, manifest: Object | None, text: str) -> Later | None:
+    """What the text finds absent and the same application brings later than the object of this manifest; None without one."""
+    absent = ABSENT.search(text)
+    if absent is None:
+        return None
+    kind, name = absent[1].lower(), absent[2]
+    wanted = (
+        r
+        for r in app.resources
+        if r.desired is not None
+        and r.live is None
+        and (r.kind.lower(), r.name) == (kind, name)
+        and r.namespace == namespace
+    )
+    found = next(wanted, None)
+    if found is None or not (runs_before(manifest) or found.wave > wave(manifest)):
+        return None
+    return Later(found, wave(manifest), runs_before(manifest))

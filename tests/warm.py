@@ -1,0 +1,141 @@
+"""A process that has imported argolint already, and forks for each command of a test.
+
+Such a fork is the command as a user starts it: a process of its own with its own streams, folder and environment. It saves what
+every start spends on imports, data tables and patterns. The process has one thread, so a fork finds no lock held.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from argolint import knowledge, plugins
+
+ROOT = Path(__file__).resolve().parents[1]
+START = "import sys; sys.path.append(sys.argv[1]); from tests.warm import serve; serve(int(sys.argv[2]))"
+READ_AT_START = ("PYTHON", "LC_", "LANG")
+"""What the interpreter reads once, when it starts: a fork comes too late for it."""
+LARGEST = 1_000_000
+"""Bytes of one request: the command's words and its environment."""
+NUMBER = 8
+"""Bytes of a number in an answer."""
+
+
+def fits(environment: Mapping[str, str]) -> bool:
+    """Whether a fork is the process that this environment would give."""
+    return _read_at_start(environment) == _read_at_start(os.environ)
+
+
+def run(args: list[str], folder: Path | None, environment: Mapping[str, str], limit: float) -> tuple[int, str, str]:
+    """Exit code (-n where signal n ended it), output and errors of a command; TimeoutExpired after `limit` seconds."""
+    wanted = json.dumps({"args": args, "folder": str(folder or Path.cwd()), "environment": dict(environment)})
+    answer, write = os.pipe()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            socket.send_fds(_process(), [wanted.encode()], [out.fileno(), err.fileno(), write])
+            os.close(write)
+            pid = _number(answer)
+            if not select.select([answer], [], [], limit)[0]:
+                os.kill(pid, signal.SIGKILL)
+                raise subprocess.TimeoutExpired(args, limit, _text(out), _text(err))
+            return _number(answer), _text(out), _text(err)
+        finally:
+            os.close(answer)
+
+
+def serve(control: int) -> None:
+    """What the process does: a fork for each request, until nobody is left to ask."""
+    _import_all()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks that answer
+    with socket.socket(fileno=control) as requests:
+        while True:
+            wanted, received, *_ = socket.recv_fds(requests, LARGEST, 3)
+            if not wanted:
+                return
+            if not os.fork():
+                requests.close()
+                _answer(json.loads(wanted), *received)
+            for file in received:
+                os.close(file)
+
+
+def _answer(wanted: Mapping[str, Any], out: int, err: int, answer: int) -> NoReturn:
+    """Says the pid of the command, and when it ended its exit code."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    pid = os.fork()
+    if not pid:
+        os.close(answer)
+        _command(wanted, out, err)
+    os.write(answer, pid.to_bytes(NUMBER, signed=True))
+    _, status = os.waitpid(pid, 0)
+    os.write(answer, os.waitstatus_to_exitcode(status).to_bytes(NUMBER, signed=True))
+    os._exit(0)
+
+
+def _command(wanted: Mapping[str, Any], out: int, err: int) -> NoReturn:
+    """Become the command: from here on this process is as if it had been started for it."""
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    os.closerange(3, max(out, err) + 1)
+    os.chdir(wanted["folder"])
+    os.environ.clear()
+    os.environ.update(wanted["environment"])
+    time.tzset()
+    tempfile.tempdir = None
+    sys.argv = ["argolint", *wanted["args"]]
+    from argolint.cli import main
+
+    main()
+    raise AssertionError("main ends the process")
+
+
+def _import_all() -> None:
+    for package in ("argolint", "argolint.cli", "argolint.reports.formats"):
+        for found in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+            if not found.name.endswith("__main__"):
+                importlib.import_module(found.name)
+    plugins.load_rules()
+    for name, module in list(sys.modules.items()):
+        for file in Path(module.__file__ or "").parent.glob("*.yaml") if name.startswith("argolint_rules.") else ():
+            knowledge.load(module.__package__ or "", file.name)
+
+
+@cache
+def _process() -> socket.socket:
+    """The socket to the process of this test run, started when the first command is wanted."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        subprocess.Popen(
+            [sys.executable, "-c", START, str(ROOT), str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+        )
+    return ours
+
+
+def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith(READ_AT_START)}
+
+
+def _number(answer: int) -> int:
+    said = os.read(answer, NUMBER)
+    assert len(said) == NUMBER, "the process that forks for the tests is gone"
+    return int.from_bytes(said, signed=True)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
