@@ -142,7 +142,7 @@ def _fixes(app: App, hpa: Resource, message: str) -> Iterator[Fix]:
             workload,
             Edit(
                 "command",
-                f"kubectl -n {sh(hpa.namespace)} top pods; kubectl -n kube-system logs deploy/metrics-server --tail=20",
+                f"kubectl -n {sh(hpa.namespace)} top pods\nkubectl -n kube-system logs deploy/metrics-server --tail=20",
             ),
         )
     else:

@@ -209,7 +209,7 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
     if store and found.cause == "store-not-found":
         edit = Edit(
             "command",
-            f"kubectl get secretstores.external-secrets.io -n {sh(ns)}; kubectl get clustersecretstores.external-secrets.io\n{retry}   # afterwards",
+            f"kubectl get secretstores.external-secrets.io -n {sh(ns)}\nkubectl get clustersecretstores.external-secrets.io\n{retry}   # afterwards",
         )
         return (
             Fix(
