@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from argolint.app import App
-from argolint.comparison.compare import SYNC_OPTIONS
+from argolint.comparison.compare import COMPARE_OPTIONS, SYNC_OPTIONS
 from argolint.fleet import Fleet
 from argolint.model import Object
 from argolint.resource import Resource
@@ -61,3 +61,9 @@ def _option(name: str, app: App, live: Object | None, fleet: Fleet) -> str:
         if sign and key == name:
             return value
     return ""
+
+
+def ignored_extraneous(app: App, resource: Resource) -> bool:
+    """True for an object that may be left over without making the application OutOfSync (controller/state.go); a prune takes it all the same."""
+    own = {option.strip() for option in annotations_of(resource.live).get(COMPARE_OPTIONS, "").split(",")}
+    return "IgnoreExtraneous" in app.compare_options or "IgnoreExtraneous" in own

@@ -40,3 +40,6 @@ for old, new in MOVED.items():
     sys.modules[old] = module
     package, _, name = old.rpartition(".")
     setattr(importlib.import_module(package), name, module)
+
+waves = importlib.import_module("argolint_rules.secrets.external_secret_wave_order")
+setattr(waves, "_runs_before", importlib.import_module("argolint_rules.shared.order").runs_before)  # noqa: B010  # as above

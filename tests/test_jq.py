@@ -93,10 +93,18 @@ def test_what_argo_cd_cannot_parse_is_refused_in_its_words(path: str, why: str) 
     assert jq.deleted(WEB, [path]) == WEB
 
 
+@pytest.mark.parametrize("path", [".spec.none | [nth(0; .[]?)]", ".spec as [$a] ?// {replicas: $a} | .spec.replicas"])
+def test_what_c_jq_alone_fails_at_is_not_said_to_fail(path: str) -> None:
+    assert jq.refusal(path) == ""
+    assert jq.unknown(WEB, path)
+    assert jq.skipped(WEB, path).startswith("argolint cannot tell what it does")
+
+
 @pytest.mark.parametrize("path", ["[" * 200 + "." + "]" * 200, "." + " | ." * 20_000, "_match(1; 2; 3)"])
 def test_what_argolint_does_not_run_is_no_error_of_the_path(path: str) -> None:
     assert jq.refusal(path) == ""
     assert jq.skipped(WEB, path).startswith("argolint does not run it, since it ")
+    assert jq.unknown(WEB, path)
     assert jq.deleted(WEB, [path]) == WEB
 
 

@@ -31,9 +31,16 @@ def _fleet(folder: Path) -> Path:
 def test_the_summary_says_how_many_applications_were_not_read(tmp_path: Path) -> None:
     snapshot, saved = _fleet(tmp_path / "large"), tmp_path / "report.json"
     options = ["--snapshot", str(snapshot), "-q", "--fail-on", "never", "--allow-incomplete"]
-    done = CliRunner().invoke(cli, ["check", *options, "-o", "text", "-o", f"json={saved}"])
+    written = tmp_path / "report.md"
+    done = CliRunner().invoke(
+        cli, ["check", *options, "-o", "text", "-o", f"json={saved}", "-o", f"markdown={written}"]
+    )
     assert done.exit_code == 0, done.output
-    assert f"· {FINE} that look fine were not read (--deep) ·" in done.stdout
+    assert (
+        f"· {FINE} that look fine were not read (--deep reads them, for what only their manifests show) ·"
+        in done.stdout
+    )
+    assert f" · {FINE} that look fine were not read</sub>" in written.read_text()
     made = json.loads(saved.read_text())
     assert made["summary"]["unread"] == FINE
     asked = [f["app"]["name"] for f in made["failures"] if f["stage"] == "managed-resources"]

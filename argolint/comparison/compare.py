@@ -25,7 +25,8 @@ from argolint.comparison.ignore import (
     server_rules,
     trusted,
 )
-from argolint.comparison.scheme import builtin, canonical, defaulted, endpoints, merge_key
+from argolint.comparison.kinds import endpoints
+from argolint.comparison.scheme import builtin, canonical, defaulted, merge_key
 from argolint.comparison.server_side import server_side_apply, with_owner
 from argolint.comparison.three_way import Place, completed, interleave, numbered, three_way
 from argolint.kubernetes import group_of, is_secret

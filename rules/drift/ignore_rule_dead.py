@@ -34,7 +34,7 @@ Cause = Literal["group", "kind", "name", "pointer", "index", "jq", "manager", "r
 @dataclass(frozen=True)
 class Fault:
     """Why an entry or a path of it is dead; `value` repairs `field` of the entry, `also` what else of it is wrong; `sure` when
-    it can never match."""
+    it can never match; not `judged` when argolint cannot tell."""
 
     cause: Cause
     why: str
@@ -42,6 +42,7 @@ class Fault:
     value: Json = None
     sure: bool = True
     also: tuple[tuple[str, Json], ...] = ()
+    judged: bool = True
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -230,7 +231,13 @@ def _repeated(fleet: Fleet, objects: Sequence[Resource], places: Mapping[Resourc
 
 
 def _names_nothing(app: App, entry: IgnoreRule, path: str, objects: Sequence[Resource], fault: Fault) -> Finding:
-    what = "hides nothing of its own" if fault.cause == "repeated" else "names nothing"
+    what = (
+        "hides nothing of its own"
+        if fault.cause == "repeated"
+        else "names nothing"
+        if fault.judged
+        else "was not judged"
+    )
     return Finding(
         message=f"{path!r} in the ignore rule {_name(entry)} of {app.name} {what}: {fault.why}.",
         at=Location(app.ref, objects[0].id, _place(entry, path)),
@@ -282,7 +289,8 @@ def _jq_fault(path: str, objects: Sequence[Resource]) -> Fault:
     if skipped := jq.skipped(objects[0].any, path):
         where = f" ({walked.why})" if walked.sure else ""
         always = all(jq.skipped(resource.any, path) for resource in objects)
-        return Fault("jq", f"on {objects[0].id} {skipped}{where}", sure=always)
+        told = not any(jq.unknown(resource.any, path) for resource in objects)
+        return Fault("jq", f"on {objects[0].id} {skipped}{where}", sure=always and told, judged=told)
     return walked
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.applied import not_yet_applied, settled
 from argolint.kubernetes import reads
+from argolint.pruning import ignored_extraneous
 from argolint.values import sh
 
 from ._fields import described
@@ -37,7 +38,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         missing = [(r, (Symptom.missing(r.id),), (f"{r.id} is missing",)) for r in app.missing]
         yield from _finding(app, missing, "was not created yet")
     if not (app.prune and settled(app)):
-        leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in app.extra]
+        extra = (r for r in app.extra if not ignored_extraneous(app, r))
+        leftover = [(r, (Symptom("extra", r.key),), (f"{r.id} left Git",)) for r in extra]
         yield from _finding(app, leftover, "left Git and was not pruned")
 
 

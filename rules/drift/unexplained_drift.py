@@ -16,9 +16,11 @@ Sources: controller/state.go (CompareAppState), pkg/apis/application/v1alpha1/ty
 
 from collections.abc import Iterator
 
-from argolint import App, Change, Finding, Fleet, Location, Rank, Resource, Rule, Symptom, narrowest_ignore
+from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, narrowest_ignore
 from argolint.applied import by_argocd, not_stored
-from argolint.values import dig
+from argolint.pruning import ignored_extraneous
+from argolint.redaction import excerpt
+from argolint.values import dig, maps, parse_time, sh, text_at
 
 from ._edits import write_live
 from ._fields import finding, listing, pointers, tracks, value, writer
@@ -33,8 +35,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             changes = tuple(change for change in resource.changes if _manager(change) == manager)
             yield _changed(app, resource, changes, fleet.label_key)
     for resource in app.missing:
-        yield _object(app, resource, Symptom.missing(resource.id), "missing", "is desired and not in the cluster")
+        yield _gone(app, resource) or _object(
+            app, resource, Symptom.missing(resource.id), "missing", "is desired and not in the cluster"
+        )
     for resource in app.extra:
+        if ignored_extraneous(app, resource):
+            continue  # somebody decided that it may be there
         yield _object(app, resource, Symptom.extra(resource.id), "extra", "is in the cluster and no longer desired")
     running = app.operation is not None and app.operation.phase == "Running"  # puts right what the list still says
     unclear = app.sync_status in ("OutOfSync", "Unknown") and app.desired_known and _all_known(app)
@@ -74,6 +80,43 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
         )
         if foreign and not any(tracks(change, label_key) for change in changes)
         else (),
+    )
+
+
+def _gone(app: App, resource: Resource) -> Finding | None:
+    """The finding for an object that the last sync applied, so that somebody deleted it since; None where it did not."""
+    raw = app.operation.raw if app.operation is not None else {}
+    row = next(
+        (
+            row
+            for row in maps(raw, "syncResult", "resources")
+            if row.get("status") == "Synced"
+            and all(text_at(row, field) == getattr(resource, field) for field in ("group", "kind", "namespace", "name"))
+        ),
+        None,
+    )
+    if row is None or not resource.name:
+        return None
+    ended = parse_time(raw.get("finishedAt"))
+    when = f" of {ended:%Y-%m-%d %H:%M} UTC" if ended else ""
+    picked = f"{resource.group}:{resource.kind}:{resource.namespace}/{resource.name}".replace(":/", ":")
+    return Finding(
+        message=f"{resource.id} was applied by the sync{when} and is not in the cluster any more: somebody or something deleted it, so"
+        f" {app.name} is OutOfSync.",
+        at=Location(app.ref, resource.id),
+        cause="missing",
+        confidence="likely",
+        evidence=(f'the sync said of it: "{excerpt(text_at(row, "message"))}"',) if text_at(row, "message") else (),
+        explains=(Symptom.missing(resource.id),),
+        fixes=(
+            Fix(
+                "Make it again, once it is known who deleted it",
+                "live",
+                f"Application {app.ref}",
+                Edit("command", f"argocd app sync {sh(app.ref)} --resource {sh(picked)}"),
+                "" if app.self_heal else "without self-heal nothing makes it again before the next commit",
+            ),
+        ),
     )
 
 

@@ -45,7 +45,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         if trouble is None:
             continue
         if trouble.failed or resource.health.status == "Degraded" or overdue(app, trouble.since, options.span):
-            yield _finding(app, resource, nodes, trouble)
+            yield _finding(app, fleet, resource, nodes, trouble)
 
 
 def _workloads(app: App) -> Iterator[tuple[Resource, tuple[Node, ...]]]:
@@ -88,7 +88,7 @@ def _waiting_claims(app: App, resource: Resource, trouble: Trouble) -> Iterator[
                 yield claim
 
 
-def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Trouble) -> Finding:
+def _finding(app: App, fleet: Fleet, resource: Resource, nodes: tuple[Node, ...], trouble: Trouble) -> Finding:
     claims = tuple(_waiting_claims(app, resource, trouble))
     pods = [n for n in nodes if n.id.kind == "Pod"]
     count = f"{len(pods)} of its pods" if len(pods) > 1 else "its pods" if resource.kind != "Pod" else "it"
@@ -102,13 +102,13 @@ def _finding(app: App, resource: Resource, nodes: tuple[Node, ...], trouble: Tro
         related=tuple(
             Related(app.ref, id_, role="symptom") for id_ in (*(n.id for n in nodes[:5]), *(c.id for c in claims))
         ),
-        fixes=tuple(fixes(app, resource.id, resource.desired, trouble)),
+        fixes=tuple(fixes(app, fleet, resource.id, resource.desired, trouble)),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in nodes),
             *(Symptom.health(c.id) for c in claims),
         ),
-        follows=tuple(_follows(app, resource, trouble)),
+        follows=tuple(_follows(app, fleet, resource, trouble)),
     )
 
 
@@ -117,10 +117,10 @@ _NO_SECRET = re.compile(r'secrets? "([^"]{1,253})" not found')
 _QUOTA = re.compile(r"exceeded quota: ([\w.-]{1,253})")
 
 
-def _follows(app: App, resource: Resource, trouble: Trouble) -> Iterator[Follows]:
+def _follows(app: App, fleet: Fleet, resource: Resource, trouble: Trouble) -> Iterator[Follows]:
     """What makes the Secret that the pods wait for, or what many workloads may wait for: more of a resource on the nodes of the cluster, or a quota of the namespace."""
     for name in _NO_SECRET.findall(trouble.text):
-        maker = maker_of(app, resource.namespace, name)
+        maker = maker_of(app, fleet, resource.namespace, name)
         if maker is not None:
             yield Follows(Symptom.health(maker.id))
     lacking = sorted(((-int(nodes), what) for nodes, what in _INSUFFICIENT.findall(trouble.text)))

@@ -25,8 +25,8 @@ from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource
 from argolint.comparison import SYNC_OPTIONS
 from argolint.edits import application_place
 from argolint.kubernetes import kubectl_name
-from argolint.pruning import prune_option
-from argolint.values import annotations_of, enumerated, sh
+from argolint.pruning import ignored_extraneous, prune_option
+from argolint.values import enumerated, sh
 
 from ._installations import own_installation, own_label_key
 from ._references import users
@@ -108,7 +108,7 @@ def _extraneous(resource: Resource) -> bool:
 
 def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
     """Why no sync prunes the object; empty when automated sync is about to."""
-    if "IgnoreExtraneous" in app.compare_options or "IgnoreExtraneous" in _compare_options(resource):
+    if ignored_extraneous(app, resource):
         return ""
     option = prune_option(app, resource.live, fleet)
     if option:
@@ -119,11 +119,6 @@ def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
 
 
 _COMPARE = "argocd.argoproj.io/compare-options"
-
-
-def _compare_options(resource: Resource) -> frozenset[str]:
-    text = annotations_of(resource.live).get(_COMPARE) or ""
-    return frozenset(option.strip() for option in text.split(",") if option.strip())
 
 
 def _severity(app: App, reasons: list[str], *, only: bool) -> Severity:

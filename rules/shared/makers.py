@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
-from argolint import App, Json, Object, Resource
+from argolint import App, Fleet, Json, Object, ResourceId
 from argolint.knowledge import load
 from argolint.kubernetes import group_of
 from argolint.values import annotations_of, get, join_pointer, split_pointer
@@ -36,14 +37,29 @@ def made_secrets(obj: Object) -> tuple[str, ...]:
     return tuple(found) or ((str(default),) if default else ())
 
 
-def maker_of(app: App, namespace: str, secret: str) -> Resource | None:
-    """The object of this application from which an operator makes the Secret."""
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """An object from which an operator makes a Secret; `live`: whether it is in the cluster, None where only the list tells of it."""
+
+    id: ResourceId
+    live: bool | None
+
+
+def maker_of(app: App, fleet: Fleet, namespace: str, secret: str) -> Maker | None:
+    """What makes the Secret: an object of this application, else of another one of the cluster.
+
+    Of other applications the list tells an object's name alone, which by custom is the Secret's.
+    """
     kinds = _makers()
     for resource in app.resources:
         if (resource.group, resource.kind) not in kinds or resource.namespace != namespace:
             continue
         if secret in made_secrets(resource.any):
-            return resource
+            return Maker(resource.id, resource.live is not None)
+    for group, kind in kinds:
+        for key in fleet.of_kind(app.cluster, group, kind):
+            if (key.namespace, key.name) == (namespace, secret) and any(o != app.ref for o in fleet.owners(key)):
+                return Maker(ResourceId(*key[1:], "", key.cluster), None)
     return None
 
 

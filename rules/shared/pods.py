@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cache, lru_cache
 
-from argolint import App, Event, Fix, Json, Node, Object, Resource, ResourceId, Want
+from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, Want
 from argolint.knowledge import dump, load
 from argolint.kubernetes import containers, kubectl_name, pod_spec
 from argolint.quantities import amount
@@ -105,7 +105,9 @@ def crashes(node: Node) -> bool:
 
 def wanted_events(app: App, resource: Resource, ailing_nodes: tuple[Node, ...]) -> Iterator[Want]:
     """Events of the workload itself and of some of what is not well under it, pods first."""
-    for node in _pods_first(ailing_nodes)[:_WATCHED]:
+    watched = _pods_first(ailing_nodes)[:_WATCHED]
+    claim = next((node for node in ailing_nodes if node.id.kind == _CLAIM and node not in watched), None)
+    for node in (*watched, *([claim] if claim else [])):
         yield Want("events", node.id, node.uid)
     if resource.uid:
         yield Want("events", resource.id, resource.uid)
@@ -129,7 +131,16 @@ def troubles_below(app: App, node: Node) -> tuple[Trouble, ...]:
 
 def _troubles(app: App, nodes: tuple[Node, ...]) -> tuple[Trouble, ...]:
     found = [t for node in nodes if (t := _of(app, node, degraded=node.health.status == "Degraded"))]
-    return tuple(sorted(found, key=lambda t: (t.cause in ("", "unknown"), not t.failed)))
+    claimless = any(t.node.id.kind == _CLAIM for t in found)
+    return tuple(sorted(found, key=lambda t: (t.cause in ("", "unknown"), _waits(t) and claimless, not t.failed)))
+
+
+_CLAIM = "PersistentVolumeClaim"
+
+
+def _waits(trouble: Trouble) -> bool:
+    """True where the scheduler says no more than that a claim is not bound: what the claim says is why."""
+    return "unbound immediate PersistentVolumeClaims" in trouble.text
 
 
 def _pods_first(nodes: tuple[Node, ...]) -> list[Node]:
@@ -324,7 +335,7 @@ def _asked(container: Object, names: Sequence[str]) -> Iterator[Decimal]:
     return (wanted for name in names if (wanted := amount(asked.get(name))) is not None)
 
 
-def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
+def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tuple[Fix, ...]:
     """Ways to let the pods run, for the workload `id_` whose manifest is `obj` (None: not known)."""
     absent = ABSENT.search(trouble.text)
     known = ("selector", "resources", "taint", "quota", "image", "volume")
@@ -336,9 +347,13 @@ def fixes(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> tu
         if later := needed_later(app, id_.namespace, obj, trouble.text):
             topic = "missing-before" if later.before else "missing-later"
             facts |= {"missing": str(later.resource.id), "wave": str(later.own_wave), "later": str(later.resource.wave)}
-        elif facts["missing_kind"] == "secret" and (maker := maker_of(app, id_.namespace, absent[2])):
+        elif facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
             topic = "missing-made"
-            facts |= {"maker": str(maker.id), "command": Shell(kubectl_name(maker.id)), "there": maker.live is not None}
+            facts |= {
+                "maker": str(maker.id),
+                "command": Shell(kubectl_name(maker.id)),
+                "there": maker.live is not False,
+            }
         else:
             topic = "missing"
     elif keyless:

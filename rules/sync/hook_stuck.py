@@ -89,7 +89,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
     if node is None and operation.retry_count and not _long(app, operation, options.running_minutes):
         return  # startedAt is that of the first attempt; nothing tells when this one began
     if awaited is None:
-        yield _finding(app, operation, None, None, "", None)
+        yield _finding(app, fleet, operation, None, None, "", None)
         return
     troubles = pods.troubles_below(app, node) if node else ()
     trouble = next((t for t in troubles if t.failed or _older(app, t.since, options.minutes)), None)
@@ -106,7 +106,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         why = f"which is {child.health.status or 'without health'}: its own findings tell why"
     else:
         why = _why(app, awaited, node, trouble, None if trouble else sidecar, running=running)
-    finding = _finding(app, operation, node, trouble, why, None if trouble else sidecar)
+    finding = _finding(app, fleet, operation, node, trouble, why, None if trouble else sidecar)
     yield replace(finding, related=(Related(child.ref, role="cause"),)) if child else finding
 
 
@@ -205,6 +205,7 @@ def _pointer(manifest: Object | None, trouble: pods.Trouble | None) -> str:
 
 def _finding(
     app: App,
+    fleet: Fleet,
     operation: Operation,
     node: Node | None,
     trouble: pods.Trouble | None,
@@ -221,7 +222,7 @@ def _finding(
     gone = _hooks.rendered(app, awaited) if awaited and node is None else None
     manifest = _manifest(app, node.id) if node else gone[1] if gone else None
     named = node.id if node else gone[0] if gone else None
-    causes = tuple(_causes(app, awaited, node, named, manifest, trouble, sidecar))
+    causes = tuple(_causes(app, fleet, awaited, node, named, manifest, trouble, sidecar))
     pointer = "/spec/ttlSecondsAfterFinished" if gone and _hooks.lives_for(manifest) is not None else ""
     return Finding(
         message=f"The sync of application {app.ref} {what}, so no other sync can start.",
@@ -253,6 +254,7 @@ def _evidence(app: App, operation: Operation, node: Node | None, trouble: pods.T
 
 def _causes(
     app: App,
+    fleet: Fleet,
     awaited: Awaited | None,
     node: Node | None,
     id_: ResourceId | None,
@@ -273,7 +275,7 @@ def _causes(
         yield from _hooks.sidecar_fixes(id_, manifest, sidecar)
         return
     if trouble is not None and trouble.cause:
-        yield from pods.fixes(app, id_, manifest, trouble)
+        yield from pods.fixes(app, fleet, id_, manifest, trouble)
     elif awaited.reason == "pruning confirmation of":
         yield Fix(
             "Confirm the pruning",

@@ -106,7 +106,7 @@ def _of_condition(app: App, condition: Condition) -> Finding:
         cause=cause if rule == "sync-failed" else "unknown",
         evidence=(f"condition {condition.type}: {excerpt(condition.message, 600)}",),
         fixes=refusal_fixes(app, Failed(None, condition.message, rule, cause), empties=wipes),
-        explains=(condition.symptom,),
+        explains=(condition.symptom, *(Symptom("extra", r.key) for r in app.extra if wipes)),
     )
 
 

@@ -39,9 +39,24 @@ def skipped(obj: Object, path: str) -> str:
     if made.unsupported:
         return f"argolint does not run it, since {made.unsupported}"
     outcome = _run([made.text], obj).outcomes[0]
+    if outcome is Outcome.FAILED and made.unlike and not made.bad_regexes:
+        return (
+            f"argolint cannot tell what it does, since it fails here and {made.unlike} is not quite the same in Argo CD"
+        )
     if outcome is Outcome.FAILED and made.bad_regexes:
         return f"{outcome.why}: Go's regular expressions (RE2) cannot be written {made.bad_regexes[0]!r}"
     return outcome.why
+
+
+def unknown(obj: Object, path: str) -> bool:
+    """True where `skipped` says no more than that argolint cannot tell: Argo CD may well run the path."""
+    made = program(path)
+    if made.refusal or made.unsupported:
+        return not made.refusal
+    outcome = _run([made.text], obj).outcomes[0]
+    return outcome in (Outcome.UNSUPPORTED, Outcome.REFUSED) or bool(
+        outcome is Outcome.FAILED and made.unlike and not made.bad_regexes
+    )
 
 
 def _run(programs: Sequence[str], obj: Object) -> Result:

@@ -36,6 +36,8 @@ class Program:
     """Why argolint does not run it although Argo CD does."""
     bad_regexes: tuple[str, ...] = ()
     """Regular expressions of the path that Go cannot compile. The program fails where it comes to one."""
+    unlike: str = ""
+    """A word of the path with which C jq fails at times where gojq does not."""
 
 
 class _RefusedError(Exception):
@@ -58,7 +60,11 @@ def program(path: str) -> Program:
         return Program(refusal=str(refused))
     except _UnsupportedError as unsupported:
         return Program(unsupported=str(unsupported))
-    return Program(builtins.preamble(parser.used) + _ANSWER.format(text), bad_regexes=tuple(parser.bad_regexes))
+    return Program(
+        builtins.preamble(parser.used) + _ANSWER.format(text),
+        bad_regexes=tuple(parser.bad_regexes),
+        unlike=parser.unlike,
+    )
 
 
 _ANSWER = '. as $before | ({}) | if type != "object" then false elif . == $before then true else tojson end'
@@ -115,6 +121,8 @@ class _Parser:
         self._scope: frozenset[str] = frozenset()
         """What the program itself defined and is in reach: `name/arity`, `$variable`, `*label`."""
         self.used: set[str] = set()
+        self.unlike = ""
+        """See Program."""
         self.bad_regexes: list[str] = []
         self._undefined = ""
         """The first name that is not defined, as a message."""
@@ -215,6 +223,7 @@ class _Parser:
             definition, name = self._definition()
             return f"({definition} {self._query(name)})", False
         if self._accept("label"):
+            self.unlike = "label"
             label = self._take("variable")
             self._expect("|")
             return f"(label {_renamed(label)} | {self._query('*' + label)})", False
@@ -223,6 +232,7 @@ class _Parser:
             return left, True
         patterns = [self._pattern()]
         while self._accept("?//"):
+            self.unlike = "?//"
             patterns.append(self._pattern())
         self._expect("|")
         body = self._query(*(name for pattern in patterns for name in pattern.names))
@@ -408,6 +418,7 @@ class _Parser:
             case "if":
                 return self._if()
             case "try":
+                self.unlike = "try"
                 body = self._term()
                 return f"(try ({body}) catch ({self._term()}))" if self._accept("catch") else f"(try ({body}))"
             case "reduce" | "foreach":
@@ -542,6 +553,8 @@ class _Parser:
     def _builtin(self, name: str, arity: int = 0) -> str:
         """What the function is called in the program: its own name, or that of the preamble's version of it."""
         signature = f"{name}/{arity}"
+        if signature in builtins.UNLIKE:
+            self.unlike = name
         if signature in builtins.REPLACED:
             self.used.add(signature)
             return f"r_{name.lstrip('_')}"

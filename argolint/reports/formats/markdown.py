@@ -313,7 +313,8 @@ def _foot(report: Report) -> str:
         f"{code(_cut(server.name or server.url, _VALUE))} ({text(_cut(server.version, _VALUE))})"
         for server in report.servers
     )
-    return f"<sub>argolint {text(report.tool.version)} · {servers}{suppressed}</sub>\n"
+    unread = f" · {report.summary.unread} that look fine were not read" if report.summary.unread else ""
+    return f"<sub>argolint {text(report.tool.version)} · {servers}{suppressed}{unread}</sub>\n"
 
 
 _MARKUP = re.compile(r"[\\`*_\[\]~|]|^[#>+=/-]")
