@@ -41,7 +41,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         tracking = tracking_of(resource.live, fleet)
         if tracking is None or not copied_tracking(resource, fleet):
             continue
-        maker = _maker(app, resource, tracking.instance)
+        maker = _maker(app, fleet, resource, tracking.instance)
         by = f"{maker} made it and" if maker else "its maker"
         if not tracking.own:
             yield Finding(
@@ -67,12 +67,12 @@ _NAMELESS = frozenset(
 """Field managers that are the default of a library or a project template."""
 
 
-def _maker(app: App, resource: Resource, instance: str) -> str:
+def _maker(app: App, fleet: Fleet, resource: Resource, instance: str) -> str:
     """Who made the copy: the operator of the object that it is made from, else its field manager, or the label where that says nothing."""
     writer = next((w.manager for w in managers(resource.live or {})), "")
     if writer and writer not in _NAMELESS:
         return writer
-    origin = maker_of(app, resource.namespace, resource.name) if resource.kind == "Secret" else None
+    origin = maker_of(app, fleet, resource.namespace, resource.name) if resource.kind == "Secret" else None
     if origin is not None:
         return f"the operator of {origin.id}"
     label = str(dig(resource.live, "metadata", "labels", "app.kubernetes.io/managed-by") or "")
