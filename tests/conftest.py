@@ -83,12 +83,17 @@ class Ran:
     err: str
 
 
-def run_argolint(*args: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Ran:
-    """Run the command as a user does, in a process of its own and a scrubbed environment."""
+def run_argolint(
+    *args: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, fresh: bool = False
+) -> Ran:
+    """Run the command as a user does, in a process of its own and a scrubbed environment.
+
+    A `fresh` one imports everything itself; others are forks of a process that has (`warm`).
+    """
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_", "NO_COLOR", "COLUMNS"))}
     clean = {**kept, "HOME": str(cwd or ROOT / "no-home"), **(env or {})}
     words = [str(word) for word in args]
-    if warm.fits(clean):
+    if not fresh and warm.fits(clean):
         return Ran(*warm.run(words, cwd, clean, LIMIT))
     done = subprocess.run(
         [sys.executable, "-m", "argolint", *words],

@@ -535,6 +535,8 @@ def test_a_hexadecimal_key_is_hidden_where_it_is_a_value_and_no_digest() -> None
     "text",
     [
         "v1alpha1ApplicationSetStatus",
+        "image registry/web:v1.2.3-20260101T101112Z-abc1234 and main-20260101t101112-8c9f",
+        'key "rds!db-5b6c7d8e-1f2a-4b3c-9d4e-112233445566" and item xKj3nP9qLm2vR8tYw5zA1b2c not found',
         "installK8sNetworkingCRDs=false preferIPv4Stack=true",
         "-Xms1536m -Xmx1536m -XX:MaxRAMPercentage=75",
         "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, ECDSAP521",

@@ -135,7 +135,7 @@ def test_modules_of_the_working_directory_are_not_imported(tmp_path: Path) -> No
     (brought / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
     (brought / "entry_points.txt").write_text("[argolint.rules]\nevil = click\n")
     write_snapshot(tmp_path / "snap")
-    ran = run_argolint("check", "--snapshot", "snap", cwd=tmp_path)
+    ran = run_argolint("check", "--snapshot", "snap", cwd=tmp_path, fresh=True)
     assert ran.code == 3, ran.err
     assert not (tmp_path / "ran").exists()
 

@@ -25,7 +25,7 @@ from typing import IO, Any, NoReturn
 from argolint import knowledge, plugins
 
 ROOT = Path(__file__).resolve().parents[1]
-START = "import sys; sys.path.append(sys.argv[1]); from tests.warm import serve; serve(int(sys.argv[2]))"
+START = "import sys; sys.path[0] = sys.argv[1]; from tests.warm import serve; serve(int(sys.argv[2]))"
 READ_AT_START = ("PYTHON", "LC_", "LANG")
 """What the interpreter reads once, when it starts: a fork comes too late for it."""
 LARGEST = 1_000_000

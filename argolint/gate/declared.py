@@ -16,7 +16,7 @@ OTHER_KINDS = ("ApplicationSet", "AppProject")
 _NAMED = re.compile(r"Application|AppProject")
 _DISGUISED = re.compile(r"\\[xuU\r\n\x85\u2028\u2029]|(?:^|[\s\[{,])!\S|^%TAG", re.MULTILINE)
 """`"\\x41pplication"` and `!!binary QXBwbGljYXRpb24=` are the same word."""
-_ENCODED = re.compile(r"!\S*(?:binary|%)|^%TAG", re.MULTILINE)
+_ENCODED = re.compile(r"(?<!\S)[^\s!]*+!\S*(?:binary|%)|^%TAG", re.MULTILINE)
 
 
 class UnreadableError(ValueError):

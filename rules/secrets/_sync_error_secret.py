@@ -81,7 +81,7 @@ def _as_metadata(resource: Resource, item: str) -> Iterator[Fix]:
         )
 
 
-_ENCODED = re.compile(r"^(?P<before>\s*\{\{-?.*?)\s*\|\s*(?:b64enc|base64encode)\s*(?P<after>-?\}\}\s*)$", re.DOTALL)
+_ENCODED = re.compile(r"^(?P<before>\s*+\{\{-?.*)\|\s*+(?:b64enc|base64encode)\s*(?P<after>-?\}\}\s*)$", re.DOTALL)
 
 
 def _encoded_once(resource: Resource, item: str) -> Iterator[Fix]:
@@ -89,7 +89,7 @@ def _encoded_once(resource: Resource, item: str) -> Iterator[Fix]:
     text = dig(resource.live, "spec", "target", "template", "data", item)
     if (found := _ENCODED.match(str(text or ""))) is not None:
         path = "/spec/target/template/data" + join_pointer(item)
-        plain = f"{found['before']} {found['after']}"
+        plain = f"{found['before'].rstrip()} {found['after']}"
         yield patch(resource, "Leave b64enc out: target.template.data takes plain values", path, plain)
 
 
