@@ -41,6 +41,11 @@ PHASES = (
 """Every recorded phase that holds the states of applications."""
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than cores: many tests wait for a server or a process that they started."""
+    return (os.cpu_count() or 1) + 1
+
+
 def recording(name: str) -> Path:
     """A recorded phase such as `harbourline/1-first-sync`.
 
