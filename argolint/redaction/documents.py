@@ -111,11 +111,12 @@ def _documents(text: str) -> Iterator[Any]:
     """
     import yaml  # costs 15 ms, and most texts are no YAML
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    from argolint.knowledge import LOADER
+
     stack: list[tuple[Any, Any]] = []  # a collection, and the key that waits for its value
     anchors: dict[str, Any] = {}
     try:
-        for event in yaml.parse(text, Loader=loader):
+        for event in yaml.parse(text, Loader=LOADER):
             if isinstance(event, yaml.CollectionStartEvent):
                 if len(stack) >= _DEEPEST:
                     yield None
