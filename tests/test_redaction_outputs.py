@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN, show
-from argolint.redaction.findings import UNTOLD, guarded
+from argolint.redaction.findings import UNTOLD, guarded, secrets_of
 from argolint.reports import chain as why
 from argolint.reports import document as report
 from argolint.reports.formats import FORMATS, Style, narrative, render
@@ -101,6 +102,17 @@ def test_no_reporter_and_no_chain_tells_a_secret(secret: str) -> None:
     told = everything_told(check(data, RULES)) + chain_of(data.data)
     assert secret not in told
     assert HIDDEN in told
+
+
+@pytest.mark.parametrize("extra", [{}, {"due": date(2026, 1, 1)}, {"size": 10**30}], ids=["json", "a date", "a number"])
+def test_secrets_of_a_spec_that_many_objects_have_are_known_of_each(extra: dict[str, Any]) -> None:
+    spec = pod([{"name": "DB_PASSWORD", "value": f"{SECRET}{len(extra)}"}]) | extra
+    other = pod([{"name": "DB_PASSWORD", "value": "Rt5another9Yb"}]) | extra
+    for known, of in ((f"{SECRET}{len(extra)}", spec), ("Rt5another9Yb", other), (f"{SECRET}{len(extra)}", spec)):
+        assert secrets_of({**NAME, "spec": of}) == {known}
+        if not extra:
+            applied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({**NAME, "spec": of})}
+            assert secrets_of({**NAME, "metadata": {"annotations": applied}}) == {known}
 
 
 def test_a_difference_of_secrets_is_told_without_them() -> None:

@@ -49,6 +49,7 @@ def without_secrets(text: str) -> str:
     return _redacted(text) if len(text) < _REPEATED else _redacted.__wrapped__(text)
 
 
+@lru_cache(maxsize=8192)
 def in_name(text: str) -> str:
     """The name of a file, a branch or a field as it may be printed: it may look drawn, and is no secret for that."""
     return _SENTENCES.text(text, named=True)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import marshal
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 from argolint.model import Edit, Failure, Finding, Fix, Follows, Json, Location, Related, Source
@@ -93,6 +95,20 @@ class _Finder(Redactor):
         self.hidden.add(value)
         return HIDDEN
 
+    def _node(self, node: Json, name: str, everything: bool) -> Json:
+        if name != "spec" or everything or not node or not isinstance(node, dict):
+            return super()._node(node, name, everything)
+        try:
+            content = blake2b(marshal.dumps(node, 2), digest_size=16).digest()
+        except ValueError:  # something that JSON has not: a date, or it is nested too deeply
+            return super()._node(node, name, everything)
+        if (hidden := _IN_SPECS.get(content)) is None:
+            hidden = _IN_SPECS[content] = _Finder().read_spec(node)
+            if len(_IN_SPECS) > _MOST_SPECS:
+                _IN_SPECS.pop(next(iter(_IN_SPECS)), None)
+        self.hidden |= hidden
+        return node
+
     def _leaf(self, text: str, name: str, everything: bool) -> str:
         if everything or len(text) >= _SHORT:
             return super()._leaf(text, name, everything)
@@ -118,12 +134,21 @@ class _Finder(Redactor):
         """The text without its secrets, and these."""
         return super()._found_in(text, manner), frozenset(self.hidden)
 
+    def read_spec(self, spec: dict[str, Json]) -> frozenset[str]:
+        """The secrets below a field `spec`."""
+        super()._node(spec, "spec", everything=False)
+        return frozenset(self.hidden)
+
     def read_key(self, key: str) -> _Read:
         """The same of a key of a map."""
         return super()._key_without(key), frozenset(self.hidden)
 
 
 _SHORT = 400  # characters
+_MOST_SPECS = 4096
+_IN_SPECS: dict[bytes, frozenset[str]] = {}
+"""The secrets in a spec, by the digest of what it holds: a fleet has the objects of one chart, and its CRDs, many times, and
+each live object has its spec once more in `last-applied-configuration`."""
 
 
 @lru_cache(maxsize=16384)
