@@ -309,4 +309,5 @@ def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str,
     status = {k: v for k, v in mapping(raw, "status").items() if k != "resources"}
     metadata = {k: v for k, v in mapping(raw, "metadata").items() if k != "managedFields"}
     resources = Listed(rows, cluster)
-    return App(ref, {**raw, "metadata": metadata, "status": status}, cluster, observed_at, resources, control_plane=control_plane)
+    kept = {**raw, "metadata": metadata, "status": status}
+    return App(ref, kept, cluster, observed_at, resources, control_plane=control_plane)

@@ -115,6 +115,14 @@ def test_secrets_of_a_spec_that_many_objects_have_are_known_of_each(extra: dict[
             assert secrets_of({**NAME, "metadata": {"annotations": applied}}) == {known}
 
 
+def test_a_schema_holds_secrets_in_its_values_alone() -> None:
+    password = {"type": "string", "description": "DB_PASSWORD=Rt5another9Yb", "default": SECRET}
+    users = {"type": "array", "items": {"type": "object", "properties": {"adminPassword": password}}}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"users": users}}}}
+    versions = [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]
+    assert secrets_of({"kind": "CustomResourceDefinition", "spec": {"versions": versions}}) == {SECRET}
+
+
 def test_a_difference_of_secrets_is_told_without_them() -> None:
     (found,) = [f for f in check(drifted(SECRET), RULES).findings if f.family == "drift"]
     where = "/spec/template/spec/containers/0"

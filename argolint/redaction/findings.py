@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from argolint.model import Edit, Failure, Finding, Fix, Follows, Json, Location, Related, Source
 from argolint.redaction import HIDDEN, PRINTED, Redactor, in_name, in_place, without_secrets
+from argolint.values import items, mapping
 
 UNTOLD = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
 """Why a fix that holds one is not proven as it stands."""
@@ -84,6 +85,17 @@ _SAYS_MORE = ("command",)
 """Lists that say what their neighbours hold: `args` go with it."""
 
 
+def _values_of_schema(schema: Json) -> Iterator[dict[str, Json]]:
+    """What a CRD's schema gives fields for values, each below the field's name: all else in it is names, types and descriptions."""
+    for name, field in mapping(schema, "properties").items():
+        if isinstance(field, dict):
+            yield {name: [field.get("default"), field.get("example"), *items(field, "enum")]}
+            yield from _values_of_schema(field)
+    for within in ("items", "additionalProperties"):
+        if isinstance(inner := mapping(schema).get(within), dict):
+            yield from _values_of_schema(inner)
+
+
 class _Finder(Redactor):
     """Notes what it hides. The states of an object, and the objects of a fleet, share most of their texts: each is read once."""
 
@@ -96,6 +108,10 @@ class _Finder(Redactor):
         return HIDDEN
 
     def _node(self, node: Json, name: str, everything: bool) -> Json:
+        if name == "openAPIV3Schema" and not everything:
+            for value in _values_of_schema(node):
+                super()._node(value, "", everything)
+            return node
         if name != "spec" or everything or not node or not isinstance(node, dict):
             return super()._node(node, name, everything)
         try:
@@ -112,6 +128,8 @@ class _Finder(Redactor):
     def _leaf(self, text: str, name: str, everything: bool) -> str:
         if everything or len(text) >= _SHORT:
             return super()._leaf(text, name, everything)
+        if name in _IDENTITIES:
+            return text
         return self._known(text, _read_leaf(text, name))
 
     def _found_in(self, text: str, manner: str) -> str:
@@ -145,6 +163,7 @@ class _Finder(Redactor):
 
 
 _SHORT = 400  # characters
+_IDENTITIES = frozenset({"argocd.argoproj.io/tracking-id", "uid", "creationTimestamp"})
 _MOST_SPECS = 4096
 _IN_SPECS: dict[bytes, frozenset[str]] = {}
 """The secrets in a spec, by the digest of what it holds: a fleet has the objects of one chart, and its CRDs, many times, and
