@@ -19,37 +19,19 @@ from argolint.reports.formats import Style
 from argolint.reports.formats.edits import as_text
 from argolint.serve.documents import APPLICATIONS, Documents
 from argolint.snapshots.replay import ReplayServer
+from tests import shop
 from tests.conftest import Ran
 from tests.gitops import REPO, GitServer, commit, git
 from tests.here import run_here
+from tests.shop import of
 
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: NAME}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: NAME}}
-  template:
-    metadata: {labels: {app: NAME}}
-    spec:
-      containers:
-      - name: main
-        image: "NAME:1"
-        env:
-        - {name: MODE, value: a}
-        - {name: MODE, value: a}
-"""
-CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME-config}\ndata: {MODE: fast}\n"
-APPLICATION = """\
-apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {name: NAME, namespace: argocd}
-spec:
-  source: {repoURL: "REPO", path: NAME, targetRevision: main}
-  syncPolicy:
-    automated: {prune: true}
-"""
+ENTRY = "        - {name: MODE, value: a}\n"
+SOUND = shop.DEPLOYMENT.replace(
+    '- {name: main, image: "NAME:1", envFrom: [{configMapRef: {name: NAME-config}}]}\n',
+    f'- name: main\n        image: "NAME:1"\n        env:\n{ENTRY}',
+)
+DEPLOYMENT = SOUND + ENTRY
+APPLICATION = of(shop.APPLICATION, "web") + "  syncPolicy:\n    automated: {prune: true}\n"
 
 
 @dataclass(frozen=True)
@@ -79,11 +61,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     clone = folder / "clone"
     clone.mkdir()
     git(clone, "init", "--quiet")
-    files = {
-        f"{n}/{n}.yaml": DEPLOYMENT.replace("NAME", n) + "---\n" + CONFIG.replace("NAME", n) for n in ("web", "cart")
-    }
-    own = APPLICATION.replace("NAME", "web").replace("REPO", REPO)
-    commit(clone, {**files, "applications.yaml": own})
+    files = {f"{n}/{n}.yaml": of(DEPLOYMENT + "---\n" + shop.CONFIG, n) for n in ("web", "cart")}
+    commit(clone, {**files, "applications.yaml": APPLICATION})
     git(clone, "remote", "add", "origin", REPO)
     git(clone, "config", "user.name", "a")
     git(clone, "config", "user.email", "a@example.com")
@@ -180,10 +159,9 @@ def test_the_gate_tells_the_fix_that_a_check_tells_after_the_merge(tmp_path: Pat
     clone = tmp_path / "clone"
     clone.mkdir()
     git(clone, "init", "--quiet")
-    sound = DEPLOYMENT.replace("NAME", "desk").replace("        - {name: MODE, value: a}\n", "", 1)
-    commit(clone, {"desk/desk.yaml": sound})
+    commit(clone, {"desk/desk.yaml": of(SOUND, "desk")})
     git(clone, "switch", "--create", "feature", "--quiet")
-    commit(clone, {"desk/desk.yaml": DEPLOYMENT.replace("NAME", "desk")})
+    commit(clone, {"desk/desk.yaml": of(DEPLOYMENT, "desk")})
     found = []
     for merged in (False, True):
         if merged:
