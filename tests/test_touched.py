@@ -18,7 +18,7 @@ from argolint.gate import Git, children
 from argolint.gate.candidates import Candidate, Change, by_files, candidates, usual_base
 from argolint.gate.children import edits_of
 from argolint.gate.declared import UnreadableError, applications_of
-from argolint.gate.judge import without_ended_warnings
+from argolint.gate.sides import without_ended_warnings
 from argolint.values import same_repository
 
 from .gitops import commit, git

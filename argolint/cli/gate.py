@@ -172,8 +172,12 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     clock = Clock()
     sources = several[0] if several is not None else (Source("", open_transport(given)),)
     transports = [source.transport for source in sources if source.transport is not None]
-    alone = several is None
-    verdict = gate.judge(transports[0], change, run.plan) if alone else judge_all(sources, change, run.plan)
+    remarks: tuple[str, ...] = ()
+    if several is None:
+        verdict = gate.judge(transports[0], change, run.plan)
+    else:
+        verdict, remarks = judge_all(sources, change, run.plan)
+        remarks = (*several[1], *remarks)
     later = counts.after_merge
     suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
     once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)
@@ -189,8 +193,12 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
         ),
         tool_version=__version__,
         remarks=(
-            *(several[1] if several else ()),
-            *(remark for fleet in verdict.fleets for remark in fleet.remarks),
+            *remarks,
+            *(
+                f"{fleet.name}: {remark}" if fleet.name else remark
+                for fleet in verdict.fleets
+                for remark in fleet.remarks
+            ),
             *counts.remarks,
         ),
     )
@@ -257,9 +265,11 @@ def _commit(clone: Git | None, head: str) -> str:
         return ""
 
 
-def _waiting(revision: str) -> None:
+def _waiting(revision: str, name: str) -> None:
+    """`name` is that of the Argo CD in a run of several."""
+    who = name or "Argo CD"
     click.echo(
-        f"argolint: Argo CD does not know {revision} yet; waiting for it to look at the repository again", err=True
+        f"argolint: {who} does not know {revision} yet; waiting for it to look at the repository again", err=True
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from argolint.app import App, app_from_list
 from argolint.checkouts.git import LINK, SUBMODULE, Entry, Git
@@ -19,7 +18,7 @@ from argolint.gate.refused import refused_app
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, AppRef, Failure, Json, Object
 from argolint.pruning import cascades, outlives
-from argolint.renders.manifests import Rendered, manifests_of, rendered, tracked
+from argolint.renders.manifests import Rendered, rendered, tracked
 from argolint.server.transport import Transport
 from argolint.values import dig, mapping, plain
 
@@ -59,30 +58,46 @@ def _known(fleet: Fleet) -> dict[tuple[str, str], AppRef]:
     return {(app.ref.namespace, app.ref.name): app.ref for app in fleet.apps}
 
 
+@dataclass(frozen=True)
+class _Declared:
+    """Argo CD's objects in the files that a change edits, as base and head have them, and what of it could not be read."""
+
+    earlier: tuple[Object, ...]
+    later: tuple[Object, ...]
+    notes: tuple[str, ...]
+    failures: tuple[Failure, ...]
+
+
 def _in_the_change(change: Change, git: Git, fleet: Fleet, base: str, *, alone: bool) -> Edits:
     known = _known(fleet)
-    also = {rev: kustomize_files(git, rev) for rev in (base, change.head)}
-    changed = git.changes(base, change.head)
-    files = [c for c in changed if _may_hold(c.path) or any(c.path in a for a in also.values())]
-    was = {c.path: c.before for c in files if c.before is not None}
-    will = {c.path: c.after for c in files if c.after is not None}
-    earlier, _, _ = _declared(zip(was, _texts(git, base, was), strict=True))
-    later, broken, left = _declared(zip(will, _texts(git, change.head, will), strict=True))
-    before = {_ref(m, fleet): m for m in filter(_is_named, earlier)}
-    after, notes = _one_each(filter(_is_named, later), before, fleet)
+    found = git.derived("declared", (base, change.head), lambda: _read(git, base, change.head))
+    before = {_ref(m, fleet): m for m in filter(_is_named, found.earlier)}
+    after, notes = _one_each(filter(_is_named, found.later), before, fleet)
     notes += [f"{k[0]}/{k[1]}: a new Application manifest, rendered by nobody yet" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
-    notes += [
-        f"{plain(c.path)}: another version of a submodule, whose own Application manifests are not looked at"
-        for c in changed
-        if c.after is not None and c.after.mode == SUBMODULE
-    ]
-    notes += _of_others(filter(is_other, earlier), filter(is_other, later), fleet)
+    notes += found.notes
+    notes += _of_others(filter(is_other, found.earlier), filter(is_other, found.later), fleet)
     edited = {
         known[k]: (before.get(k), m)
         for k, m in after.items()
         if k in known and before.get(k) != m and (alone or _goes_where(before.get(k, m), fleet.by_ref[known[k]].raw))
     }
+    return Edits(edited, notes=tuple(sorted(notes)), failures=found.failures)
+
+
+def _read(git: Git, base: str, head: str) -> _Declared:
+    also = {rev: kustomize_files(git, rev) for rev in (base, head)}
+    changed = git.changes(base, head)
+    files = [c for c in changed if _may_hold(c.path) or any(c.path in a for a in also.values())]
+    was = {c.path: c.before for c in files if c.before is not None}
+    will = {c.path: c.after for c in files if c.after is not None}
+    earlier, _, _ = _declared(zip(was, _texts(git, base, was), strict=True))
+    later, broken, left = _declared(zip(will, _texts(git, head, will), strict=True))
+    notes = (
+        f"{plain(c.path)}: another version of a submodule, whose own Application manifests are not looked at"
+        for c in changed
+        if c.after is not None and c.after.mode == SUBMODULE
+    )
     unread = dict.fromkeys(git.too_large(will), "too large to be read")
     unread |= dict.fromkeys(broken, "no YAML that can be read")
     failures = [
@@ -98,7 +113,7 @@ def _in_the_change(change: Change, git: Git, fleet: Fleet, base: str, *, alone: 
     if nameless > 0:
         why = "the change adds an Application without a metadata.name, which is not judged"
         failures.append(Failure("change", why, "name it"))
-    return Edits(edited, notes=tuple(sorted(notes)), failures=tuple(failures))
+    return _Declared(tuple(earlier), tuple(later), tuple(notes), tuple(failures))
 
 
 def _may_hold(path: str) -> bool:
@@ -254,7 +269,7 @@ def with_children(
     for ref, (before, after) in edited.items():
         by_ref[ref] = _child(by_ref.get(ref), fleet.by_ref[ref], before, after, fleet, t, plan, coming)
     for manifest in new:
-        child = _new_child(manifest, fleet, change.rendered, coming)
+        child = _new_child(manifest, fleet, change, coming)
         by_ref[child.ref] = child
     return tuple(by_ref[ref] for ref in sorted(by_ref))
 
@@ -303,7 +318,7 @@ def _merged(live: Json, before: Json, after: Json) -> Json:
     return {name: value for name, value in made.items() if value is not MISSING}
 
 
-def _new_child(manifest: Object, fleet: Fleet, folder: Path | None, coming: frozenset[str]) -> Touched:
+def _new_child(manifest: Object, fleet: Fleet, change: Change, coming: frozenset[str]) -> Touched:
     """An Application that a parent brings. The server renders only what it has; a folder of renders may hold it."""
     raw = {
         **manifest,
@@ -317,14 +332,14 @@ def _new_child(manifest: Object, fleet: Fleet, folder: Path | None, coming: froz
         control_plane=fleet.control_plane,
         observed_at=fleet.apps[0].observed_at,
     )
-    manifests = manifests_of(folder, app.ref) if folder is not None else None
+    manifests = change.given(app.ref)
     app = refused_app(app, None, fleet, coming)
     if manifests is None:
         remark = "It is new: what it renders is not known before the merge."
         return Touched("added", None, app, notes=(remark,), unjudged=remark, respecified=True)
     head = rendered([tracked(m, app, fleet) for m in manifests], app, fleet)
-    change = delta(Rendered({}), head)
-    return Touched("added", None, head_app(app, change, head, fleet), change, respecified=True)
+    made = delta(Rendered({}), head)
+    return Touched("added", None, head_app(app, made, head, fleet), made, respecified=True)
 
 
 def _removed_child(listed: App, fleet: Fleet, t: Transport, plan: Plan) -> Touched:

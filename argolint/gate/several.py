@@ -1,88 +1,120 @@
-"""One verdict on a change over several Argo CDs: each that has applications of the repository judges it as it would alone."""
+"""One verdict on a change over several Argo CDs: each that has applications of the repository judges it, all at the same time.
+
+list all → the change's sides on each → what they share before and after → examine on each → one verdict
+
+An Argo CD without applications of the repository has its part in the third step: what it lists is on common clusters all the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from argolint.engine.causes import Causes
-from argolint.engine.plan import Outcome, Plan
-from argolint.engine.settle import finding_order
-from argolint.engine.several import Source
+from argolint.engine.plan import Plan
+from argolint.engine.several import Read, Source, each, load, named
 from argolint.errors import ArgolintError, UsageError
+from argolint.gate.between import between, crossing, parties
 from argolint.gate.candidates import Change
-from argolint.gate.judge import NoneHereError, judge
+from argolint.gate.examine import Examined, examined
+from argolint.gate.judge import verdict_of
+from argolint.gate.sides import NoneHereError, Sides, sides_of, untouched
 from argolint.gate.verdict import Verdict
 from argolint.model import AppRef, Failure
 
+_OF_THE_CHANGE = "change"
+"""The stage of failures that are the change's own, whatever Argo CD it is judged on."""
 
-def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> Verdict:
-    """The verdicts of all as one. An Argo CD that cannot be read is a failure with its name; one without applications of the
-    repository does not count.
 
-    Raises UsageError when none has any, or when their applications follow different revisions and `change` names no base.
+def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Verdict, tuple[str, ...]]:
+    """The verdict of all, and remarks. One that cannot be read, or not to the end, is a failure with its name.
+
+    Raises UsageError when none has applications of the repository, or when these follow different revisions and `change` names no
+    base; ArgolintError when none can be read.
     """
-    found: list[tuple[str, Verdict]] = []
-    failures: list[Failure] = []
-    elsewhere: list[str] = []
-    for source in sources:
-        try:
-            if source.transport is None:
-                failures.append(source.failure or Failure("server", "it cannot be read", server=source.name))
-                continue
-            found.append((source.name, judge(source.transport, change, plan, alone=False)))
-        except NoneHereError:
-            elsewhere.append(source.name)
-        except UsageError:
-            raise
-        except ArgolintError as error:
-            failures.append(Failure("server", error.message, error.hint, server=source.name))
-    if not found:
-        told = "; ".join(f"{f.server}: {f.error}" for f in failures)
-        if elsewhere or not failures:
-            raise UsageError(
-                f"no application of {', '.join(elsewhere)} has a source in {change.repo}"
-                + (f", and not all Argo CDs can be read: {told}" if told else ""),
-                "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
-            )
-        raise ArgolintError(f"none of the Argo CDs can be read: {told}", failures[0].hint)
-    bases = {verdict.base_name for _, verdict in found}
-    if len(bases) > 1:
-        told = ", ".join(f"{name} {verdict.base_name or 'HEAD'}" for name, verdict in found)
+    read, failures, remarks = load(sources)
+    local = plan.local.shared() if plan.local is not None else None
+    change, plan = replace(change, local=local), replace(plan, local=local)
+    found = each(read, lambda one: _sides(one, change, plan), alone=_offline(read))
+    ours = [(one, sides) for one, sides in zip(read, found, strict=True) if isinstance(sides, Sides)]
+    broken = tuple(f for f in found if isinstance(f, Failure))
+    if not ours:
+        raise _none(read, (*failures, *broken), change)
+    _require_one_base(ours, change)
+    sides = crossing(
+        [
+            (one.member, s if isinstance(s, Sides) else untouched(one.transport, one.fleet))
+            for one, s in zip(read, found, strict=True)
+        ]
+    )
+    shared = parties(sides)
+    looked = each(
+        list(zip(read, sides, strict=True)),
+        lambda pair: _examined(*pair, plan, frozenset(ref for ref in shared if ref.server == pair[1].fleet.server)),
+        alone=_offline(read),
+    )
+    broken = (*broken, *(f for f in looked if isinstance(f, Failure)))
+    whole = [(_with_names(one, s), e) for one, s, e in zip(read, sides, looked, strict=True) if isinstance(e, Examined)]
+    if not whole:
+        raise _none(read, (*failures, *broken), change)
+    last = [s for s, _ in whole], [e for _, e in whole]
+    verdict = verdict_of([one.fleet for one in read], *last, plan, between(*last, plan))
+    base = next(s.base_name for _, s in ours)
+    own = (f for one in read for f in one.failures)
+    every = dict.fromkeys((*failures, *own, *broken, *verdict.failures))
+    return replace(verdict, base_name=base, failures=tuple(every)), remarks
+
+
+def _sides(one: Read, change: Change, plan: Plan) -> Sides | Failure | None:
+    """None where it has no application of the repository."""
+    patience = change.patience.of(one.source.name)
+    try:
+        return sides_of(one.transport, one.fleet, replace(change, patience=patience), one.bounded(plan), alone=False)
+    except NoneHereError:
+        return None
+    except UsageError:
+        raise
+    except ArgolintError as error:
+        return Failure("server", error.message, error.hint, server=one.source.name)
+
+
+def _examined(one: Read, sides: Sides, plan: Plan, shared: frozenset[AppRef]) -> Examined | Failure:
+    try:
+        return examined(sides, one.bounded(plan), shared)
+    except UsageError:
+        raise
+    except ArgolintError as error:
+        return Failure("server", error.message, error.hint, server=one.source.name)
+
+
+def _offline(read: Sequence[Read]) -> bool:
+    return all(one.transport.offline for one in read)
+
+
+def _with_names(one: Read, sides: Sides) -> Sides:
+    """With the Argo CD's name on what is said of no application."""
+    own = [f for f in sides.failures if f.stage != _OF_THE_CHANGE]
+    others = [f for f in sides.failures if f.stage == _OF_THE_CHANGE]
+    lines = tuple(f"{one.source.name}: {line}" for line in sides.unlisted)
+    return replace(sides, failures=(*others, *named(one.source, own)), unlisted=lines)
+
+
+def _none(read: Sequence[Read], failures: Sequence[Failure], change: Change) -> ArgolintError:
+    """Why there is nothing to judge."""
+    told = "; ".join(f"{f.server}: {f.error}" for f in failures if f.server)
+    lost = {f.server for f in failures if f.stage == "server"}
+    elsewhere = [one.source.name for one in read if one.source.name not in lost]
+    if not elsewhere:
+        return ArgolintError(f"none of the Argo CDs can be read: {told}", failures[0].hint)
+    return UsageError(
+        f"no application of {', '.join(elsewhere)} has a source in {change.repo}"
+        + (f", and not all Argo CDs can be read: {told}" if told else ""),
+        "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
+    )
+
+
+def _require_one_base(ours: Sequence[tuple[Read, Sides]], change: Change) -> None:
+    if len({sides.base_name for _, sides in ours}) > 1:
+        told = ", ".join(f"{one.source.name} {sides.base_name or 'HEAD'}" for one, sides in ours)
         raise UsageError(
             f"the applications of {change.repo} follow different revisions: {told}", "say which one counts: --base REV"
         )
-    return _joined(found, failures)
-
-
-def _joined(found: Sequence[tuple[str, Verdict]], failures: Sequence[Failure]) -> Verdict:
-    verdicts = [verdict for _, verdict in found]
-    own = [f if f.app is not None else replace(f, server=name) for name, verdict in found for f in verdict.failures]
-    return replace(
-        verdicts[0],
-        fleets=tuple(replace(fleet, name=name) for name, verdict in found for fleet in verdict.fleets),
-        base=_together(verdict.base for verdict in verdicts),
-        head=_together(verdict.head for verdict in verdicts),
-        apps=tuple(sorted((a for verdict in verdicts for a in verdict.apps), key=lambda touched: touched.ref)),
-        failures=(*failures, *own),
-        unlisted=tuple(f"{name}: {line}" for name, verdict in found for line in verdict.unlisted),
-        files={ref: files for verdict in verdicts for ref, files in verdict.files.items()},
-    )
-
-
-def _together(outcomes: Iterable[Outcome]) -> Outcome:
-    every = list(outcomes)
-    return Outcome(
-        tuple(sorted((f for o in every for f in o.findings), key=finding_order)),
-        tuple(
-            sorted((f for o in every for f in o.failures), key=lambda f: (f.app or AppRef("", ""), f.stage, f.error))
-        ),
-        tuple(sorted(ref for o in every for ref in o.apps)),
-        sum(o.resources for o in every),
-        tuple(sorted((n for o in every for n in o.notes), key=lambda n: (n.app, str(n.resource), n.rule))),
-        tuple(sorted((looked for o in every for looked in o.looked), key=lambda looked: looked.ref)),
-        Causes(
-            {mark: of for o in every for mark, of in o.causes.parent.items()},
-            {mark: title for o in every for mark, title in o.causes.title.items()},
-        ),
-    )

@@ -74,7 +74,7 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "objects": [list(o) for o in crossing.objects[:_TOLD]],
                 "count": len(crossing.objects),
                 "symptoms": list(_symptoms(app, fleet, crossing)),
-                "out": any((r := _own(app, o)) and r.status == "OutOfSync" for o in crossing.objects),
+                "out": any(_out(_own(app, found)) for found in crossing.objects),
             },
         )
 
@@ -97,6 +97,11 @@ def _party(claimant: Claimant) -> dict[str, Json]:
 
 def _own(app: App, found: Sequence[str]) -> Any:
     return app.resource(ResourceKey(app.cluster, *found))
+
+
+def _out(resource: Any) -> bool:
+    """OutOfSync, and not for an edit alone that the next sync of a change writes."""
+    return resource is not None and resource.status == "OutOfSync" and not resource.pending
 
 
 def _symptoms(app: App, fleet: Fleet, crossing: Crossing) -> Iterator[list[Json]]:
