@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from argolint.reports import document as report
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.replay import Faults
+from argolint.testing import FixtureTransport
+from tests.checkouts import repository
 from tests.conftest import Ran
 from tests.fleets import HOME, Fleet, Fleets, app, config_map, serving
 from tests.gitops import REPO, GitServer, commit, git
@@ -251,3 +254,105 @@ def test_both_argo_cds_of_a_repository_come_to_share_what_it_brings(clone: Path)
     with serving(clone.parent, two, ONE_CLUSTER) as fleets:
         ran = gate(fleets, clone)
     assert (ran.code, places(clone)) == (1, [(RULE, "eu", "flags-config")]), ran.out
+
+
+# Files of Applications
+
+
+def argo_cd(name: str, folder: str, *clusters: str) -> FixtureTransport:
+    """An Argo CD with an application `web` of its own folder, and these clusters beside its own."""
+    spec = {
+        "project": "shop",
+        "source": {"repoURL": REPO, "path": folder, "targetRevision": "main"},
+        "destination": {"server": HOME, "namespace": "shop"},
+    }
+    permits = {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}]}
+    about = {
+        "settings": {"url": f"https://{name}.example.com"},
+        "clusters": [{"server": url, "name": url} for url in (HOME, *clusters)],
+        "projects": [{"metadata": {"name": "shop"}, "spec": permits}],
+    }
+    return FixtureTransport({"apps": [{"name": "web", "spec": spec}], "server": about})
+
+
+def manifest(name: str = "web", path: str = "eu", project: str = "shop", cluster: str = HOME) -> str:
+    return (
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\n"
+        f"metadata: {{name: {name}, namespace: argocd}}\nspec:\n  project: {project}\n"
+        f"  source: {{repoURL: '{REPO}', path: {path}, targetRevision: main}}\n"
+        f"  destination: {{server: '{cluster}', namespace: shop}}\n"
+    )
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[Fleets]:
+    two = {"eu": argo_cd("eu", "eu", "https://a.example.com"), "us": argo_cd("us", "us", "https://b.example.com")}
+    with serving(tmp_path, two) as fleets:
+        yield fleets
+
+
+def judged(fleets: Fleets, root: Path, *files: str) -> tuple[Ran, dict[str, Any]]:
+    out = root.parent / "gate.json"
+    ran = run_here(
+        "gate", "--servers", fleets.file, "-o", f"json={out}", "-o", "text", *files, cwd=root, env=fleets.environ
+    )
+    return ran, json.loads(out.read_text())
+
+
+@pytest.mark.parametrize("edited", ["eu", "us"])
+def test_a_file_is_judged_on_the_argo_cd_that_has_its_application(both: Fleets, tmp_path: Path, edited: str) -> None:
+    """Both have one of this name: where it deploys from and to tells them apart, and each finding is in its own file."""
+    files = {f"apps/{name}.yaml": manifest(path=name) for name in ("eu", "us")}
+    root = repository(tmp_path / "clone", files)
+    (root / f"apps/{edited}.yaml").write_text(manifest(path=edited, project="shpo"))
+    ran, found = judged(both, root, *files)
+    assert ran.code == 1, ran.out + ran.err
+    assert [(f["rule"], f["app"]["server"], f["source"]["file"], f["source"]["line"]) for f in found["findings"]] == [
+        ("invalid-spec", f"https://{edited}.example.com", f"apps/{edited}.yaml", 5)
+    ]
+    assert [a["app"]["server"] for a in found["gate"]["apps"]] == [f"https://{edited}.example.com"]
+
+
+def test_a_file_that_several_argo_cds_apply_is_judged_on_each(tmp_path: Path) -> None:
+    root = repository(tmp_path / "clone", {"web.yaml": manifest()})
+    (root / "web.yaml").write_text(manifest(project="shpo"))
+    with serving(tmp_path, {name: argo_cd(name, "eu") for name in ("eu", "us")}) as fleets:
+        ran, found = judged(fleets, root, "web.yaml")
+    assert ran.code == 1, ran.out + ran.err
+    assert [f["app"]["server"] for f in found["findings"]] == ["https://eu.example.com", "https://us.example.com"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (manifest("new", cluster="https://b.example.com"), "argocd/new: a.yaml:1: It is new: what it renders is"),
+        (manifest("new"), "a.yaml: Application new is new, and eu and us would take it"),
+        (
+            manifest("new", project="shpo"),
+            "a.yaml: Application new is new, and no Argo CD would take it: eu and us: Application referencing project shpo",
+        ),
+        (
+            manifest("new", cluster="https://c.example.com"),
+            "a.yaml: Application new is new, and no Argo CD would take it: eu and us: cluster",
+        ),
+        (
+            manifest(path="lab", cluster="https://a.example.com"),
+            "a.yaml: eu and us have Applications of this name that",
+        ),
+    ],
+)
+def test_a_file_of_nobody_is_not_judged_and_says_why(both: Fleets, tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    ran, found = judged(both, tmp_path, "a.yaml")
+    assert ran.code == 3, ran.out + ran.err
+    (failure,) = found["failures"]
+    about = f"{failure['app']['namespace']}/{failure['app']['name']}: " if failure.get("app") else ""
+    assert f"{about}{failure['error']}".startswith(told)
+    assert failure["stage"] == "not judged"
+    assert "name the one that it is for: --server or --argocd-context" in ran.out or about
+
+
+def test_a_file_as_it_runs_on_one_of_them_is_no_edit(both: Fleets, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(manifest(path="us"))
+    ran, found = judged(both, tmp_path, "a.yaml")
+    assert (ran.code, found["gate"]["apps"], found["failures"]) == (0, [], []), ran.out

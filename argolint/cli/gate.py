@@ -113,6 +113,8 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
     """Say what a change does in Argo CD: only the findings that it brings, and what it mends.
 
     With FILEs, manifests of Applications, these are held against the live ones, and nothing is rendered.
+
+    Of several servers (--servers, --all-contexts) those judge the change that have its applications.
     """
     try:
         return _judge(files, given)
@@ -133,9 +135,6 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     if bool(files) == bool(given["repo"] and given["head"]):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
     several = sources_of(given)
-    if several is not None and files:
-        hint = "name the one that they are for: --server or --argocd-context, in place of the servers file"
-        raise UsageError("files of Applications are judged against one Argo CD, and several are to be read", hint)
     git = Git(given["checkout"]) if given["checkout"] else None
     if given["helm_render"] and (given["rendered"] or not (git and given["repo"])):
         raise UsageError(
@@ -150,15 +149,8 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     held = files_of.Files()
     if files:
         held = files_of.read(files, given["trusted_config"] or given["base"] or trusted.base_of(Path.cwd(), os.environ))
-        change = gate.Change(
-            *("", "files", "live"),
-            applications=held.applications,
-            before=held.before,
-            others=held.others,
-            projects=held.projects,
-            unread=held.unread,
-        )
-        if not (change.applications or change.others or change.unread):
+        change = gate.Change("", "files", "live", files=held.written, projects=held.projects)
+        if held.empty:
             click.echo("no Application in the files: nothing was judged", err=True)
             return 0
     else:

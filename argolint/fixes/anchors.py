@@ -21,7 +21,7 @@ from argolint.checkouts.yaml_text import EditError, Span, span
 from argolint.errors import UsageError
 from argolint.fixes import locate
 from argolint.fixes.locate import Spot, Unplaced
-from argolint.fixes.placement import Choice, Place, Site, application_of, place_of, spots
+from argolint.fixes.placement import Choice, Place, Site, application_of, own_manifest, place_of, spots
 from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Json, Object
 from argolint.redaction import without_secrets
@@ -208,7 +208,7 @@ def _of_object(app: App, resource: Resource, pointer: str, finding: Finding, sit
 
 def _of_application(app: App, pointer: str, site: Site) -> Iterator[tuple[Spot, str]]:
     try:
-        spot, _ = locate.application(site.checkouts, app.namespace, app.name)
+        spot, _ = own_manifest(app, site)
     except (Unplaced, EditError):
         return
     yield spot, spot.prefix + pointer

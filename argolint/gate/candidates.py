@@ -17,12 +17,13 @@ from argolint.checkouts.git import Git
 from argolint.fleet import Fleet
 from argolint.gate.patience import Patience
 from argolint.manifests import ManifestError, mapping_of
-from argolint.model import AppRef, Failure, Object
+from argolint.model import AppRef, Object
 from argolint.remembered import Once
 from argolint.renders.manifests import manifests_of
 from argolint.values import annotations_of, dig, items, same_repository
 
 if TYPE_CHECKING:
+    from argolint.gate.written import Written
     from argolint.renders.local import LocalRenders
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
@@ -34,11 +35,10 @@ DEFAULT_REVISIONS = ("", "HEAD")
 class Change:
     """What is to be judged. `base` empty: the revision that most applications of the repository follow.
 
-    repo        empty: nothing is rendered, and only `applications`, manifests of Applications as they will be, are judged; those that
-                are as in `before` (the files as the base has them), or as they are live, are not edited and left out
-    others      the ApplicationSets and AppProjects of the named files that are not as the base has them
+    repo        empty: nothing is rendered, and only the manifests of `files` are judged; those that are as the base has them, or as
+                they are live, are not edited and left out
+    files       what the named files hold
     projects    names of projects that the named files bring
-    unread      what of the named files could not be judged
     git         a clone, to tell from the changed files what is touched
     rendered    a folder of manifests per application, in place of the server's render of head
     local       renders the Helm applications of the clone here, base and head, in place of the server
@@ -58,11 +58,8 @@ class Change:
     twice: bool = False
     commit: str = ""
     patience: Patience = field(default_factory=Patience)
-    applications: tuple[Object, ...] = ()
-    before: tuple[Object, ...] = ()
-    others: tuple[Object, ...] = ()
+    files: Written | None = None
     projects: frozenset[str] = frozenset()
-    unread: tuple[Failure, ...] = ()
     local: LocalRenders | None = None
     _given: Once = field(default_factory=Once, compare=False, repr=False)
 
@@ -76,7 +73,7 @@ class Change:
     @property
     def by_files(self) -> bool:
         """True when files with Applications are judged, and no repository."""
-        return not self.repo
+        return self.files is not None
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,14 @@ from argolint.engine.plan import Plan
 from argolint.engine.several import Read, Source, each, load, named
 from argolint.errors import ArgolintError, UsageError
 from argolint.gate.between import between, crossing, parties
-from argolint.gate.candidates import Change
+from argolint.gate.candidates import Change, candidates
 from argolint.gate.examine import Examined, examined
+from argolint.gate.homes import homes
 from argolint.gate.judge import verdict_of
-from argolint.gate.sides import NoneHereError, Sides, sides_of, untouched
+from argolint.gate.sides import Sides, base_of, sides_of, untouched
 from argolint.gate.verdict import Verdict
+from argolint.gate.written import Written, written
 from argolint.model import AppRef, Failure
-
-_OF_THE_CHANGE = "change"
-"""The stage of failures that are the change's own, whatever Argo CD it is judged on."""
 
 
 def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Verdict, tuple[str, ...]]:
@@ -34,12 +33,16 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
     read, failures, remarks = load(sources)
     local = plan.local.shared() if plan.local is not None else None
     change, plan = replace(change, local=local), replace(plan, local=local)
-    found = each(read, lambda one: _sides(one, change, plan), alone=_offline(read))
-    ours = [(one, sides) for one, sides in zip(read, found, strict=True) if isinstance(sides, Sides)]
+    judging = [one for one in read if change.by_files or _has_sources(one, change)]
+    if not judging:
+        raise _none(read, failures, change)
+    base = _one_base(judging, change)
+    shared_out = homes(written(change, base), [one.fleet for one in judging], change.projects)
+    own = {one.source.name: of for one, of in zip(judging, shared_out.own, strict=True) if of.applications or of.others}
+    if not change.by_files:
+        own = {one.source.name: own.get(one.source.name, Written()) for one in judging}
+    found = each(read, lambda one: _sides(one, change, plan, own.get(one.source.name)), alone=_offline(read))
     broken = tuple(f for f in found if isinstance(f, Failure))
-    if not ours:
-        raise _none(read, (*failures, *broken), change)
-    _require_one_base(ours, change)
     sides = crossing(
         [
             (one.member, s if isinstance(s, Sides) else untouched(one.transport, one.fleet))
@@ -55,22 +58,35 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
     broken = (*broken, *(f for f in looked if isinstance(f, Failure)))
     whole = [(_with_names(one, s), e) for one, s, e in zip(read, sides, looked, strict=True) if isinstance(e, Examined)]
     if not whole:
-        raise _none(read, (*failures, *broken), change)
+        raise ArgolintError(f"none of the Argo CDs can be read: {_told((*failures, *broken))}", broken[0].hint)
     last = [s for s, _ in whole], [e for _, e in whole]
     verdict = verdict_of([one.fleet for one in read], *last, plan, between(*last, plan))
-    base = next(s.base_name for _, s in ours)
-    own = (f for one in read for f in one.failures)
-    every = dict.fromkeys((*failures, *own, *broken, *verdict.failures))
-    return replace(verdict, base_name=base, failures=tuple(every)), remarks
+    of_lists = (f for one in read for f in one.failures)
+    every = dict.fromkeys((*failures, *of_lists, *shared_out.failures, *broken, *verdict.failures))
+    notes = (*sorted(shared_out.notes), *verdict.unlisted)
+    return replace(verdict, base_name=base, failures=tuple(every), unlisted=notes), remarks
 
 
-def _sides(one: Read, change: Change, plan: Plan) -> Sides | Failure | None:
-    """None where it has no application of the repository."""
+def _has_sources(one: Read, change: Change) -> bool:
+    return any(candidates(one.fleet, change.repo, base_of(one.fleet, change)))
+
+
+def _one_base(judging: Sequence[Read], change: Change) -> str:
+    bases = {one.source.name: base_of(one.fleet, change) for one in judging}
+    if len(set(bases.values())) > 1:
+        told = ", ".join(f"{name} {base or 'HEAD'}" for name, base in bases.items())
+        raise UsageError(
+            f"the applications of {change.repo} follow different revisions: {told}", "say which one counts: --base REV"
+        )
+    return next(iter(bases.values()))
+
+
+def _sides(one: Read, change: Change, plan: Plan, own: Written | None) -> Sides | Failure:
+    if own is None:
+        return untouched(one.transport, one.fleet)
     patience = change.patience.of(one.source.name)
     try:
-        return sides_of(one.transport, one.fleet, replace(change, patience=patience), one.bounded(plan), alone=False)
-    except NoneHereError:
-        return None
+        return sides_of(one.transport, one.fleet, replace(change, patience=patience), one.bounded(plan), own)
     except UsageError:
         raise
     except ArgolintError as error:
@@ -92,29 +108,18 @@ def _offline(read: Sequence[Read]) -> bool:
 
 def _with_names(one: Read, sides: Sides) -> Sides:
     """With the Argo CD's name on what is said of no application."""
-    own = [f for f in sides.failures if f.stage != _OF_THE_CHANGE]
-    others = [f for f in sides.failures if f.stage == _OF_THE_CHANGE]
     lines = tuple(f"{one.source.name}: {line}" for line in sides.unlisted)
-    return replace(sides, failures=(*others, *named(one.source, own)), unlisted=lines)
+    return replace(sides, failures=named(one.source, sides.failures), unlisted=lines)
 
 
-def _none(read: Sequence[Read], failures: Sequence[Failure], change: Change) -> ArgolintError:
-    """Why there is nothing to judge."""
-    told = "; ".join(f"{f.server}: {f.error}" for f in failures if f.server)
-    lost = {f.server for f in failures if f.stage == "server"}
-    elsewhere = [one.source.name for one in read if one.source.name not in lost]
-    if not elsewhere:
-        return ArgolintError(f"none of the Argo CDs can be read: {told}", failures[0].hint)
+def _none(read: Sequence[Read], failures: Sequence[Failure], change: Change) -> UsageError:
+    names = ", ".join(one.source.name for one in read)
+    unread = f", and not all Argo CDs can be read: {told}" if (told := _told(failures)) else ""
     return UsageError(
-        f"no application of {', '.join(elsewhere)} has a source in {change.repo}"
-        + (f", and not all Argo CDs can be read: {told}" if told else ""),
+        f"no application of {names} has a source in {change.repo}{unread}",
         "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
     )
 
 
-def _require_one_base(ours: Sequence[tuple[Read, Sides]], change: Change) -> None:
-    if len({sides.base_name for _, sides in ours}) > 1:
-        told = ", ".join(f"{one.source.name} {sides.base_name or 'HEAD'}" for one, sides in ours)
-        raise UsageError(
-            f"the applications of {change.repo} follow different revisions: {told}", "say which one counts: --base REV"
-        )
+def _told(failures: Sequence[Failure]) -> str:
+    return "; ".join(f"{f.server}: {f.error}" for f in failures if f.server)

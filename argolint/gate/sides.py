@@ -14,9 +14,10 @@ from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.gate import candidates as touched
 from argolint.gate.candidates import Change
-from argolint.gate.children import Edits, edits_of, with_children
+from argolint.gate.children import with_children
 from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
+from argolint.gate.written import Written, edits_of, written
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
@@ -54,19 +55,23 @@ def untouched(t: Transport, fleet: Fleet) -> Sides:
     return Sides(t, fleet, fleet)
 
 
-def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, *, alone: bool = True) -> Sides:
+def base_of(fleet: Fleet, change: Change) -> str:
+    """What the change will be merged into: as it says itself, else as most applications of the repository have it."""
+    return change.base or touched.usual_base(fleet, change.repo)
+
+
+def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Written | None = None) -> Sides:
     """The sides of a change. Raises NoneHereError when the repository has no application here, UsageError when revisions are not there.
 
-    Where it is not judged here `alone`, manifests of Applications may be those of another Argo CD.
+    `own` are the manifests of this Argo CD's Applications among those of the change, where several Argo CDs judge it.
     """
-    base_name = change.base or touched.usual_base(fleet, change.repo)
+    base_name = base_of(fleet, change)
     found, others = touched.candidates(fleet, change.repo, base_name)
     has_sources = bool(found or others)
     found = tuple(c for c in found if plan.wanted(c.app, fleet))
-    if has_sources or change.by_files or (alone and base_name):
-        edits = edits_of(change, fleet, base_name, alone=alone)
-    else:
-        edits = Edits()
+    if own is None:
+        own = written(change, base_name) if has_sources or change.by_files or base_name else Written()
+    edits = edits_of(own, fleet)
     failures = edits.failures
     if not (found or others or edits.edited or edits.new or change.by_files):
         raise NoneHereError(
