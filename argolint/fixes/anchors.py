@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from argolint.checkouts.checkout import Checkout, Committed
+from argolint.checkouts.checkout import Checkout, Committed, Named
 from argolint.checkouts.git import Changed
 from argolint.checkouts.yaml_text import EditError, Span, span
 from argolint.errors import UsageError
@@ -187,7 +187,8 @@ def _pointers(finding: Finding, site: Site) -> Iterator[tuple[Spot, str, bool]]:
         if related.resource is not None:
             found = _of_object(related.app, related.resource, related.pointer, finding, site)
             yield from ((spot, at, False) for spot, at in found)
-    if finding.resource is None and not finding.pointer:
+    named = any(isinstance(checkout, Named) for checkout in site.checkouts)  # files of Applications, and no others
+    if (finding.resource is None and not finding.pointer) or named:
         yield from ((spot, at, False) for spot, at in _of_application(finding.app, "/spec", site))
 
 
