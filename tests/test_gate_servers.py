@@ -205,6 +205,13 @@ def test_an_object_that_another_argo_cd_has_is_news_and_fails_the_gate(clone: Pa
     )
     assert [r["app"]["server"] for r in found["related"]] == ["https://eu.example.com"]
     assert found["source"]["file"] == "web/flags.yaml"
+    assert (found["fixes"][0]["title"], found["fixes"][0]["edit"]["content"]) == (
+        'Leave it to "argocd/platform" of us',
+        'Before the change is merged, take out of what "argocd/web" of eu renders: ConfigMap shop/flags-config.',
+    )
+    assert told(clone)["gate"]["fails"] == (
+        f"it brings {RULE} on ConfigMap shop/flags-config in us/argocd/platform and eu/argocd/web"
+    )
     assert "us/argocd/platform" in (clone.parent / "gate.md").read_text()
 
 

@@ -194,8 +194,10 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
             *counts.remarks,
         ),
     )
-    fails = _fails(built, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = msgspec.structs.replace(built, gate=msgspec.structs.replace(gate.gate_report(verdict, change), fails=fails))
+    told = gate.gate_report(verdict, change)
+    judged = msgspec.structs.replace(built, gate=told)
+    fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
+    made = msgspec.structs.replace(judged, gate=msgspec.structs.replace(told, fails=fails))
     if files:
         return common.publish(_in_files(made, verdict, held), run)
     return common.publish(_anchored(made, verdict, change), run)
@@ -227,9 +229,12 @@ def _fails(made: report.Report, fail_on: str, *, allow_incomplete: bool) -> str:
     blocking = [f for f in made.findings if f.suppressed is None and f.severity in bad]
     worst = max(blocking, key=lambda f: SEVERITIES.index(f.severity))
     what = resource_name(worst.resource) if worst.resource else "the application"
+    touched = {a.app for a in made.gate.apps} if made.gate else set()
+    party = next((r.app for r in worst.related if r.app in touched), None) if worst.app not in touched else None
+    also = f" and {app_name(party)}" if party else ""
     others = len(blocking) - 1
     more = f" and {others} more finding{'s' if others > 1 else ''}" if others else ""
-    return f"it brings {worst.rule} on {what} in {app_name(worst.app)}{more}"
+    return f"it brings {worst.rule} on {what} in {app_name(worst.app)}{also}{more}"
 
 
 def _anchored(made: report.Report, verdict: gate.Verdict, change: gate.Change) -> report.Report:
