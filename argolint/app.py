@@ -77,11 +77,7 @@ class App:
     @cached_property
     def sources(self) -> tuple[Object, ...]:
         """sourceHydrator's dry source, else spec.sources, else spec.source: the order of Argo CD itself."""
-        dry = mapping(self.spec, "sourceHydrator", "drySource")
-        if dry:
-            return (dry,)
-        one = mapping(self.spec, "source")
-        return maps(self.spec, "sources") or ((one,) if one else ())
+        return sources_of(self.spec)
 
     @property
     def sync_status(self) -> str:
@@ -296,6 +292,15 @@ class App:
             listed = Resource(ResourceId(*key, "", self.cluster), hook=state.hook)
             both.append(merged(listed, state, nodes.get(key), known))
         return replace(self, resources=tuple(both), tree=tree, read=True)
+
+
+def sources_of(spec: Object) -> tuple[Object, ...]:
+    """See App.sources."""
+    dry = mapping(spec, "sourceHydrator", "drySource")
+    if dry:
+        return (dry,)
+    one = mapping(spec, "source")
+    return maps(spec, "sources") or ((one,) if one else ())
 
 
 def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str, observed_at: datetime) -> App:

@@ -1,4 +1,4 @@
-"""What a pure function makes of objects that cannot be keys, such as decoded JSON: kept for the last few calls of a thread."""
+"""What was made is kept: of objects that cannot be keys, such as decoded JSON, for the last few calls of a thread; and once for all threads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from typing import Any, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
@@ -47,3 +48,29 @@ def by_identity(size: int) -> Callable[[Callable[P, U]], Callable[P, U]]:
         return remembering
 
     return decorate
+
+
+class Once:
+    """What is made once, by the first thread that asks for it; the others wait for that one. An error is not kept."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._made: dict[Hashable, Future[Any]] = {}
+
+    def of(self, key: Hashable, make: Callable[[], U]) -> U:
+        """What `make` gives; all who wait for it get its error. `make` must not ask for the same key."""
+        with self._lock:
+            known = self._made.get(key)
+            if known is None:
+                mine = self._made[key] = Future()
+        if known is not None:
+            return cast(U, known.result())
+        try:
+            value = make()
+        except BaseException as error:
+            with self._lock:
+                del self._made[key]
+            mine.set_exception(error)
+            raise
+        mine.set_result(value)
+        return value
