@@ -22,7 +22,7 @@ import requests
 import urllib3
 from requests.auth import AuthBase
 
-from argolint.errors import ConnectError
+from argolint.errors import MORE_MEMORY, ConnectError
 from argolint.host.inflate import Room, TooLargeError
 from argolint.redaction import excerpt
 from argolint.server.api import TOO_LARGE
@@ -252,6 +252,7 @@ class HttpTransport:
             reason = str(error) or "it does not fit into the memory that is left"
             message = f"the answer of {self.server} to {path} cannot be read: {reason}"
             hint = "have the server's administrator look at what it answers, or pass --max-answer MB"
+            hint = MORE_MEMORY if isinstance(error, MemoryError) else hint
             raise _NoAnswerError(message, hint, final=True) from None
         except (EOFError, ValueError) as error:  # the latter of a chunk of negative length
             self.stats.count(0)
