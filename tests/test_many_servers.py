@@ -271,6 +271,16 @@ def test_an_alias_to_nowhere_is_a_failure_of_its_server(tmp_path: Path) -> None:
     )
 
 
+def test_the_name_in_cluster_is_understood_by_an_account_that_may_see_no_cluster(tmp_path: Path) -> None:
+    with serving(tmp_path, FLEET, ALIASES) as fleets:
+        for server in fleets.servers.values():
+            server.transport._clusters = {}  # type: ignore[attr-defined]
+        ran = check(fleets, "-o", "json")
+    report = json.loads(ran.out)
+    assert [f["rule"] for f in report["findings"]].count(RULE) == 1
+    assert report["failures"] == []
+
+
 def test_servers_that_say_the_same_of_themselves_are_told_apart(tmp_path: Path) -> None:
     same = {"url": "https://argocd.example.com"}
     with serving(tmp_path, {"eu": FLEET["us"], "us": FLEET["us"]}, settings={"eu": same, "us": same}) as fleets:
