@@ -119,7 +119,12 @@ def _save_all(several: Several, target: Path, fleet_only: bool, run: Run, given:
     for one in read:
         name = one.source.name
         _tell_saved(f"{target}: {name}: ", fleet_only, len(one.fleet.apps), one.fleet.server, recorders[name])
-    click.echo(f"read them with --servers {target / 'servers.yaml'}", err=True)
+    way = (
+        f"give them to the same servers with --fleet {target}"
+        if fleet_only
+        else f"read them with --servers {target / 'servers.yaml'}"
+    )
+    click.echo(way, err=True)
     _tell_masked(sum(recorder.masked for recorder in recorders.values()), given)
     return 3 if failures else 0
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None) -> Look | None:
     """Who looks at the applications (of one of several servers), when it is not this process. UsageError for what cannot be divided."""
     count, dask = given.get("processes") or 1, given.get("dask")
+    lonely = [f"--{name.replace('_', '-')}" for name in ("worker_token", "dask_insecure") if given.get(name)]
+    if lonely and not dask:
+        raise UsageError(f"{lonely[0]} is of a Dask cluster, and none is named", "pass --dask ADDRESS as well")
     if count == 1 and not dask:
         return None
     option = "--dask" if dask else "--processes"
