@@ -189,6 +189,24 @@ def test_shards_of_many_servers_merge_into_the_same_report(three: Checked, tmp_p
     assert [f["fingerprint"] for f in merged["findings"]] == [f["fingerprint"] for f in three.report["findings"]]
 
 
+def test_shards_of_a_selection_merge_into_its_report_also_where_most_hold_nothing(
+    three: Checked, tmp_path: Path
+) -> None:
+    config = ("--config-file", tmp_path / "config.yaml")
+    config[1].write_text("ignore: [{rule: suspended, reason: not yet}]\n")
+    plain = json.loads(check(three.fleets, "eu/argocd/web", *config, "-o", "json").out)
+    shards = [tmp_path / f"{n}.json" for n in (1, 2, 3)]
+    for number, shard in enumerate(shards, 1):
+        check(three.fleets, "eu/argocd/web", *config, "--shard", f"{number}/3", "-o", f"json={shard}")
+    merged = json.loads(run_here("merge", *shards, *config, "-o", "json", cwd=tmp_path).out)
+    assert {**merged, "stats": 0} == {**plain, "stats": 0}
+    assert plain["summary"]["apps"] == 1
+    assert not [f for f in plain["findings"] if f["rule"] == "suppression-unused"]
+    check(three.fleets, *config, "--shard", "2/3", "-o", f"json={shards[1]}")
+    mixed = run_here("merge", *shards, *config, cwd=tmp_path)
+    assert (mixed.code, "differ in their selection of applications" in mixed.err) == (2, True)
+
+
 def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Checked, tmp_path: Path) -> None:
     text = json.loads(three.fleets.file.read_text())
     entries = [{**e, "server": "127.0.0.1:1"} if e["name"] == "us" else e for e in text["servers"]]

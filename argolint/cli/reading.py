@@ -103,6 +103,7 @@ def collected(
         remarks=(*run.remarks, *part.remarks),
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET),
         spent=ledger.costs,
+        whole=run.suppressions.whole,
     )
     return part, fleet
 
@@ -153,7 +154,7 @@ def _collected_of(
             apart=not ways,
         )
     stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
-    part = msgspec.structs.replace(part, stats=stats, spent=ledger.costs)
+    part = msgspec.structs.replace(part, stats=stats, spent=ledger.costs, whole=run.suppressions.whole)
     return part, read
 
 

@@ -46,7 +46,8 @@ def conclude(part: lint.Part, run: Run) -> Report:
     urls = {server.url: server.name for server in part.servers}
     if run.suppressions.baseline is not None and not any(f.server for f in part.failures):
         require_servers(run.suppressions.baseline, urls)
-    suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls)
+    whole = run.suppressions.whole and part.whole
+    suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls, whole=whole)
     costs = part.costs
     with measured(bool(costs)) as ledger, charged("join"):
         outcome = lint.conclude(part, run.plan.rules, suppressions)
