@@ -6,7 +6,10 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -23,6 +26,7 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ArgolintError
 from argolint.plugins import load_rules
 from argolint.rule import Rule
+from argolint.server.limits import Pacing
 from argolint.server.transport import Answer, Query, Transport
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import Faults, ReplayServer
@@ -108,6 +112,44 @@ def test_how_often_a_server_slowed_the_reading_down_is_said(more: tuple[str, ...
         ran = run_here("check", *access, *more, "-o", "json", cwd=tmp_path)
     assert json.loads(ran.out)["stats"]["slowed"] in (1, 2)
     assert json.loads(ran.out)["stats"]["requests"] == len(server.seen)
+
+
+class Clusters(SnapshotTransport):
+    """Notes the most questions for objects of one cluster that are in flight at once; its answers take a while."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        super().__init__(paths)
+        listed = json.loads(super().get("/api/v1/applications").body)["items"]
+        self.cluster_of = {app["metadata"]["name"]: str(app["spec"]["destination"]) for app in listed}
+        self.reading: Counter[str] = Counter()
+        self.most_reading = 0
+        self.guard = threading.Lock()
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        if "resourceName" in dict(query):
+            cluster = self.cluster_of[path.split("/")[4]]
+            with self.guard:
+                self.reading[cluster] += 1
+                self.most_reading = max(self.most_reading, self.reading[cluster])
+            time.sleep(0.05)
+            with self.guard:
+                self.reading[cluster] -= 1
+        return super().get(path, query, anonymous=anonymous)
+
+
+def test_a_limit_for_each_cluster_holds_for_all_processes_together(tmp_path: Path) -> None:
+    (tmp_path / "argolint").mkdir()
+    (tmp_path / "argolint" / "config.yaml").write_text("limits: {per-cluster: 1}\n")
+    with ReplayServer(Clusters([RECORDING])) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        ran = run_here("check", *access, "--processes", "3", "-q", cwd=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path)})
+    assert ran.code == 1, ran.err
+    assert server.transport.most_reading == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("of", "many"), [(Pacing(8), 8), (Pacing(3), 3), (Pacing(8, per_cluster=2), 2)])
+def test_no_more_workers_share_a_server_than_it_allows_requests(of: Pacing, many: int) -> None:
+    assert of.shared_by(8) == many
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from argolint.cli.connecting import open_transport
 from argolint.cli.prepare import pacing
 from argolint.engine.run import Look
 from argolint.errors import UsageError
+from argolint.server.limits import NONE
 from argolint.server.transport import Transport
 from argolint.values import plain
 
@@ -53,6 +54,8 @@ def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None
     from argolint.workers.processes import in_processes
 
     opened = source.opened if source else None
+    if not t.offline:
+        count = pacing(given, source.limits if source else NONE).shared_by(count)
     return in_processes(count, opened or (lambda threads: open_transport(given, threads)))
 
 

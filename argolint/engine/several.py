@@ -25,6 +25,7 @@ from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
 from argolint.model import Failure
 from argolint.server.connection import Connection
+from argolint.server.limits import NONE, Limits
 from argolint.server.transport import Transport
 from argolint.values import dig
 
@@ -49,10 +50,14 @@ class Source:
     opened: Callable[[int], Transport] | None = None
     reached: Connection | Path | None = None
 
+    @property
+    def limits(self) -> Limits:
+        """How hard it may be asked."""
+        return self.reached.limits if isinstance(self.reached, Connection) else NONE
+
     def workers(self, most: int) -> int:
         """How many requests may be in flight to it, of so many."""
-        own = self.reached.limits.workers if isinstance(self.reached, Connection) else None
-        return min(most, own or most)
+        return min(most, self.limits.workers or most)
 
 
 @dataclass(frozen=True)

@@ -259,7 +259,8 @@ def in_cluster(
             for worker in there:
                 require_encrypted("a Dask worker", worker, insecure=insecure)
             require_versions(client, list(there))
-            most = len(there) if t.offline else min(len(there), plan.workers)
+            pace = Pacing(plan.workers, server.per_cluster, server.rate) if server else Pacing(len(there))
+            most = pace.shared_by(len(there))
             blob = packed(fleet)
             spec = Spec(
                 versions(),
