@@ -257,6 +257,19 @@ def test_a_server_that_dies_midway_keeps_what_was_read(tmp_path: Path) -> None:
         assert token not in ran.out + ran.err
 
 
+def test_a_shard_with_an_application_that_could_not_be_looked_at_is_incomplete(tmp_path: Path) -> None:
+    with serving(tmp_path, FLEET, faults={"eu": Faults(forbidden=("web",))}) as fleets:
+        codes = {
+            (more, number): check(fleets, "--shard", f"{number}/2", "-o", f"json={tmp_path / str(number)}", *more).code
+            for more in ((), ("--allow-incomplete",))
+            for number in (1, 2)
+        }
+        merged = run_here("merge", "1", "2", "-q", cwd=tmp_path)
+    assert sorted(codes[(), number] for number in (1, 2)) == [0, 3]
+    assert {codes[("--allow-incomplete",), number] for number in (1, 2)} == {0}
+    assert (merged.code, "1 check could not be completed" in merged.out) == (3, True)
+
+
 def test_none_that_can_be_read_is_no_report(tmp_path: Path) -> None:
     file = tmp_path / "servers.yaml"
     file.write_text("servers: [{name: eu, server: '127.0.0.1:1'}, {name: us, server: '127.0.0.2:1'}]")
