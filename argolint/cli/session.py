@@ -95,7 +95,9 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
     part, read = collect_all(run, given)
     if run.plan.shard != (1, 1):
-        return write_shard(part, run)
+        code = write_shard(part, run)
+        timings.tell(timings.with_costs(part.stats, part.costs))
+        return code
     if not part.results and run.selection != Selection(tuple(names)):
         raise UsageError(
             f"no application of {', '.join(server.url for server in part.servers)} fits this selection, or the account may not see it",
@@ -121,7 +123,8 @@ def write_shard(part: lint.Part, run: Run) -> int:
     if len(run.outputs) != 1 or run.outputs[0].format != "json":
         raise UsageError("--shard writes a shard for `argolint merge`, not a report", "add -o json=FILE")
     reporters.put(run.outputs[0].file, lint.to_json(part).decode())
-    return 3 if part.failures and not run.allow_incomplete else 0
+    incomplete = bool(part.failures) or any(result.failures for result in part.results)
+    return 3 if incomplete and not run.allow_incomplete else 0
 
 
 def publish(made: Report, run: Run) -> int:

@@ -27,6 +27,7 @@ from argolint.model import Failure
 from argolint.server.connection import Connection
 from argolint.server.limits import NONE, Limits
 from argolint.server.transport import Transport
+from argolint.timing import Cost, charged, measured, measuring
 from argolint.values import dig
 
 S = TypeVar("S")
@@ -62,12 +63,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Read:
-    """An Argo CD whose applications are listed, and what of it could not be read."""
+    """An Argo CD whose applications are listed, what of it could not be read, and what that cost where somebody measures."""
 
     source: Source
     transport: Transport
     fleet: Fleet
     failures: tuple[Failure, ...]
+    spent: tuple[Cost, ...] = ()
 
 
 def load(
@@ -79,7 +81,20 @@ def load(
 
     Raises the first failure as an ArgolintError when none can be read.
     """
-    found = _each(sources, lambda source: _loaded(source, read.get(source.name, load_fleet)))
+    wanted = measuring()
+
+    def loaded(source: Source) -> Read | Failure:
+        with measured(wanted) as ledger, charged("list"):
+            found = _loaded(source, read.get(source.name, load_fleet))
+        return replace(found, spent=ledger.costs) if isinstance(found, Read) else found
+
+    found = _each(sources, loaded)
+    with charged("list"):
+        return _met(found)
+
+
+def _met(found: Sequence[Read | Failure]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """See load: what became of each, and what those that are there share."""
     there = tuple(r for r in found if isinstance(r, Read))
     failures = tuple(r for r in found if isinstance(r, Failure))
     if not there:
