@@ -37,6 +37,7 @@ from argolint.workers.spec import Spec, plan_of, rule_specs
 from argolint.workers.spec import decode as decode_spec
 from tests.conftest import Ran
 from tests.here import run_here
+from tests.small import write_snapshot
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="such processes are forked")
 APPS = tuple(f"app-{n:02}" for n in range(20))
@@ -169,6 +170,21 @@ def test_what_cannot_be_divided_is_refused(more: tuple[str, ...], told: str, tmp
         assert not any("managed-resources" in path for path in server.seen)
     assert ran.code == 2
     assert told in ran.err
+
+
+def test_one_shard_of_one_is_a_shard_and_where_it_goes_is_asked_before_anything_is_read(tmp_path: Path) -> None:
+    small = write_snapshot(tmp_path / "small")
+    with ReplayServer(SnapshotTransport([small])) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        aimless = run_here("check", *access, "--shard", "1/1", cwd=tmp_path)
+        accepted = run_here("baseline", *access, "--shard", "1/2", "-o", "base.json", cwd=tmp_path)
+        assert server.seen == []
+    assert (aimless.code, "--shard writes a shard for `argolint merge`" in aimless.err) == (2, True)
+    assert (accepted.code, "a baseline is made from a whole check" in accepted.err) == (2, True)
+    options = ("check", "--snapshot", small, "-o")
+    run_here(*options, "json=1.json", "--shard", "1/1", cwd=tmp_path)
+    merged = run_here("merge", "1.json", "-o", "json", cwd=tmp_path)
+    assert report(merged) == report(run_here(*options, "json", cwd=tmp_path))
 
 
 def collected(rule: Rule) -> pipeline.Part:

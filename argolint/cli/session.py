@@ -93,8 +93,10 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 
 
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
+    if given.get("shard"):
+        _require_shard_file(run)
     part, read = collect_all(run, given)
-    if run.plan.shard != (1, 1):
+    if given.get("shard"):
         code = write_shard(part, run)
         timings.tell(timings.with_costs(part.stats, part.costs))
         return code
@@ -118,10 +120,14 @@ def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: 
     return known.remember(made, looked, whole=whole)
 
 
-def write_shard(part: lint.Part, run: Run) -> int:
-    """A shard is data for `merge`: it goes where `-o json` says."""
+def _require_shard_file(run: Run) -> None:
+    """UsageError unless the run says where its shard goes: it is data for `merge`, so where `-o json` says."""
     if len(run.outputs) != 1 or run.outputs[0].format != "json":
         raise UsageError("--shard writes a shard for `argolint merge`, not a report", "add -o json=FILE")
+
+
+def write_shard(part: lint.Part, run: Run) -> int:
+    """Write the shard; 3 where something of it could not be looked at."""
     reporters.put(run.outputs[0].file, lint.to_json(part).decode())
     incomplete = bool(part.failures) or any(result.failures for result in part.results)
     return 3 if incomplete and not run.allow_incomplete else 0
