@@ -314,9 +314,20 @@ def test_a_diff_hides_the_passwords_beside_what_changes(tmp_path: Path) -> None:
     ]
 
 
+def test_a_key_with_a_login_is_in_no_pointer() -> None:
+    address = f"https://ci:{SECRET}@git.example.com/a"
+    data = fixture(*({**NAME, "spec": {"users": {address: role}, "x": 1}} for role in ("reader", "admin")))
+    made = check(data, RULES)
+    chain = chain_of(data.data)
+    assert SECRET not in everything_told(made) + chain
+    assert "/spec/users/https:~1~1git.example.com~1a" in chain
+    assert {f.pointer for f in made.findings if f.family == "drift"} == {"/spec/users/https:~1~1git.example.com~1a"}
+
+
 def test_the_gate_tells_no_value_that_the_change_sets(tmp_path: Path) -> None:
     def deployment(secret: str) -> str:
-        return yaml.safe_dump({**NAME, "spec": pod([{"name": "DB_PASSWORD", "value": secret}], f"--password={secret}")})
+        spec = pod([{"name": "DB_PASSWORD", "value": secret}], f"--password={secret}")
+        return yaml.safe_dump({**NAME, "spec": {**spec, "users": {f"https://ci:{secret}@git.example.com/a": "admin"}}})
 
     clone = tmp_path / "clone"
     clone.mkdir()

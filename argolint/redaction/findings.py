@@ -285,13 +285,14 @@ def _printed(kind: str, text: str) -> str:
 
 
 def _operation(operation: Mapping[str, Json], known: Known, objects: tuple[Json, ...]) -> Mapping[str, Json]:
-    """One operation of a patch; what its value is called, its place in the object tells."""
-    if "value" not in operation:
-        return operation
-    value = known.value(operation["value"])
-    for obj in objects or (None,):
-        value = in_place(value, obj, str(operation.get("path") or ""))
-    return operation if value == operation["value"] else {**operation, "value": value}
+    """One operation of a patch; its place in the object tells what its value is called."""
+    told = {name: PRINTED.text(str(operation[name]), named=True) for name in ("path", "from") if name in operation}
+    if "value" in operation:
+        value = known.value(operation["value"])
+        for obj in objects or (None,):
+            value = in_place(value, obj, str(operation.get("path") or ""))
+        told["value"] = value
+    return {**operation, **told} if any(operation[name] != text for name, text in told.items()) else operation
 
 
 def guarded_failure(failure: Failure, known: Known = NOTHING_KNOWN) -> Failure:
