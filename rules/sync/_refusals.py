@@ -13,6 +13,7 @@ from ..shared.advice import Shell, advice
 from ..shared.fields import field_fixes, quoting
 from ..shared.messages import innermost
 from ._failures import Failed, refusal
+from ._leftovers import left_over_fixes
 from ._options import sent_whole
 
 
@@ -24,9 +25,10 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
     if topic == "quote" and failed.id and (patch := quoting(manifest)):
         said = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
         return advice(__package__, "sync-failed/quote-at", {**_facts(app, failed), **said}, failed.id)
-    named = field_fixes(failed.id, manifest, failed.message) if topic == "validation" and failed.id else ()
-    if named:
-        return named
+    if topic == "validation" and failed.id:
+        named = left_over_fixes(app, resource, failed.message) or field_fixes(failed.id, manifest, failed.message)
+        if named:
+            return named
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
 
 
