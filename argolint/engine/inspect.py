@@ -17,6 +17,7 @@ from argolint.engine.guard import Guard, crash
 from argolint.engine.handover import tried
 from argolint.engine.notes import notes
 from argolint.engine.plan import AppResult, Chosen
+from argolint.engine.replay import same_fault
 from argolint.engine.rivals import told_of_each_other
 from argolint.engine.settle import settle
 from argolint.engine.stamp import stamp
@@ -49,14 +50,14 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
     by_id = _by_id(rules)
     kept = settle(findings, _ranks(rules))
     kept = list(_retold(kept, findings, app, fleet, by_id, failures))
-    today: Today = {}
+    today, own = Today(), _Own(fleet)
     guard = Guard(app)
     others = _Others(findings, fleet, rules, failures)
     facts = list(_tried(facts, app, fleet, by_id, others, failures, render))
     verified: list[Finding] = []
     for finding in kept:
         with charged("verify", finding.rule):
-            verified.append(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today, others))
+            verified.append(_proven(finding, app, fleet, by_id[finding.rule], failures, render, today, own, others))
     with charged("redact"):
         proven = [guard.finding(finding) for finding in told_of_each_other(verified)]
     unused: tuple[Note, ...] = ()
@@ -173,14 +174,22 @@ def _proven(
     failures: list[Failure],
     render: Render | None,
     today: Today,
+    own: _Own,
     others: _Others,
 ) -> Finding:
     """The finding with its fixes replayed; one that does not work is not offered."""
-    check, options = chosen.rule.check, chosen.options
     try:
-        again = (lambda after: check(after, fleet, options)) if check else None
         fixes = [
-            verify(fix, finding, app, fleet, again, render, today, others.about(finding, number))
+            verify(
+                fix,
+                finding,
+                app,
+                fleet,
+                own.about(finding, number, chosen),
+                render,
+                today,
+                others.about(finding, number),
+            )
             for number, fix in enumerate(finding.fixes)
         ]
     except BaseException as error:  # a rule's crash on the state after its fix is a Failure that names it
@@ -193,6 +202,37 @@ def _proven(
     return replace(finding, fixes=tuple(fix for fix in fixes if fix.verified is not False))
 
 
+class _Own:
+    """Whether a finding's own rule finds the same fault in another state of the application.
+
+    The rule looks at all objects for that: of many findings with one cause the first ones stand for the rest.
+    """
+
+    _LOOKS = 1_000
+    """Objects looked at for each fix of a cause; all objects are looked at once at least."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._seen: dict[object, tuple[int, bool]] = {}
+
+    def about(self, finding: Finding, number: int, chosen: Chosen) -> Callable[[App], Iterator[Finding]] | None:
+        """For one fix of the finding; None for a rule that looks at no single application."""
+        check = chosen.rule.check
+        if check is None:
+            return None
+        kind = (finding.rule, finding.cause, number)
+
+        def look(after: App) -> Iterator[Finding]:
+            spent, speaks = self._seen.get(kind, (0, False))
+            if spent < self._LOOKS:
+                speaks = any(same_fault(other, finding) for other in check(after, self._fleet, chosen.options))
+                self._seen[kind] = spent + len(after.resources), speaks
+            if speaks:
+                yield finding
+
+        return look
+
+
 class _Others:
     """What any rule finds in another state of an application, and none finds today.
 
@@ -200,7 +240,7 @@ class _Others:
     that works; of an application with many alike findings the first ones stand for the rest.
     """
 
-    _LOOKS = 2_000
+    _LOOKS = 1_000
     """Objects looked at, for every fix; four times as many for the first fix of each kind."""
 
     def __init__(
@@ -208,7 +248,7 @@ class _Others:
     ) -> None:
         self._findings, self._fleet, self._rules, self._failures = findings, fleet, rules, failures
         self._spent = 0
-        self._seen: set[object] = set()
+        self._seen: dict[object, tuple[Finding, ...]] = {}
 
     def about(self, finding: Finding, number: int) -> Callable[[App], Iterator[Finding]]:
         """For one fix of the finding."""
@@ -217,9 +257,9 @@ class _Others:
         def look(after: App) -> Iterator[Finding]:
             allowed = self._LOOKS if kind in self._seen else 4 * self._LOOKS
             if self._spent < allowed:
-                self._seen.add(kind)
                 self._spent += len(after.resources)
-                yield from self(after)
+                self._seen[kind] = tuple(self(after))
+            yield from self._seen.get(kind, ())
 
         return look
 

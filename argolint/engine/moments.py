@@ -10,8 +10,9 @@ from msgspec import structs
 from argolint.app import App
 from argolint.comparison import compare
 from argolint.comparison.compare import Comparison, Rules, Strategy
+from argolint.engine.verdict import CannotReplay, Contradicted
 from argolint.fleet import Fleet
-from argolint.model import Object, ResourceKey
+from argolint.model import Effect, Object, ResourceKey
 from argolint.resource import Resource
 from argolint.values import mapping
 
@@ -22,10 +23,6 @@ class OfToday:
 
     shown: frozenset[str]
     server_side: bool
-
-
-Today = dict[ResourceKey, "OfToday | None"]
-"""How the objects of one application compare today, filled as fixes ask for it: most objects have several fixes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +36,28 @@ class Moment:
     """After a hard refresh whose render drew other values."""
     next_sync: Comparison | None = None
     """What differs after one more sync, where something differs after the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What becomes of an object whose differences no finding claims: its last moment, or why the fix does not work."""
+
+    effects: frozenset[Effect]
+    outcome: Moment | CannotReplay | Contradicted
+
+
+class Today:
+    """What is known of one application, filled as fixes ask for it: most objects have several fixes, and many findings one fix."""
+
+    def __init__(self) -> None:
+        self.shown: dict[ResourceKey, OfToday | None] = {}
+        """How its objects compare today."""
+        self.edited: dict[str, Object] = {}
+        """The Application after each edit, by what the edit says."""
+        self.touched: dict[str, tuple[Resource, ...]] = {}
+        """The objects whose comparison each edit of the Application can change."""
+        self.played: dict[tuple[str, ResourceKey], Played] = {}
+        """What becomes of them by it, of the last ones asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -24,6 +25,7 @@ from argolint.engine import effects, losses
 from argolint.engine.moments import (
     Moment,
     OfToday,
+    Played,
     Terms,
     Today,
     application_after,
@@ -98,36 +100,15 @@ def replay(
     `found`, whatever the verdict.
     """
     _require_replayable(fix, finding, looks.check)
-    raw = patched(fix, app.raw) if fix.target == "application" else app.raw
+    raw = _edited(fix, app, today) if fix.target == "application" else app.raw
     touched: dict[ResourceKey, Moment] = {}
     drawn = _drawn(app)
     failed_sync = fix.target != "live" and any(symptom.kind == "operation" for symptom in finding.explains)
     for pair in _pairs(fix, finding, app, raw, fleet, today):
-        pair = replace(pair, live=kept.get(pair.resource.key, pair.live))  # noqa: PLW2901
-        desired = patched(fix, pair.desired) if fix.target == "manifest" else pair.desired
-        live = patched(fix, pair.live) if fix.target == "live" else pair.live
-        if _identity(desired) != _identity(pair.desired):
-            raise CannotReplay("the edit makes another object of it")
-        if losses.given_up(fix) and _hollow(desired) > _hollow(pair.desired):
-            raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
-        terms = terms_of(raw, desired, pair.today.server_side, fleet)
-        if fix.target != "live":
-            before = terms_of(app.raw, pair.desired, pair.today.server_side, fleet)
-            found.update(_sync_effects(pair, live, desired, terms, before))
-            if terms.strategy is Strategy.SERVER_SIDE and before.strategy is not Strategy.SERVER_SIDE:
-                _require_dry_run(app, pair, terms)
-        if _merges_by_schema(terms) and (place := losses.repeated(live) or losses.repeated(desired)):
-            raise CannotReplay(
-                f"two items of {place} of {pair.resource.id} have one key, which a merge by schema refuses"
-            )
-        moments = _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, drawn)
-        for moment in moments:
-            touched[pair.resource.key] = moment
-            _require_quiet(moment, pair)
-        if fix.target != "live":
-            _require_kept(fix, pair, live, desired, terms, before)
-        if fix.target == "manifest" and not failed_sync and app.operation is not None and app.operation.failed:
-            _require_no_sync(pair, live, desired, terms)
+        stepped = replace(pair, live=kept.get(pair.resource.key, pair.live))
+        play = partial(_play, fix, stepped, app, raw, fleet, drawn, failed_sync=failed_sync)
+        shared = fix.target == "application" and not pair.claimed and not failed_sync
+        touched[pair.resource.key] = _once(_said(fix), pair, today, play, found) if shared else play(found)
     if any(symptom.kind != "change" for symptom in finding.explains):
         raise CannotReplay("only a sync shows whether this ends it")
     if any(symptom.resource not in touched for symptom in finding.explains):
@@ -140,6 +121,78 @@ def replay(
         raise CannotReplay(f"{other.rule} would speak then: {other.message}")
     twice = bool(drawn) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
     return Proven("rendered-twice" if twice else "replayed")
+
+
+def _play(
+    fix: Fix,
+    pair: _Pair,
+    app: App,
+    raw: Object,
+    fleet: Fleet,
+    drawn: frozenset[Place],
+    found: set[Effect],
+    *,
+    failed_sync: bool,
+) -> Moment:
+    """The last moment of one object; `raw` is the Application after the fix. See replay."""
+    desired = patched(fix, pair.desired) if fix.target == "manifest" else pair.desired
+    live = patched(fix, pair.live) if fix.target == "live" else pair.live
+    if _identity(desired) != _identity(pair.desired):
+        raise CannotReplay("the edit makes another object of it")
+    if losses.given_up(fix) and _hollow(desired) > _hollow(pair.desired):
+        raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
+    terms = terms_of(raw, desired, pair.today.server_side, fleet)
+    before = terms_of(app.raw, pair.desired, pair.today.server_side, fleet)
+    if fix.target != "live":
+        found.update(_sync_effects(pair, live, desired, terms, before))
+        if terms.strategy is Strategy.SERVER_SIDE and before.strategy is not Strategy.SERVER_SIDE:
+            _require_dry_run(app, pair, terms)
+    if _merges_by_schema(terms) and (place := losses.repeated(live) or losses.repeated(desired)):
+        raise CannotReplay(f"two items of {place} of {pair.resource.id} have one key, which a merge by schema refuses")
+    for last in _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, drawn):
+        _require_quiet(last, pair)
+    if fix.target != "live":
+        _require_kept(fix, pair, live, desired, terms, before)
+    if fix.target == "manifest" and not failed_sync and app.operation is not None and app.operation.failed:
+        _require_no_sync(pair, live, desired, terms)
+    return last
+
+
+_REMEMBERED = 4096
+"""Objects after an edit, of one application."""
+
+
+def _once(edit: str, pair: _Pair, today: Today, play: Callable[[set[Effect]], Moment], found: set[Effect]) -> Moment:
+    """The last moment of an object that the finding claims nothing of: the same for all findings that offer the same edit."""
+    place = edit, pair.resource.key
+    if place not in today.played:
+        if len(today.played) >= _REMEMBERED:
+            today.played.clear()
+        done: set[Effect] = set()
+        outcome: Moment | CannotReplay | Contradicted
+        try:
+            outcome = play(done)
+        except (CannotReplay, Contradicted) as error:
+            outcome = error
+        today.played[place] = Played(frozenset(done), outcome)
+    played = today.played[place]
+    found |= played.effects
+    if isinstance(played.outcome, Moment):
+        return played.outcome
+    raise played.outcome.with_traceback(None)
+
+
+def _said(fix: Fix) -> str:
+    """What its edit says, whichever finding offers it."""
+    return repr(fix.edit.content)
+
+
+def _edited(fix: Fix, app: App, today: Today) -> Object:
+    """The Application after the edit: one object, so that what is remembered of it by identity is found again."""
+    edit = _said(fix)
+    if edit not in today.edited:
+        today.edited[edit] = patched(fix, app.raw)
+    return today.edited[edit]
 
 
 def _claims_masked(finding: Finding, app: App) -> bool:
@@ -281,15 +334,11 @@ def _pairs(fix: Fix, finding: Finding, app: App, after: Object, fleet: Fleet, to
     if fix.target == "application":
         if not app.read or not app.desired_known:
             raise CannotReplay("the states of the application's objects are not known")
-        ignored = tuple(_nameless(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
-        touches = _touching(app.raw, after, ignored)
-        for resource in app.resources:
-            if touches(resource) and resource.live and resource.desired:
-                ways = [
-                    _way(raw, rules, resource.desired) for raw, rules in zip((app.raw, after), ignored, strict=True)
-                ]
-                if ways[0] != ways[1]:
-                    yield _pair(resource, finding, app, fleet, today)
+        edit = _said(fix)
+        if edit not in today.touched:
+            today.touched[edit] = tuple(_touched(app, after, fleet))
+        for resource in today.touched[edit]:
+            yield _pair(resource, finding, app, fleet, today)
         return
     target = fix.resource or finding.at.resource
     resource_ = app.resource(target.key) if target else None
@@ -300,6 +349,17 @@ def _pairs(fix: Fix, finding: Finding, app: App, after: Object, fleet: Fleet, to
     if any(is_secret_data(resource_, str(o.get("path", ""))) for o in fix.edit.content):
         raise CannotReplay("Argo CD masks the data of Secrets")
     yield _pair(resource_, finding, app, fleet, today)
+
+
+def _touched(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
+    """The objects that the Application says something else about after the edit."""
+    ignored = tuple(_nameless(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
+    touches = _touching(app.raw, after, ignored)
+    for resource in app.resources:
+        if touches(resource) and resource.live and resource.desired:
+            ways = [_way(raw, rules, resource.desired) for raw, rules in zip((app.raw, after), ignored, strict=True)]
+            if ways[0] != ways[1]:
+                yield resource
 
 
 def _nameless(rules: Iterable[IgnoreRule]) -> tuple[IgnoreRule, ...]:
@@ -331,9 +391,9 @@ def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, today: T
     live, desired = resource.live, resource.desired
     assert live is not None
     assert desired is not None
-    if resource.key not in today:
-        today[resource.key] = compared(resource, live, desired, app, fleet)
-    found = today[resource.key]
+    if resource.key not in today.shown:
+        today.shown[resource.key] = compared(resource, live, desired, app, fleet)
+    found = today.shown[resource.key]
     if found is None:
         raise CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
     claimed = tuple(symptom.detail for symptom in finding.explains if symptom.resource == resource.key)
@@ -459,12 +519,16 @@ def _news(app: App, raw: Object, touched: Mapping[ResourceKey, Moment], others: 
 
 
 def _require_silence(finding: Finding, app: App, check: Check | None) -> None:
-    """The rule must not find the same fault again. An entry of the Application may have moved up to another's place.
+    """The rule must not find the same fault again.
 
     A rule that speaks all the same contradicts nothing: it may look at an operator's or an operation's record.
     """
-    for other in check(app) if check else ():
-        if (other.at, other.cause) == (finding.at, finding.cause) and (
-            finding.at.resource is not None or other.message == finding.message
-        ):
-            raise CannotReplay("the rule looks at more than is replayed here, and would still speak")
+    if check is not None and any(same_fault(other, finding) for other in check(app)):
+        raise CannotReplay("the rule looks at more than is replayed here, and would still speak")
+
+
+def same_fault(other: Finding, finding: Finding) -> bool:
+    """Whether a rule finds the same again. An entry of the Application may have moved up to another's place."""
+    return (other.at, other.cause) == (finding.at, finding.cause) and (
+        finding.at.resource is not None or other.message == finding.message
+    )

@@ -39,7 +39,7 @@ def verify(
     today. Helm values are proven with `render`: what two renders drew differently must then come out equal.
     """
     fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
-    known: Today = {} if today is None else today
+    known = Today() if today is None else today
     looks = Looks(check, others)
     found: set[Effect] = set()
     try:
