@@ -9,6 +9,7 @@ from argolint.comparison import compare, managed_fields
 from argolint.comparison.scheme import GROUPS
 from argolint.model import MISSING, Change, Json, Object, Writer
 from argolint.operation import Operation
+from argolint.remembered import by_identity
 from argolint.resource import Resource
 from argolint.values import dig, get, index_of, items, join_pointer, maps, split_pointer, text_at
 
@@ -39,6 +40,7 @@ def applied_value(resource: Resource, change: Change) -> Json:
     return MISSING if found is None else get(found, change.pointer)
 
 
+@by_identity(32)  # of each change of an object several rules ask
 def settled(app: App, resource: Resource | None = None) -> bool:
     """True when the very revision that Argo CD compares with, and its parameters, were synced: by the last operation, or as
     history tells (which holds whole and successful syncs only). With a `resource` it is asked of this object alone."""
