@@ -7,6 +7,7 @@ edits                                operations that change an Application or a 
 redaction                            what of a value or a text may be printed
 manifests                            YAML that somebody else wrote
 knowledge                            YAML files beside a rule
+remembered                           what a function makes of a decoded object, kept for the last few
 testing                              the fixture harness, for tests
 
 The folders besides `comparison` are machinery and may change at any time.

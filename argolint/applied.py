@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from argolint.app import App
 from argolint.comparison import compare, managed_fields
 from argolint.comparison.scheme import GROUPS
-from argolint.model import MISSING, Change, Json, Object, Writer
+from argolint.model import MISSING, Change, Json, Object, ResourceKey, Writer
 from argolint.operation import Operation
 from argolint.resource import Resource
 from argolint.values import dig, get, index_of, items, join_pointer, maps, split_pointer, text_at
@@ -42,6 +42,10 @@ def applied_value(resource: Resource, change: Change) -> Json:
 def settled(app: App, resource: Resource | None = None) -> bool:
     """True when the very revision that Argo CD compares with, and its parameters, were synced: by the last operation, or as
     history tells (which holds whole and successful syncs only). With a `resource` it is asked of this object alone."""
+    return app.derive(_settled, resource and resource.key)
+
+
+def _settled(app: App, resource: ResourceKey | None) -> bool:
     if not app.revisions:
         return False
     operation = app.operation
@@ -52,7 +56,7 @@ def settled(app: App, resource: Resource | None = None) -> bool:
     return _last_whole(app) == app.revisions
 
 
-def _reached(operation: Operation, resource: Resource | None) -> bool:
+def _reached(operation: Operation, resource: ResourceKey | None) -> bool:
     """Somebody may sync hand-picked objects only, or try what a sync would do. Self-heal picks as well, but after a whole sync
     of the same revision."""
     if dig(operation.raw, "operation", "sync", "dryRun"):
@@ -160,7 +164,7 @@ def _synced_another(app: App, resource: Resource) -> bool:
     operation = app.operation
     if operation is None or not app.revisions:
         return False
-    last = operation.revisions if _reached(operation, resource) else _last_whole(app)
+    last = operation.revisions if _reached(operation, resource.key) else _last_whole(app)
     return bool(last) and last != app.revisions
 
 

@@ -175,6 +175,11 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
         return _decode(self.predicted_state, self.id)
 
     @property
+    def compared(self) -> bool:
+        """Argo CD has compared its sides."""
+        return not _absent(self.normalized_state)
+
+    @property
     def wave(self) -> int:
         """The sync wave: of the manifest where it is known, else as the list says (controller/state.go, SyncWave)."""
         return self.sync_wave if self.desired is None else wave(self.desired)

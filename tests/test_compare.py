@@ -25,6 +25,7 @@ from argolint.comparison.compare import (
     strategy_of,
 )
 from argolint.comparison.ignore import IgnoreRule, KnownTypes
+from argolint.comparison.scheme import defaulted
 from argolint.model import Object
 from tests.conftest import PHASES, recording
 
@@ -356,6 +357,13 @@ class TestApply:
         assert (synced["spec"]["replicas"], "paused" in synced["spec"]) == (1, False)
         assert synced["metadata"] == {"name": "web", "namespace": "shop", "uid": "u1"}
         assert synced["status"] == {"replicas": 6}
+
+    def test_a_sync_of_what_was_applied_last_leaves_the_note_of_it_as_it_stands(self) -> None:
+        """kubectl writes the same text again, and argolint would spell it otherwise: the object would seem to change."""
+        desired = deployment({"replicas": 2})
+        live = defaulted(applied(desired, desired))
+        assert ", " in live["metadata"]["annotations"][LAST_APPLIED]  # as no kubectl spells it
+        assert apply(live, desired) == live
 
     def test_respect_keeps_no_list_item_that_only_live_has(self) -> None:
         """Argo CD puts back what no rule takes out of the manifest (controller/sync.go, restoreNonIgnoredFields)."""

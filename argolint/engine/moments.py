@@ -89,7 +89,7 @@ def compared(resource: Resource, live: Object, desired: Object, app: App, fleet:
     rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
     for server_side in (False, True):
         strategy = compare.strategy_of(app.raw, desired, server_side=server_side)
-        if resource.normalized and compare.compare(live, desired, rules, strategy).pointers == shown:
+        if resource.compared and compare.compare(live, desired, rules, strategy).pointers == shown:
             return OfToday(frozenset(shown), server_side)
     return None
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import msgspec
 
 from argolint.app import App
-from argolint.comparison import compare, diff
+from argolint.comparison import compare
 from argolint.comparison.compare import Strategy
 from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_object, removed, without
 from argolint.decoding import json_value
@@ -461,16 +460,15 @@ def _rewritten(synced: Object, pair: _Pair) -> Object:
     """
     before = compare.last_applied(pair.live)
     result = synced
-    found = diff.differences(pair.resource.predicted or {}, pair.resource.normalized or {})
-    for pointer, desired, live in sorted(found, key=itemgetter(0)):
-        if not any(below(pointer, claim) for claim in pair.claimed):
+    for change in pair.resource.changes if pair.claimed else ():
+        if not any(below(change.pointer, claim) for claim in pair.claimed):
             continue
-        if before is not None and get(before, pointer) == live:
+        if before is not None and get(before, change.pointer) == change.live:
             continue
-        if live is not MISSING:
-            result = _put(result, split_pointer(pointer), live, insert=desired is MISSING)
-        elif get(result, pointer) == desired:
-            result = without(result, pointer)
+        if change.live is not MISSING:
+            result = _put(result, split_pointer(change.pointer), change.live, insert=change.desired is MISSING)
+        elif get(result, change.pointer) == change.desired:
+            result = without(result, change.pointer)
     return result
 
 

@@ -11,6 +11,7 @@ import yaml
 
 from argolint import AppRef, Edit, Fix, Json
 from argolint.comparison import SYNC_OPTIONS, TRACKING_ID
+from argolint.knowledge import dump
 from argolint.model import FixTarget, Part
 from argolint.values import annotations_of, enumerated, items, joined
 
@@ -205,7 +206,7 @@ def _manifest(shared: Shared) -> str:
         rows = [row for content in contents.values() for row in items(content, merged)]
         made[merged] = [row for number, row in enumerate(rows) if row not in rows[:number]]
     head = {k: made.pop(k) for k in ("apiVersion", "kind", "metadata") if k in made}
-    return str(yaml.safe_dump(head | made, sort_keys=False, width=1000, allow_unicode=True))
+    return dump([head | made])
 
 
 def _place(party: Party) -> str:
@@ -349,7 +350,7 @@ def _namespace(shared: Shared, keeper: Party) -> Fix:
     policy: dict[str, Any] = {"syncOptions": ["CreateNamespace=true"]}
     if managed:
         policy["managedNamespaceMetadata"] = managed
-    body = yaml.safe_dump({"spec": {"syncPolicy": policy}}, sort_keys=False, width=1000, allow_unicode=True)
+    body = dump([{"spec": {"syncPolicy": policy}}])
     tracked_by = next((p.tracked_by for p in shared.parties if p.tracked_by), TRACKING_ID)
     steps = (
         "# 1. Guard the namespace, or pruning deletes it with all in it:",

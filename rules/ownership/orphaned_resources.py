@@ -18,9 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import yaml
-
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Related, Rule
+from argolint.knowledge import dump
 
 _COUNT = re.compile(r"Application has (\d{1,9}) orphaned resources?")
 _NAMED = 3
@@ -69,7 +68,7 @@ def _fixes(app: App, orphans: list[Node]) -> Iterator[Fix]:
             "List them as known orphans, so that the next one is seen",
             "argocd-settings",
             f"AppProject {app.ref.project}",
-            Edit("yaml", str(yaml.safe_dump(body, sort_keys=False, width=1000))),
+            Edit("yaml", dump([body])),
             caveat="hides these objects only; add to the entries that the project has",
             safe=True,
         )

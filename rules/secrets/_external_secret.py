@@ -14,6 +14,7 @@ from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Wa
 from argolint import consequences as operations
 from argolint.edits import set_field
 from argolint.kubernetes import reads
+from argolint.remembered import by_identity
 from argolint.values import (
     condition,
     dig,
@@ -90,11 +91,19 @@ class Declared:
         return max(1, len(items(self.resource.live, "status", "provisionedNamespaces"))) if self.base != "/spec" else 1
 
 
-def declared(app: App) -> Iterator[Declared]:
+def declared(app: App) -> tuple[Declared, ...]:
     """Every ExternalSecret that the application's objects spell out, the templates of ClusterExternalSecrets included.
 
     What is about to be pruned is written by nobody any more.
     """
+    return app.derive(_all_declared)
+
+
+def _all_declared(app: App) -> tuple[Declared, ...]:
+    return tuple(_declared(app))
+
+
+def _declared(app: App) -> Iterator[Declared]:
     for resource in external_secrets(app):
         if resource.any and not leaving(app, resource):
             yield Declared(resource, resource.any)
@@ -199,6 +208,7 @@ class StoreRef:
         return ResourceId(GROUP, self.kind, own, self.name, cluster=cluster)
 
 
+@by_identity(32)
 def store_refs(obj: Object | None) -> tuple[StoreRef, ...]:
     """Every store the ExternalSecret reads: spec.secretStoreRef and those of single entries, without repetition."""
     spec = spec_of(obj)

@@ -18,9 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import yaml
-
 from argolint import App, Object, Resource
+from argolint.knowledge import dump
 from argolint.kubernetes import containers
 from argolint.manifests import ManifestError, mapping_of
 from argolint.values import dig, items, labels_of, leaves, mapping, maps, parse_version, split_pointer, text_at, texts
@@ -120,7 +119,7 @@ class Release:
             for parent in parents:
                 node = node.setdefault(parent, {})
             node[last] = value
-        return str(yaml.safe_dump(nested, sort_keys=False, width=1000, allow_unicode=True))
+        return dump([nested])
 
     def sets(self, key: str, wished: Any = None) -> bool:
         """Whether the Application itself gives this key of the chart a value; of a switch or mode, whether the wished one."""

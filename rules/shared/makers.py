@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from argolint import App, Fleet, Json, Object, ResourceId
+from argolint import App, Fleet, Json, Object, ResourceId, ResourceKey
 from argolint.knowledge import load
 from argolint.kubernetes import group_of
 from argolint.values import annotations_of, get, join_pointer, split_pointer
@@ -57,9 +57,9 @@ def maker_of(app: App, fleet: Fleet, namespace: str, secret: str) -> Maker | Non
         if secret in made_secrets(resource.any):
             return Maker(resource.id, resource.live is not None)
     for group, kind in kinds:
-        for key in fleet.of_kind(app.cluster, group, kind):
-            if (key.namespace, key.name) == (namespace, secret) and any(o != app.ref for o in fleet.owners(key)):
-                return Maker(ResourceId(*key[1:], "", key.cluster), None)
+        key = ResourceKey(app.cluster, group, kind, namespace, secret)
+        if any(owner != app.ref for owner in fleet.owners(key)):
+            return Maker(ResourceId(*key[1:], "", key.cluster), None)
     return None
 
 
