@@ -261,6 +261,7 @@ def test_both_argo_cds_of_a_repository_come_to_share_what_it_brings(clone: Path)
     with serving(clone.parent, two, ONE_CLUSTER) as fleets:
         ran = gate(fleets, clone)
     assert (ran.code, places(clone)) == (1, [(RULE, "eu", "flags-config")]), ran.out
+    assert told(clone)["findings"][0]["fixes"][0]["title"] == 'Leave it to "argocd/web" of eu'
 
 
 # Files of Applications
@@ -344,7 +345,7 @@ def test_a_file_that_several_argo_cds_apply_is_judged_on_each(tmp_path: Path) ->
         ),
         (
             manifest(path="lab", cluster="https://a.example.com"),
-            "a.yaml: eu and us have Applications of this name that",
+            "a.yaml: eu and us have Applications of this name, and none",
         ),
     ],
 )
