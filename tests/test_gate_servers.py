@@ -18,7 +18,7 @@ from argolint.snapshots.replay import Faults
 from argolint.testing import FixtureTransport
 from tests.checkouts import repository
 from tests.conftest import Ran
-from tests.fleets import HOME, Fleet, Fleets, app, config_map, serving
+from tests.fleets import HOME, Fleet, Fleets, app, config_map, noted, serving
 from tests.gitops import REPO, GitServer, commit, git
 from tests.here import run_here
 from tests.shop import APPLICATION, CONFIG, cloned, of
@@ -161,6 +161,21 @@ def test_one_that_is_down_or_hangs_is_its_failure_and_the_others_verdict_stands(
     assert "**Fails** because not everything could be judged" in (clone.parent / "gate.md").read_text()
     for token in fleets.tokens():
         assert token not in ran.out + ran.err
+
+
+def test_no_server_gets_more_requests_at_once_than_its_limits_allow(tmp_path: Path) -> None:
+    names = [f"web-{n}" for n in range(4)]
+    clone = cloned(tmp_path / "clone", *names)
+    commit(clone, {f"{name}/config.yaml": None for name in names})
+    two: dict[str, Fleet] = {name: server(clone, name) for name in ("eu", "us")}
+    with serving(tmp_path, two, faults={"us": Faults(slow_s=0.02)}) as fleets:
+        entries = json.loads(fleets.file.read_text())["servers"]
+        entries[1]["limits"] = {"workers": 1}
+        fleets.file.write_text(json.dumps({"servers": entries}))
+        sent = noted(fleets.servers["us"])
+        assert gate(fleets, clone).code == 1
+    assert len(sent.headers) > 20
+    assert sent.most == 1
 
 
 def test_the_clone_is_read_once_however_many_servers_judge_it(clone: Path) -> None:
