@@ -33,6 +33,9 @@ MAX_TEXT_BYTES = 32_000_000
 """A larger file holds no manifest. What is not read is reported, since a change could hide in it."""
 _MAX_TARGET_BYTES = 4_096
 _LIMITS = Limits(seconds=120, output_bytes=256_000_000)
+_QUICK = Limits(seconds=15, output_bytes=256_000_000)
+_QUICK_COMMANDS = frozenset(("rev-parse", "show-ref", "config", "check-ref-format"))
+"""They read a few small files. A pipe in the place of one, or a device, would be waited for."""
 
 _OVERRULED = (
     "core.fsmonitor=false",
@@ -411,7 +414,7 @@ class Git:
         *arguments: str,
         stdin: bytes = b"",
         out: IO[bytes] | None = None,
-        limits: Limits = _LIMITS,
+        limits: Limits | None = None,
         config: Iterable[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> bytes:
@@ -432,7 +435,7 @@ class Git:
         *arguments: str,
         stdin: bytes = b"",
         out: IO[bytes] | None = None,
-        limits: Limits = _LIMITS,
+        limits: Limits | None = None,
         config: Iterable[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> bounded.Ended:
@@ -446,14 +449,15 @@ class Git:
                 (program, "--no-pager", *settings, *arguments),
                 name=f"git {arguments[0]}",
                 env={**bounded.inherited(), **_ENVIRONMENT, **ceiling, **(env or {})},
-                limits=limits,
+                limits=limits or (_QUICK if arguments[0] in _QUICK_COMMANDS else _LIMITS),
                 cwd=self.path,
                 stdin=stdin,
                 out=out,
             )
         except LimitError as error:
             raise UsageError(
-                f"{error.message} in {self.path}", "the repository is too large, or made to look so"
+                f"{error.message} in {self.path}",
+                "the repository is too large, or made to look so, or a file in .git is none",
             ) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error

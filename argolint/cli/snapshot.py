@@ -93,7 +93,12 @@ def _save_all(several: Several, target: Path, fleet_only: bool, run: Run, given:
     for one in saved.read:
         name, number = one.source.name, len(one.fleet.apps)
         _tell_saved(f"{target}: {name}: ", fleet_only, number, one.fleet.server, saved.recorders[name])
-    click.echo(f"read them with --servers {target / 'servers.yaml'}", err=True)
+    way = (
+        f"give them to the same servers with --fleet {target}"
+        if fleet_only
+        else f"read them with --servers {target / 'servers.yaml'}"
+    )
+    click.echo(way, err=True)
     _tell_masked(sum(recorder.masked for recorder in saved.recorders.values()), given)
     return 3 if saved.failures else 0
 

@@ -25,7 +25,9 @@ from argolint.fleet import Fleet
 from argolint.host import threads
 from argolint.model import Failure
 from argolint.server.connection import Connection
+from argolint.server.limits import NONE, Limits
 from argolint.server.transport import Transport
+from argolint.timing import Cost, charged, measured, measuring
 from argolint.values import dig
 
 S = TypeVar("S")
@@ -49,20 +51,25 @@ class Source:
     opened: Callable[[int], Transport] | None = None
     reached: Connection | Path | None = None
 
+    @property
+    def limits(self) -> Limits:
+        """How hard it may be asked."""
+        return self.reached.limits if isinstance(self.reached, Connection) else NONE
+
     def workers(self, most: int) -> int:
         """How many requests may be in flight to it, of so many."""
-        own = self.reached.limits.workers if isinstance(self.reached, Connection) else None
-        return min(most, own or most)
+        return min(most, self.limits.workers or most)
 
 
 @dataclass(frozen=True)
 class Read:
-    """An Argo CD whose applications are listed, and what of it could not be read."""
+    """An Argo CD whose applications are listed, what of it could not be read, and what that cost where somebody measures."""
 
     source: Source
     transport: Transport
     fleet: Fleet
     failures: tuple[Failure, ...]
+    spent: tuple[Cost, ...] = ()
 
     @property
     def member(self) -> Member:
@@ -83,7 +90,20 @@ def load(
 
     Raises the first failure as an ArgolintError when none can be read.
     """
-    found = each(sources, lambda source: _loaded(source, read.get(source.name, load_fleet)))
+    wanted = measuring()
+
+    def loaded(source: Source) -> Read | Failure:
+        with measured(wanted) as ledger, charged("list"):
+            found = _loaded(source, read.get(source.name, load_fleet))
+        return replace(found, spent=ledger.costs) if isinstance(found, Read) else found
+
+    found = each(sources, loaded)
+    with charged("list"):
+        return _met(found)
+
+
+def _met(found: Sequence[Read | Failure]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """See load: what became of each, and what those that are there share."""
     there = tuple(r for r in found if isinstance(r, Read))
     failures = tuple(r for r in found if isinstance(r, Failure))
     if not there:

@@ -16,7 +16,7 @@ from argolint.gate.candidates import Change
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
-from argolint.redaction import show, without_secrets
+from argolint.redaction import in_name, show, without_secrets
 from argolint.reports import document as report
 
 Mark = tuple[str, str, str | None]
@@ -147,4 +147,4 @@ def _fields(edit: Edited) -> Iterator[report.GateField]:
             None if side is MISSING else show(side, pointer, 200, within)
             for side, within in ((before, edit.base), (after, edit.head))
         )
-        yield report.GateField(pointer, base, head)
+        yield report.GateField(in_name(pointer), base, head)
