@@ -250,6 +250,18 @@ def test_what_is_shared_at_the_base_is_not_new_and_one_object_more_is(clone: Pat
     assert told(clone)["gate"]["gone"] == []
 
 
+def test_an_object_that_the_change_makes_one_prune_under_another_is_news(clone: Path) -> None:
+    """Shared before as well: what is new is that one of the two will delete it."""
+    commit(clone, {"web/config.yaml": None, "web/deployment.yaml": FLAGS})
+    two: dict[str, Fleet] = {"eu": server(clone, "eu"), "us": other("web-config")}
+    with serving(clone.parent, two, ONE_CLUSTER) as fleets:
+        ran = gate(fleets, clone)
+    assert (ran.code, places(clone)) == (1, [(RULE, "us", "web-config")]), ran.out
+    (found,) = told(clone)["findings"]
+    assert (found["cause"], found["severity"]) == ("left-behind", "error")
+    assert found["message"].endswith("its automated sync with prune deletes it.")
+
+
 def test_one_party_less_is_no_news(clone: Path) -> None:
     """Three applications share an object; the change takes it from one of them, which does not own it."""
     git(clone, "switch", "--quiet", "main")
