@@ -11,7 +11,9 @@ import pytest
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.replay import ReplayServer
 from tests.conftest import Ran, run_argolint
+from tests.fleets import serving
 from tests.gitops import REPO, GitServer, commit, git
+from tests.here import run_here
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  MODE: fast\n"
 
@@ -100,6 +102,19 @@ def test_without_a_clone_the_gate_asks_again_until_the_branch_is_known(clone: Pa
     assert ran.code == 0
     assert ran.err == "argolint: Argo CD does not know feature yet; waiting for it to look at the repository again\n"
     assert len(made["gate"]["apps"]) == 1
+
+
+def test_each_of_several_servers_learns_of_the_branch_in_its_own_time(clone: Path, tmp_path: Path) -> None:
+    two = {"eu": Remembering(clone, questions=1), "us": Remembering(clone, questions=1)}
+    change(clone)
+    with serving(tmp_path, two) as fleets:
+        wanted = ("--servers", fleets.file, "--repo", REPO, "--base", "main", "--head", "feature", "-o", "json")
+        ran = run_here("gate", *wanted, cwd=tmp_path, env=fleets.environ)
+    assert ran.code == 0
+    assert sorted(ran.err.splitlines()) == [
+        f"argolint: {name} does not know feature yet; waiting for it to look at the repository again" for name in two
+    ]
+    assert len(json.loads(ran.out)["gate"]["apps"]) == 2
 
 
 def test_a_branch_that_stays_unknown_is_no_fault_of_the_change(clone: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from argolint.snapshots.replay import Faults
 from argolint.testing import FixtureTransport
 from tests.checkouts import repository
 from tests.conftest import Ran
-from tests.fleets import HOME, Fleet, Fleets, app, config_map, serving
+from tests.fleets import HOME, Fleet, Fleets, app, config_map, noted, serving
 from tests.gitops import REPO, GitServer, commit, git
 from tests.here import run_here
 from tests.shop import APPLICATION, CONFIG, cloned, of
@@ -163,6 +163,21 @@ def test_one_that_is_down_or_hangs_is_its_failure_and_the_others_verdict_stands(
         assert token not in ran.out + ran.err
 
 
+def test_no_server_gets_more_requests_at_once_than_its_limits_allow(tmp_path: Path) -> None:
+    names = [f"web-{n}" for n in range(4)]
+    clone = cloned(tmp_path / "clone", *names)
+    commit(clone, {f"{name}/config.yaml": None for name in names})
+    two: dict[str, Fleet] = {name: server(clone, name) for name in ("eu", "us")}
+    with serving(tmp_path, two, faults={"us": Faults(slow_s=0.02)}) as fleets:
+        entries = json.loads(fleets.file.read_text())["servers"]
+        entries[1]["limits"] = {"workers": 1}
+        fleets.file.write_text(json.dumps({"servers": entries}))
+        sent = noted(fleets.servers["us"])
+        assert gate(fleets, clone).code == 1
+    assert len(sent.headers) > 20
+    assert sent.most == 1
+
+
 def test_the_clone_is_read_once_however_many_servers_judge_it(clone: Path) -> None:
     """argolint's processes of Git are those of one server (the servers run Git too, to render)."""
     commit(clone, {"web/config.yaml": None, "cart/flags.yaml": FLAGS, "apps/web.yaml": of(APPLICATION, "web")})
@@ -235,6 +250,18 @@ def test_what_is_shared_at_the_base_is_not_new_and_one_object_more_is(clone: Pat
     assert told(clone)["gate"]["gone"] == []
 
 
+def test_an_object_that_the_change_makes_one_prune_under_another_is_news(clone: Path) -> None:
+    """Shared before as well: what is new is that one of the two will delete it."""
+    commit(clone, {"web/config.yaml": None, "web/deployment.yaml": FLAGS})
+    two: dict[str, Fleet] = {"eu": server(clone, "eu"), "us": other("web-config")}
+    with serving(clone.parent, two, ONE_CLUSTER) as fleets:
+        ran = gate(fleets, clone)
+    assert (ran.code, places(clone)) == (1, [(RULE, "us", "web-config")]), ran.out
+    (found,) = told(clone)["findings"]
+    assert (found["cause"], found["severity"]) == ("left-behind", "error")
+    assert found["message"].endswith("its automated sync with prune deletes it.")
+
+
 def test_one_party_less_is_no_news(clone: Path) -> None:
     """Three applications share an object; the change takes it from one of them, which does not own it."""
     git(clone, "switch", "--quiet", "main")
@@ -261,6 +288,7 @@ def test_both_argo_cds_of_a_repository_come_to_share_what_it_brings(clone: Path)
     with serving(clone.parent, two, ONE_CLUSTER) as fleets:
         ran = gate(fleets, clone)
     assert (ran.code, places(clone)) == (1, [(RULE, "eu", "flags-config")]), ran.out
+    assert told(clone)["findings"][0]["fixes"][0]["title"] == 'Leave it to "argocd/web" of eu'
 
 
 # Files of Applications
@@ -344,7 +372,7 @@ def test_a_file_that_several_argo_cds_apply_is_judged_on_each(tmp_path: Path) ->
         ),
         (
             manifest(path="lab", cluster="https://a.example.com"),
-            "a.yaml: eu and us have Applications of this name that",
+            "a.yaml: eu and us have Applications of this name, and none",
         ),
     ],
 )

@@ -468,6 +468,27 @@ def test_fixes_of_many_servers_go_where_their_own_application_stands(tmp_path: P
     assert "replicas: 3" not in (roots["eu"] / "web/web.yaml").read_text(), ran.out
 
 
+def test_a_fix_of_an_application_goes_to_the_manifest_of_its_own_argo_cd(tmp_path: Path) -> None:
+    """One checkout holds an Application of one name for each; where it deploys from tells them apart."""
+    live = {**SCALED, "spec": {**SCALED["spec"], "replicas": 4}}
+    where = {"project": "default", "destination": {"server": HOME, "namespace": "shop"}}
+    specs = {n: {"source": {"repoURL": "https://git.example.com/a", "path": n}, **where} for n in ("eu", "us")}
+    apps = {n: [app("web", SCALER, {"desired": SCALED, "live": live}, spec=spec)] for n, spec in specs.items()}
+    about = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": "web", "namespace": "argocd"},
+    }
+    files = {f"{n}.yaml": yaml.safe_dump({**about, "spec": spec}, sort_keys=False) for n, spec in specs.items()}
+    root = repository(tmp_path / "clone", files, "https://git.example.com/argocd")
+    with serving(tmp_path, apps) as fleets:
+        which = ("--select", "autoscaler-replicas", "--alternative", "2", "--write", root)
+        ran = ask(fleets, "fix", "us/argocd/web", *which)
+        assert ran.code == 0, ran.out + ran.err
+    assert (root / "eu.yaml").read_text() == files["eu.yaml"]
+    assert "ignoreDifferences:" in (root / "us.yaml").read_text()
+
+
 EU = "{name: eu, server: cd-eu.example.com}"
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from argolint.app import App, app_from_list
 from argolint.errors import ApiError, ConnectError
 from argolint.fleet import Fleet, cluster_of
+from argolint.host.threads import each
 from argolint.model import AppRef
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
@@ -29,12 +29,11 @@ def refreshed(t: Transport, fleet: Fleet, wanted: Iterable[AppRef], workers: int
         refs = dict.fromkeys((ref, *([known.ref] if known else ())))
         return ref, next((found for r in refs if (found := _read(t, r, fleet, by_name)) is not None), None)
 
-    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="argolint") as pool:
-        for ref, found in pool.map(read, wanted):
-            if found is None:
-                apps.pop((ref.namespace, ref.name), None)
-            else:
-                apps[ref.namespace, ref.name] = found
+    for ref, found in each(wanted, read, workers):
+        if found is None:
+            apps.pop((ref.namespace, ref.name), None)
+        else:
+            apps[ref.namespace, ref.name] = found
     now = t.now()
     return fleet.with_apps(sorted((replace(app, observed_at=now) for app in apps.values()), key=_ref))
 

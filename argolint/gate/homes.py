@@ -69,14 +69,17 @@ def _of_application(
         return same, None
     if takers := whose(pair.manifest, {number: app.raw for number, app in live.items()}):
         return takers, None
-    if pair.before is None and len(live) == 1:
+    unsaid = pair.before is None or dig(pair.before, "spec", "destination") is None  # a patch names what it changes
+    if unsaid and len(live) == 1:
         return tuple(live), None
     if pair.before == pair.after or pair.after is None:
         return (), None
     if live:
         names = enumerated([fleets[number].name for number in live])
-        have = "has an Application" if len(live) == 1 else "have Applications"
-        return (), (f"{names} {have} of this name that deploy{'s' if len(live) == 1 else ''} elsewhere", _NAME_IT)
+        have = "has an Application of this name, which does not deploy"
+        if len(live) > 1:
+            have = "have Applications of this name, and none of them deploys"
+        return (), (f"{names} {have} where the manifest says", _NAME_IT)
     return _of_new(pair.after, fleets, coming) if by_files else ((), (NEW, ""))
 
 

@@ -7,8 +7,9 @@ An Argo CD without applications of the repository has its part in the third step
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from argolint.engine.plan import Plan
 from argolint.engine.several import Read, Source, each, load, named
@@ -21,7 +22,9 @@ from argolint.gate.judge import verdict_of
 from argolint.gate.sides import Sides, base_of, sides_of, untouched
 from argolint.gate.verdict import Verdict
 from argolint.gate.written import Written, written
-from argolint.model import AppRef, Failure
+from argolint.model import Failure
+
+T = TypeVar("T")
 
 
 def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Verdict, tuple[str, ...]]:
@@ -30,41 +33,75 @@ def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Ve
     Raises UsageError when none has applications of the repository, or when these follow different revisions and `change` names no
     base; ArgolintError when none can be read.
     """
-    read, failures, remarks = load(sources)
+    read, unread, remarks = load(sources)
     local = plan.local.shared() if plan.local is not None else None
     change, plan = replace(change, local=local), replace(plan, local=local)
     judging = [one for one in read if change.by_files or _has_sources(one, change)]
     if not judging:
-        raise _none(read, failures, change)
+        raise _none(read, unread, change)
     base = _one_base(judging, change)
-    shared_out = homes(written(change, base), [one.fleet for one in judging], change.projects)
-    own = {one.source.name: of for one, of in zip(judging, shared_out.own, strict=True) if of.applications or of.others}
-    if not change.by_files:
-        own = {one.source.name: own.get(one.source.name, Written()) for one in judging}
-    found = each(read, lambda one: _sides(one, change, plan, own.get(one.source.name)), alone=_offline(read))
-    broken = tuple(f for f in found if isinstance(f, Failure))
-    sides = crossing(
-        [
-            (one.member, s if isinstance(s, Sides) else untouched(one.transport, one.fleet))
-            for one, s in zip(read, found, strict=True)
-        ]
-    )
-    shared = parties(sides)
-    looked = each(
-        list(zip(read, sides, strict=True)),
-        lambda pair: _examined(*pair, plan, frozenset(ref for ref in shared if ref.server == pair[1].fleet.server)),
-        alone=_offline(read),
-    )
-    broken = (*broken, *(f for f in looked if isinstance(f, Failure)))
-    whole = [(_with_names(one, s), e) for one, s, e in zip(read, sides, looked, strict=True) if isinstance(e, Examined)]
+    parts = homes(written(change, base), [one.fleet for one in judging], change.projects)
+    own = {one.source.name: part for one, part in zip(judging, parts.own, strict=True)}
+    sides, broken = _all_sides(read, change, plan, own)
+    found, more = _all_examined(read, sides, plan)
+    whole = [(_with_names(one, s), e) for one, s, e in zip(read, sides, found, strict=True) if e is not None]
     if not whole:
-        raise ArgolintError(f"none of the Argo CDs can be read: {_told((*failures, *broken))}", broken[0].hint)
-    last = [s for s, _ in whole], [e for _, e in whole]
+        raise ArgolintError(f"none of the Argo CDs can be read: {_told((*unread, *broken, *more))}", more[0].hint)
+    last = [s for s, _ in whole], [e for _, e in whole if e is not None]
     verdict = verdict_of([one.fleet for one in read], *last, plan, between(*last, plan))
     of_lists = (f for one in read for f in one.failures)
-    every = dict.fromkeys((*failures, *of_lists, *shared_out.failures, *broken, *verdict.failures))
-    notes = (*sorted(shared_out.notes), *verdict.unlisted)
+    every = dict.fromkeys((*unread, *of_lists, *parts.failures, *broken, *more, *verdict.failures))
+    notes = (*sorted(parts.notes), *verdict.unlisted)
     return replace(verdict, base_name=base, failures=tuple(every), unlisted=notes), remarks
+
+
+def _all_sides(
+    read: Sequence[Read], change: Change, plan: Plan, own: Mapping[str, Written]
+) -> tuple[list[Sides], list[Failure]]:
+    """The sides on each Argo CD, with what they share; one that judges nothing, or fails, stays as it is."""
+
+    def made(one: Read) -> Sides:
+        part = own.get(one.source.name)
+        if part is None or (change.by_files and not (part.applications or part.others)):
+            return untouched(one.transport, one.fleet)
+        patience = change.patience.of(one.source.name)
+        return sides_of(one.transport, one.fleet, replace(change, patience=patience), one.bounded(plan), part)
+
+    found = _attempted(read, made)
+    sides = [
+        untouched(one.transport, one.fleet) if isinstance(s, Failure) else s for one, s in zip(read, found, strict=True)
+    ]
+    crossed = crossing([(one.member, s) for one, s in zip(read, sides, strict=True)])
+    return crossed, [f for f in found if isinstance(f, Failure)]
+
+
+def _all_examined(
+    read: Sequence[Read], sides: Sequence[Sides], plan: Plan
+) -> tuple[list[Examined | None], list[Failure]]:
+    """What was found on each Argo CD; None where it failed."""
+    shared = parties(sides)
+    of = {one.source.name: s for one, s in zip(read, sides, strict=True)}
+
+    def made(one: Read) -> Examined:
+        own = frozenset(ref for ref in shared if ref.server == one.fleet.server)
+        return examined(of[one.source.name], one.bounded(plan), own)
+
+    found = _attempted(read, made)
+    return [None if isinstance(e, Failure) else e for e in found], [f for f in found if isinstance(f, Failure)]
+
+
+def _attempted(read: Sequence[Read], call: Callable[[Read], T]) -> list[T | Failure]:
+    """What the call gives for each Argo CD; one that cannot be read to the end is a failure. UsageError is the change's own."""
+
+    def attempt(one: Read) -> T | Failure:
+        try:
+            return call(one)
+        except UsageError:
+            raise
+        except ArgolintError as error:
+            return Failure("server", error.message, error.hint, server=one.source.name)
+
+    return each(read, attempt, alone=all(one.transport.offline for one in read))
 
 
 def _has_sources(one: Read, change: Change) -> bool:
@@ -79,31 +116,6 @@ def _one_base(judging: Sequence[Read], change: Change) -> str:
             f"the applications of {change.repo} follow different revisions: {told}", "say which one counts: --base REV"
         )
     return next(iter(bases.values()))
-
-
-def _sides(one: Read, change: Change, plan: Plan, own: Written | None) -> Sides | Failure:
-    if own is None:
-        return untouched(one.transport, one.fleet)
-    patience = change.patience.of(one.source.name)
-    try:
-        return sides_of(one.transport, one.fleet, replace(change, patience=patience), one.bounded(plan), own)
-    except UsageError:
-        raise
-    except ArgolintError as error:
-        return Failure("server", error.message, error.hint, server=one.source.name)
-
-
-def _examined(one: Read, sides: Sides, plan: Plan, shared: frozenset[AppRef]) -> Examined | Failure:
-    try:
-        return examined(sides, one.bounded(plan), shared)
-    except UsageError:
-        raise
-    except ArgolintError as error:
-        return Failure("server", error.message, error.hint, server=one.source.name)
-
-
-def _offline(read: Sequence[Read]) -> bool:
-    return all(one.transport.offline for one in read)
 
 
 def _with_names(one: Read, sides: Sides) -> Sides:
