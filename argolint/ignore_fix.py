@@ -36,12 +36,13 @@ def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str], cave
     `pointers` are those of `resource.changes`; `caveat` comes before the usual one. The edit is a json-patch on the
     Application; the engine verifies it.
     """
-    fields = _fields(resource, _joined(resource, pointers))
+    joined = _joined(resource, pointers)
+    fields = _fields(resource, joined)
     target = {"group": resource.group, "kind": resource.kind, "name": resource.name, "namespace": resource.namespace}
     entry = {**{key: value for key, value in target.items() if value}, **fields}
     operations = [*ignore_entries(app, entry), *_respect_operations(app, resource, pointers)]
     return Fix(
-        title=f"Ignore {', '.join(pointers[:3])}{' …' if len(pointers) > 3 else ''} of {resource.id}",
+        title=f"Ignore {', '.join(joined[:3])}{' …' if len(joined) > 3 else ''} of {resource.id}",
         target="application",
         where=application_place(app),
         edit=Edit("json-patch", operations),

@@ -414,6 +414,7 @@ def test_what_accepts_connections_and_says_nothing_is_no_scheduler(
         ("tcp://10.1.2.3:8786", (), "the Dask scheduler at tcp://10.1.2.3:8786 speaks without TLS"),
         ("dask.example.com:8786", (), "the Dask scheduler at dask.example.com:8786 speaks without TLS"),
         ("https://dask.example.com", (), "'https://dask.example.com' is no address of a Dask scheduler"),
+        ("tls://[dask", (), "'tls://[dask' is no address of a Dask scheduler"),
         ("127.0.0.1:1", (), "no Dask scheduler answers at 127.0.0.1:1"),
         ("127.0.0.1:1", ("--processes", "2"), "--dask and --processes both say who looks at applications"),
         ("127.0.0.1:1", ("--worker-token", "s3cret"), "does not say where the workers find the token"),

@@ -149,6 +149,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "who": {"type": "string"},
                 "waits": {"type": "string"},
                 "by_hand": {"type": "boolean"},
+                "kind": {"type": "string"},
+                "look": {"type": "string"},
             },
         },
     },

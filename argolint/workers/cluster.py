@@ -369,11 +369,11 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
 
 def require_encrypted(who: str, address: str, *, insecure: bool) -> None:
     """UsageError for an address beyond this machine that anybody on the way can read, and send code to."""
-    parts = urlsplit(address if "://" in address else f"tcp://{address}")
     try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        host, port = "", None
+        parts, host, port = urlsplit(""), "", None
     if parts.scheme not in (*_ENCRYPTED, *_PLAIN) or not host or not port:
         raise UsageError(f"{address!r} is no address of a Dask scheduler", "write tls://HOST:PORT")
     if parts.scheme in _ENCRYPTED or insecure or is_loopback(host):

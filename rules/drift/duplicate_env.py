@@ -129,12 +129,14 @@ def _finding(app: App, resource: Resource, repeats: tuple[Repeat, ...], refused:
             *(Symptom.change(resource.id, place) for place in drifted),
             *(refusal.symptom for refusal in refused),
         ),
-        fixes=(
-            remove(
-                app, resource, [r.earlier for r in repeats], "Keep the last entry, which is the one that counts today"
-            ),
-        ),
+        fixes=(remove(app, resource, [r.earlier for r in repeats], _title(first, refused=bool(refused))),),
     )
+
+
+def _title(first: Repeat, *, refused: bool) -> str:
+    if refused and first.field == "ports":
+        return f"Keep one entry of port {first.name}, here the last, and write its name or number where the others' names are used"
+    return "Keep the last entry, which is the one that counts today"
 
 
 RULE = Rule(

@@ -24,6 +24,7 @@ from argolint.values import dig, maps, parse_time, sh, text_at
 
 from ._edits import write_live
 from ._fields import finding, listing, pointers, tracks, value, writer
+from ._writers import is_sort
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -74,13 +75,18 @@ def _changed(app: App, resource: Resource, changes: tuple[Change, ...], label_ke
         f"{resource.id} {fact}.",
         cause="other-writer" if foreign else "not-stored" if dropped else "unknown",
         confidence="likely" if foreign else "possible",
-        fixes=(
-            write_live(app, resource, changes, "Write the live value, if it is right"),
-            narrowest_ignore(app, resource, pointers(changes)),
-        )
+        fixes=_of_writer(app, resource, changes)
         if foreign and not any(tracks(change, label_key) for change in changes)
         else (),
     )
+
+
+def _of_writer(app: App, resource: Resource, changes: tuple[Change, ...]) -> tuple[Fix | None, ...]:
+    """What ends a contest with another writer; a number that a controller moves is left to it first."""
+    ignore = narrowest_ignore(app, resource, pointers(changes))
+    write = write_live(app, resource, changes, "Write the live value, if it is right")
+    moved = all(c.pointer.endswith("/replicas") for c in changes) and not is_sort(changes[0].writer, "person")
+    return (ignore, write) if moved else (write, ignore)
 
 
 def _gone(app: App, resource: Resource) -> Finding | None:

@@ -31,7 +31,10 @@ _NO_CHECK = ""  # an operator's own object, which Argo CD has no health check fo
 
 
 def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
-    """Events of workloads that are not well and of what is unhealthy under them."""
+    """Events of workloads that are not well and of what is unhealthy under them; hooks that come only after the health that is awaited."""
+    awaited = app.operation.awaited if app.operation else None
+    if awaited is not None and awaited.reason == "healthy state of":
+        yield Want("manifests")
     for resource, nodes in _workloads(app):
         yield from wanted_events(app, resource, nodes)
         yield from (Want("events", claim.id, claim.uid) for claim in _unbound(app, resource))

@@ -42,7 +42,7 @@ from argolint import (
 )
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import age_text, dig, items, parse_time, sh
+from argolint.values import age_text, dig, items, parse_time, sh, text_at
 
 from ..shared.advice import advice
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
@@ -72,8 +72,15 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         app.health.status in ("Degraded", "Unknown")
         and app.desired_known
         and not _any_object_is(app, app.health.status)
+        and not _just_turned(app, options)
     ):
         yield _whole(app)
+
+
+def _just_turned(app: App, options: Patience) -> bool:
+    """Whether the health changed within the last minutes: the list of Applications and their objects are read one after the other."""
+    since = parse_time(dig(app.raw, "status", "health", "lastTransitionTime"))
+    return since is not None and app.observed_at - since <= options.span
 
 
 def _unhealthy(app: App, options: Patience, ailing: Mapping[str, tuple[Node, ...]]) -> Iterator[Resource]:
@@ -193,6 +200,9 @@ def _facts(resource: Resource) -> Mapping[str, str]:
         "kind": f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower(),
         "name": resource.name,
         "namespace": resource.namespace or "default",
+        "service": "/".join(text_at(resource.any, "spec", "service", field) for field in ("namespace", "name")).strip(
+            "/"
+        ),
         "customization": f"resource.customizations.health.{group}{resource.kind}",
     }
 

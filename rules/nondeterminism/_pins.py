@@ -282,6 +282,7 @@ def _unknown(app: App, own: Sequence[Sign]) -> Fix:
     head = own[0]
     release = head.release
     chart = f"chart {release.label}" if release else "the chart"
+    below = f", below {release.prefix.rstrip('.')!r} of the values here" if release and release.prefix else ""
     where = release.values_at if release else str(next((s.get("path") for s in app.sources), "") or "values.yaml")
     keys = ", ".join(dict.fromkeys(s.key for s in own if s.resource == head.resource and s.pointer != "/data"))
     keys = keys or "the data"
@@ -302,7 +303,7 @@ def _unknown(app: App, own: Sequence[Sign]) -> Fix:
             f"does not own and that holds {keys}, or to a fixed value. In a chart of your own, take the value with `required` "
             "instead of randAlphaNum or genCA: `lookup` is empty under Argo CD."
         )
-        title = f"Fix {keys} of Secret {head.resource.name} in the values of {chart}"
+        title = f"Fix {keys} of Secret {head.resource.name} in the values of {chart}{below}"
     elif head.kind == "checksum":
         text = (
             f'Look in the templates of {chart} for "{head.key}": what it hashes calls a random function, the clock, or a helper that '

@@ -72,6 +72,24 @@ _NARROWER = (
         "Give each element of the generator the key {what}, or correct its name in the template",
     ),
     (
+        re.compile(r"(?P<what>\b429\b|\brate limit|Too Many Requests)", re.IGNORECASE),
+        "Ask the provider less: a longer requeueAfterSeconds, filters that select fewer repositories, a token with a larger quota",
+    ),
+    (
+        re.compile(r"secrets? \"(?P<what>[^\"]+)\" not found"),
+        "Create Secret {what} in the namespace of the ApplicationSet, from which the generator takes its token",
+    ),
+    (
+        re.compile(
+            r"(?P<what>authentication required|could not read Username|Permission denied \(publickey|Bad credentials|401 Unauthorized)"
+        ),
+        "Give Argo CD credentials for what the generator reads (the answer was: {what}): the repository registered for a Git generator, a token for others",
+    ),
+    (
+        re.compile(r"unable to resolve '?(?P<what>[^'\s]+)'? to a commit"),
+        "Name a branch, tag or commit that is there in place of revision {what} of the generator",
+    ),
+    (
         re.compile(r"at <(?P<what>[^>]+)>: error calling index"),
         "Let the generator select only paths that are deep enough for {what}, or guard it in the template",
     ),

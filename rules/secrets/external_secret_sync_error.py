@@ -69,6 +69,7 @@ CAUSES = (
     "access-denied",
     "not-found",
     "property-missing",
+    "unsupported",
     "invalid-keys",
     "duplicate-key",
     "decode",

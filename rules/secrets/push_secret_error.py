@@ -39,6 +39,7 @@ _STORE = re.compile(r"(?:to target secretstore|secrets client for store) (?:\w+/
 _FOREIGN = re.compile(r"not managed by external[- ]secrets", re.IGNORECASE)
 _READ_ONLY = re.compile(r"could not write remote ref .{0,300}(?:not implemented|not supported|read-only)")
 _CANNOT_ASK = re.compile(r"could not verify if secret exists in store: .{0,300}not implemented")
+_CREATED_IN_PARTS = re.compile(r"failed to create .{0,300}(?:RequiredFieldMissing|[Ff]ield is required|required field)")
 _WHOLE = re.compile(r"pushing the whole secret is not")
 _NO_KEY = re.compile(r"secret key (\S+) does not exist")
 
@@ -255,6 +256,10 @@ def _fixes(app: App, fleet: Fleet, resource: Resource, text: str) -> tuple[Fix, 
         content = "docs/introduction/stability-support.md lists the providers that PushSecret can write to."
         title = "Push to a provider that can be written: this one has no such call"
         return (Fix(title, "manifest", f"spec.secretStoreRefs of {resource.id}", Edit("text", content)),)
+    if _CREATED_IN_PARTS.search(text):
+        content = f"A PushSecret writes one field at a time, so it cannot make an entry of a kind that requires several; it changes one that is there.\n{retry}   # afterwards"
+        title = "Create the entry at the provider once, with all the fields that its kind requires"
+        return (Fix(title, "live", "the provider", Edit("text", content)),)
     if _WHOLE.search(text):
         title = "Push one key of the Secret: this provider takes no whole Secret"
         edit = Edit(

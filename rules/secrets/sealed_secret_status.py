@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Rank, Resource, Rule
-from argolint.values import age_text, annotations_of, condition, dig, sh
+from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Node, Object, Rank, Resource, Rule
+from argolint.values import age_text, annotations_of, condition, dig, parse_time, sh
 
 from . import _external_secret as es
 from ._sync_error_texts import clean
@@ -50,7 +50,10 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
         synced = condition(resource.live, "Synced")
         if synced is not None and synced.get("status") == "False":
             message = clean(str(synced.get("message") or "no reason given"))
-            yield _foreign(app, resource) if FOREIGN in message else _refused(app, resource, message)
+            if FOREIGN in message:
+                yield _foreign(app, resource)
+            else:
+                yield _outlived(app, resource, message, synced) or _refused(app, resource, message)
         elif not dig(resource.live, "status"):
             since = es.created_at(resource)
             if since is not None and app.observed_at - since >= timedelta(minutes=options.waiting_minutes):
@@ -148,6 +151,33 @@ def _taken_over(resource: Resource, name: str) -> tuple[Fix, ...]:
             Edit("command", delete + again),
             "keys that only it holds are lost, and pods that start meanwhile wait",
         ),
+    )
+
+
+def _outlived(app: App, resource: Resource, message: str, synced: Object) -> Finding | None:
+    """The error is older than the Secret that came of this very SealedSecret; None where it is not, or no time tells."""
+    failed = parse_time(synced.get("lastUpdateTime")) or parse_time(synced.get("lastTransitionTime"))
+    own = (
+        n
+        for n in app.nodes
+        if _is_secret(n, resource.namespace, resource.name) and any(o.kind == "SealedSecret" for o in n.owners)
+    )
+    made = next((n.created_at for n in own), None)
+    if failed is None or made is None or made <= failed:
+        return None
+    return Finding(
+        message=f'{resource.id} still shows an error of {failed:%Y-%m-%d %H:%M}Z ({message}), though its Secret "{resource.name}" was made after it.',
+        at=Location(app.ref, resource.id),
+        evidence=(f"Secret {resource.namespace}/{resource.name} made at {made:%Y-%m-%d %H:%M}Z",),
+        fixes=(
+            Fix(
+                "Restart the controller, so that it unseals again and writes the status",
+                "live",
+                "the sealed-secrets controller",
+                Edit("command", RESTART),
+            ),
+        ),
+        explains=es.consequences(app, resource.id),
     )
 
 

@@ -68,9 +68,9 @@ CAUSE_OF = {
     "throttled": "network",
 }
 CREDENTIAL = re.compile(
-    r'(?:secrets|configmaps|serviceaccounts) "[^"]+" not found|cannot find secret data for key', re.IGNORECASE
+    r'(?:secrets?|configmaps?|serviceaccounts?) "[^"]+" not found|cannot find secret data for key', re.IGNORECASE
 )
-MISSING = re.compile(r'(?:secrets|configmaps|serviceaccounts) "([^"]+)" not found', re.IGNORECASE)
+MISSING = re.compile(r'(?:secrets?|configmaps?|serviceaccounts?) "([^"]+)" not found', re.IGNORECASE)
 NAMESPACE = re.compile(r'from namespace "([^"]+)"')
 PATIENCE = timedelta(minutes=5)
 ADVICE_OF = {

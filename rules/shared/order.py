@@ -5,23 +5,28 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from argolint import App, Object, Resource
+from argolint import App, Object, Resource, Want
 from argolint.kubernetes import wave
-from argolint.values import annotations_of
+from argolint.values import annotations_of, leaves, text_at
 
 HOOK = "argocd.argoproj.io/hook"
 _SYNC_HOOKS = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
 _HELM_BEFORE = frozenset(("pre-install", "pre-upgrade"))
+_HELM_AFTER = frozenset(("post-install", "post-upgrade"))
 ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
 """How the kubelet, the scheduler and the controllers of workloads name what a pod needs and does not find."""
 
 
 def runs_before(manifest: Object | None) -> bool:
     """PreSync, or the Helm hooks that stand for it; Argo CD's own annotation wins where it knows a word of it (pkg/sync/hook/hook.go)."""
+    return _is_hook(manifest, "PreSync", _HELM_BEFORE)
+
+
+def _is_hook(manifest: Object | None, phase: str, of_helm: frozenset[str]) -> bool:
     annotations = annotations_of(manifest)
     own = {each.strip() for each in annotations.get(HOOK, "").split(",")} & _SYNC_HOOKS
     helm = {each.strip() for each in annotations.get("helm.sh/hook", "").split(",")}
-    return "PreSync" in own if own else bool(helm & _HELM_BEFORE)
+    return phase in own if own else bool(helm & of_helm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +63,20 @@ def needed_later(app: App, namespace: str, manifest: Object | None, text: str) -
     if found is None or not (runs_before(manifest) or found.wave > wave(manifest)):
         return None
     return Later(found, wave(manifest), runs_before(manifest))
+
+
+def made_after(app: App, name: str) -> str | None:
+    """The PostSync hook that speaks of this name, while the sync waits for health and so does not run it yet.
+
+    Empty when the manifests are not known, None when nothing waits or no such hook is among them. Argo CD shows a hook that has
+    not run yet in the rendered manifests alone.
+    """
+    awaited = app.operation.awaited if app.operation else None
+    if awaited is None or awaited.reason != "healthy state of":
+        return None
+    manifests = app.evidence.get(Want("manifests"))
+    word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])")
+    for manifest in manifests or ():
+        if _is_hook(manifest, "PostSync", _HELM_AFTER) and any(word.search(str(v)) for _, v in leaves(manifest)):
+            return f"{manifest.get('kind')} {text_at(manifest, 'metadata', 'name')}"
+    return "" if manifests is None else None

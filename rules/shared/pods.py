@@ -19,7 +19,7 @@ from argolint.values import dig, get, items, mapping, maps
 
 from .advice import Shell, advice
 from .makers import maker_of
-from .order import ABSENT, needed_later
+from .order import ABSENT, made_after, needed_later
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -355,7 +355,9 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
                 "there": maker.live is not False,
             }
         else:
-            topic = "missing"
+            hook = made_after(app, absent[2])
+            topic = "missing-after" if hook else "missing"
+            facts |= {"hook": hook or "", "unseen": hook == ""}
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}

@@ -201,6 +201,7 @@ def _facts(
         "repo_login": _login(address or repo, chart if not address else ""),
         "path": path or ".",
         "folder": path or ".",
+        "path_below": posixpath.normpath(path.replace("\\", "/").lstrip("/") or "."),
         "chart": read["chart"] or chart,
         "chart_folders": excerpt(folders),
         "chart_bare": bare,

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from argolint import App, Fix, Json
 from argolint.edits import application_place, sync_option
 from argolint.redaction import excerpt
+from argolint.values import dig, items
 
 from ..shared.advice import Shell, advice
 from ..shared.fields import field_fixes, quoting
 from ..shared.messages import innermost
 from ._failures import Failed, refusal
+from ._leftovers import left_over_fixes
 from ._options import sent_whole
 
 
@@ -24,9 +26,10 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
     if topic == "quote" and failed.id and (patch := quoting(manifest)):
         said = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
         return advice(__package__, "sync-failed/quote-at", {**_facts(app, failed), **said}, failed.id)
-    named = field_fixes(failed.id, manifest, failed.message) if topic == "validation" and failed.id else ()
-    if named:
-        return named
+    if topic == "validation" and failed.id:
+        named = left_over_fixes(app, resource, failed.message) or field_fixes(failed.id, manifest, failed.message)
+        if named:
+            return named
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
 
 
@@ -42,6 +45,7 @@ _POLICY = re.compile(
     r'|violates PodSecurity "(?P<level>[^"]{1,60})"'
 )
 """The policy that denies, by the words of Kyverno, Gatekeeper and the API server itself."""
+_TAKEN_PORT = re.compile(r"Invalid value: (\d{1,5}): provided port is already allocated")
 _SILENT = re.compile(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
 _SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 
@@ -116,7 +120,18 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),
         "message": excerpt(innermost(failed.message), 600),
+        "holder": _holder(app, failed),
     }
+
+
+def _holder(app: App, failed: Failed) -> str:
+    """The other Service of the application that states the port which is taken; empty when none does."""
+    taken = _TAKEN_PORT.search(failed.message)
+    for other in app.of_kind("Service", "") if taken else ():
+        ports = (dig(port, "nodePort") for port in items(other.live or other.desired, "spec", "ports"))
+        if failed.id and other.key != failed.id.key and int(taken[1] if taken else 0) in ports:
+            return str(other.id)
+    return ""
 
 
 def _policy(message: str) -> str:

@@ -17,14 +17,29 @@ Sources: Kubernetes' documentation of finalizers; argoproj/argo-cd#5817, #4198, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, Resource, Rule, Symptom
+from argolint import (
+    App,
+    Condition,
+    Edit,
+    Finding,
+    Fix,
+    Fleet,
+    Follows,
+    Location,
+    Object,
+    Rank,
+    Related,
+    Resource,
+    Rule,
+    Symptom,
+)
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
+from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
 
 from ..shared.messages import quoted
 
@@ -58,7 +73,7 @@ def check(app: App, fleet: Fleet, options: Options) -> Iterator[Finding]:
             and resource.kind != "Namespace"
         ):
             held.append(resource)
-            yield _of_object(app, resource, since)
+            yield _of_object(app, fleet, resource, since)
     since = parse_time(dig(app.raw, "metadata", "deletionTimestamp"))
     if since is not None and app.observed_at - since > patience and _finalizers(app.raw):
         yield _of_application(app, held, since)
@@ -68,36 +83,45 @@ def _finalizers(obj: Object | None) -> tuple[str, ...]:
     return tuple(str(f) for f in items(obj, "metadata", "finalizers"))
 
 
-def known(finalizer: str) -> Object:
-    """The entry of finalizers.yaml; a guess for one that is not there: whoever its domain names."""
-    entries = load(__package__, "finalizers.yaml")
+def known(finalizer: str, kind: str) -> Object:
+    """The entry of finalizers.yaml for an object of this kind; a guess for one that is not there: whoever its domain names."""
+    entries = (e for e in load(__package__, "finalizers.yaml") if e.get("kind", kind) == kind)
     found: Object | None = next((e for e in entries if re.search(e["match"], finalizer)), None)
     return found or {"who": f"the controller of {finalizer.partition('/')[0]}", "waits": "", "by_hand": True}
 
 
-def _listed(finalizers: tuple[str, ...]) -> str:
+def _listed(finalizers: tuple[str, ...], kind: str) -> str:
     parts = []
     for finalizer in finalizers:
-        entry = known(finalizer)
+        entry = known(finalizer, kind)
         waits = f" once {entry['waits']}" if entry["waits"] else ""
         parts.append(f"{finalizer}, which {entry['who']} removes{waits}")
     return "; ".join(parts)
 
 
-def _of_object(app: App, resource: Resource, since: datetime) -> Finding:
+def _of_object(app: App, fleet: Fleet, resource: Resource, since: datetime) -> Finding:
     finalizers = _finalizers(resource.live)
     refusal = _refusal(resource, since)
     says = f'; it tries and says "{quoted(refusal)}"' if refusal else ""
     return Finding(
-        message=f"{resource.id} was deleted {age_text(app.observed_at - since)} ago and still has the finalizer {_listed(finalizers)}{says}, so it is neither gone nor usable.",
+        message=f"{resource.id} was deleted {age_text(app.observed_at - since)} ago and still has the finalizer {_listed(finalizers, resource.kind)}{says}, so it is neither gone nor usable.",
         at=Location(app.ref, resource.id, "/metadata/finalizers"),
         evidence=(
             f"metadata.deletionTimestamp {since:%Y-%m-%d %H:%M:%SZ}",
             f"metadata.finalizers: {', '.join(finalizers)}",
+            *_users(fleet, resource),
         ),
         fixes=tuple(_fixes(resource, finalizers, refusal)),
         explains=(Symptom.health(resource.id), Symptom.extra(resource.id)),
     )
+
+
+def _users(fleet: Fleet, resource: Resource) -> Iterator[str]:
+    """The Applications of a project that is being deleted."""
+    if resource.kind == "AppProject":
+        names = [str(other.ref) for other in fleet.apps if other.ref.project == resource.name]
+        if names:
+            yield f"used by {enumerated(names, 'Applications')}"
 
 
 def _refusal(resource: Resource, since: datetime) -> str:
@@ -116,7 +140,7 @@ _DELETING = re.compile(r"\b(delet|remov|destroy|deprovision|finali[sz])", re.IGN
 
 
 def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Iterator[Fix]:
-    entries = [known(f) for f in finalizers]
+    entries = [known(f, resource.kind) for f in finalizers]
     kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
     where = f"-n {sh(resource.namespace)} " if resource.namespace else ""
     harmful = [e for e in entries if not e["by_hand"]]
@@ -128,14 +152,17 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
             Edit("command", f"kubectl {where}get pods,{sh(kind)} -o wide"),
         )
         return
-    yield Fix(
-        f"Clear away what {entries[0]['who']} says stops it"
-        if refusal
-        else f"Bring back {entries[0]['who']}, so that it cleans up",
-        "operator",
-        str(resource.id),
-        Edit("command", f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"),
-    )
+    look = entries[0].get("look")
+    if look and not refusal:
+        title, command = f"Let it come true that {entries[0]['waits']}", f"{look} {sh(resource.name)}"
+    else:
+        title = (
+            f"Clear away what {entries[0]['who']} says stops it"
+            if refusal
+            else f"Bring back {entries[0]['who']}, so that it cleans up"
+        )
+        command = f"kubectl {where}describe {sh(kind)} {sh(resource.name)}"
+    yield Fix(title, "operator", str(resource.id), Edit("command", command))
     yield Fix(
         "Or remove the finalizer by hand, when nobody is left to do it",
         "live",
@@ -144,7 +171,9 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
             "command",
             f'kubectl {where}patch {sh(kind)} {sh(resource.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
         ),
-        caveat="what it should have cleaned up stays behind",
+        caveat="the deletion ends then: what Git still holds is made anew by the next sync"
+        if look
+        else "what it should have cleaned up stays behind",
     )
 
 
@@ -164,12 +193,7 @@ def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
         ),
         related=tuple(Related(app.ref, r.id, "/metadata/finalizers", role="cause") for r in held[:5]),
         fixes=(
-            Fix(
-                "Repair what the deletion stops at: the cluster's connection, or the objects' own finalizers",
-                "live",
-                app.cluster,
-                Edit("command", f"argocd app resources {sh(app.ref)}"),
-            ),
+            _unblocked(app, errors),
             Fix(
                 "Or delete the Application alone and leave its objects",
                 "live",
@@ -183,6 +207,33 @@ def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
         ),
         explains=tuple(c.symptom for c in errors),
         follows=tuple(Follows(Symptom.health(r.id)) for r in (held or ((going,) if going else ()))[:1]),
+    )
+
+
+_NO_PROJECT = re.compile(
+    r'appprojects?(?:\.argoproj\.io)? "(?P<name>[^"]{1,253})" not found|project (?P<named>\S{1,253}) which does not exist'
+)
+
+
+def _unblocked(app: App, errors: Sequence[Condition]) -> Fix:
+    """What lets the deletion go on."""
+    gone = next((found for c in errors if (found := _NO_PROJECT.search(c.message))), None)
+    if gone:
+        name = excerpt(gone["name"] or gone["named"])
+        return Fix(
+            f"Bring back project {name} until the deletion is done",
+            "live",
+            f"AppProject {name}",
+            Edit(
+                "text",
+                "Apply it as Git had it last: Argo CD deletes only the objects that the project permits. Delete it after the Application.",
+            ),
+        )
+    return Fix(
+        "Repair what the deletion stops at: the cluster's connection, or the objects' own finalizers",
+        "live",
+        app.cluster,
+        Edit("command", f"argocd app resources {sh(app.ref)}"),
     )
 
 

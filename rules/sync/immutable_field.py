@@ -105,8 +105,9 @@ def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -
     id_ = resource.id if resource else failed.id
     what = f"{pointer} of {id_}" if pointer else str(id_ or f"an object of application {app.ref}")
     own = (Symptom.change(resource.id), Symptom.health(resource.id)) if resource else ()
-    replaced = sent_whole(app, resource.desired if resource else None) or _SENT_WHOLE.search(failed.message) is not None
-    why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else ""
+    whole = sent_whole(app, resource.desired if resource else None) or _SENT_WHOLE.search(failed.message) is not None
+    replaced = whole and not _restated(resource, pointer)
+    why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else _WHY_NOT_FORCED if whole else ""
     return Finding(
         message=f"{what} cannot be changed in place{why}, so the sync of application {app.ref} fails each time.",
         at=Location(app.ref, id_, pointer),
@@ -120,7 +121,16 @@ def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -
 
 
 _WHY_HIDDEN = f", and an ignore rule hides that Git differs there while each sync still writes it: the application lacks {RESPECT}"
+_WHY_NOT_FORCED = ", and Replace=true without Force=true replaces in place too"
 _WHY_REPLACED = ", and Replace=true sends the object without what the cluster has filled in"
+
+
+def _restated(resource: Resource | None, pointer: str) -> bool:
+    """Whether Git itself states another value there, so that neither a patch nor a replacement in place can help."""
+    if resource is None or not pointer:
+        return False
+    wanted, held = get(resource.desired, pointer), get(resource.live, pointer)
+    return wanted is not MISSING and held is not MISSING and wanted != held
 
 
 def _hidden(app: App, fleet: Fleet, resource: Resource) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ from ..shared.advice import advice
 from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
 from ..shared.messages import named, quoted, stage
 from ._failures import answered_by
+from ._levels import Misplaced, misplaced, moves, repair
 from ._objects import left_missing, object_named, only
 from ._options import compare_options
 
@@ -97,8 +98,12 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if _paths(failed.message):
             resource = app.resource(failed.id.key) if failed.id else None
             yield _finding(app, _read(app, failed.message, resource), tuple(consequences(app)))
+    for resource in app.resources:
+        if resource.modified and resource.group in _WORKLOADS:
+            yield from _dropped(app, resource)
 
 
+_WORKLOADS = ("apps", "batch")
 _TYPES = ("ComparisonError", "UnknownError")
 """What these say of rendering is about values and kustomizations, whose fields no schema of the cluster declares."""
 
@@ -176,7 +181,9 @@ def _index(found: Json, key: str) -> str:
 def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Finding:
     resource = field.resource
     pointer = _pointer(field.path, resource.any if resource else None)
-    meant = "" if field.live_only else _meant(field, pointer)
+    at_home = resource is None or field.live_only or field.whose == "crd" or get(resource.desired, pointer) is MISSING
+    moved = misplaced(resource.desired, pointer) if resource and not at_home else None
+    meant = "" if field.live_only or moved else _meant(field, pointer)
     what = str(resource.id) if resource else f"an object of application {app.ref}"
     more = f" and {len(field.paths) - 1} more" if len(field.paths) > 1 else ""
     fails = "cannot be compared" if field.diff else "does not sync"
@@ -193,10 +200,10 @@ def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Findi
             "brings the one that does" if field.crd.desired else "brings that CRD, and a newer one waits to be applied"
         )
         fact = f"{what} has the field {pointer}{more}, which the cluster's CustomResourceDefinition {field.crd.id.name} does not declare yet, while {who} {does}; application {app.ref} {fails} before that is applied."
-    elif field.whose == "argocd" and not meant and resource is not None:
+    elif field.whose == "argocd" and not meant and not moved and resource is not None:
         fact = f"{what} has the field {pointer}{more}, which the Kubernetes schema built into this Argo CD does not declare, so application {app.ref} cannot be compared."
     else:
-        guess = f" ({meant!r} may be meant)" if meant else ""
+        guess = f" ({meant!r} may be meant)" if meant else moved.guess if moved else ""
         schema = f"the cluster's CustomResourceDefinition {field.crd.id.name}" if field.crd else "its schema"
         fact = f"{what} has the field {pointer}{more}{guess}, which {schema} does not declare, so it is refused and application {app.ref} {fails}."
     own = (Symptom.change(resource.id), Symptom.missing(resource.id), Symptom.health(resource.id)) if resource else ()
@@ -206,12 +213,47 @@ def _finding(app: App, field: _Undeclared, claims: tuple[Symptom, ...]) -> Findi
         confidence="likely" if is_brought and field.crd and not field.crd.desired else "proven",
         evidence=(quoted(field.message, 500), *([f"all fields: {', '.join(field.paths[:10])}"] if more else [])),
         related=(Related(field.crd.owner, field.crd.id, role="cause"),) if field.crd else (),
-        fixes=(
+        fixes=(_moved(resource, moved) if moved else ())
+        or (
             *_renames(field, pointer, meant),
             *_managers(app, field),
             *advice(__package__, _topic(field, is_brought=is_brought, meant=meant), _facts(app, field, pointer)),
         ),
         explains=(*claims, *own),
+    )
+
+
+def _dropped(app: App, resource: Resource) -> Iterator[Finding]:
+    """A field that the kind does not have there, let through by Validate=false: the API server drops it at each sync."""
+    for change in resource.changes:
+        found = misplaced(resource.desired, change.pointer) if change.live is MISSING else None
+        if found is not None:
+            yield Finding(
+                message=f"{resource.id} has the field {found.pointer}{found.guess} in Git; the API server drops it at each sync, so {app.name} stays OutOfSync.",
+                at=Location(app.ref, resource.id, found.pointer),
+                severity="warning",
+                confidence="likely",
+                evidence=(f"no field of that name is declared there for a {found.kind}, and live holds none",),
+                fixes=_moved(resource, found),
+                explains=(Symptom.change(resource.id, change.pointer),),
+            )
+
+
+def _moved(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:
+    """Bring the field to its place, or take it away where it has none."""
+    if resource is None or not (operations := repair(resource.desired, found)):
+        return ()
+    kept = moves(resource.desired, found)
+    own = f": a {found.kind} has {found.to} in its place" if found.to else f", which a {found.kind} does not have"
+    return (
+        Fix(
+            f"Move the field to {found.to}" if kept else f"Remove the field{own}",
+            "manifest",
+            str(resource.id),
+            Edit("json-patch", operations),
+            caveat="the field takes effect then, as it was meant to" if kept else "",
+            resource=resource.id,
+        ),
     )
 
 

@@ -1,0 +1,81 @@
+"""Fields that a validation refuses though Git does not state them: they stand live, and a patch keeps what it does not name.
+
+Source: kubectl's three-way merge and server-side apply remove a field only where its last writer stops stating it; items of a list
+are merged by their key (k8s.io/apimachinery pkg/util/strategicpatch).
+"""
+
+from __future__ import annotations
+
+import re
+
+from argolint import MISSING, App, Fix, Json, Resource
+from argolint.redaction import excerpt
+from argolint.values import get, index_of, items, join_pointer, split_pointer
+
+from ..shared.advice import advice
+from ..shared.messages import FieldError, field_errors
+from ._options import sent_whole
+
+_SIBLING = re.compile(r"when `(\w{1,60})` is (?:not empty|set|specified)")
+
+
+def left_over(resource: Resource | None, message: str) -> str:
+    """What only the live object holds, for which the API server refuses the merged one, in words; empty when Git states it itself."""
+    errors = field_errors(message)
+    if resource is None or resource.desired is None or resource.live is None or not errors:
+        return ""
+    error = errors[0]
+    if error.sort == "Duplicate value":
+        return _merged_list(resource, error)
+    if error.sort not in ("Invalid value", "Forbidden"):
+        return ""
+    if get(resource.desired, error.pointer) is MISSING:
+        return error.pointer if get(resource.live, error.pointer, None) else ""
+    return _sibling(resource, error)
+
+
+def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[Fix, ...]:
+    """One sync that sends the object whole; none for an object that is sent whole at each sync."""
+    field = left_over(resource, message)
+    if not field or resource is None or sent_whole(app, resource.desired):
+        return ()
+    facts = {
+        "object": str(resource.id),
+        "field": excerpt(field, 200),
+        "app": str(app.ref),
+        "selected": f"{resource.group}:{resource.kind}:{resource.namespace + '/' if resource.namespace else ''}{resource.name}",
+    }
+    return advice(__package__, "sync-failed/left-over", facts)
+
+
+def _merged_list(resource: Resource, error: FieldError) -> str:
+    """The list that is longer once live items are merged in than Git writes it."""
+    tokens = split_pointer(error.pointer)
+    for place, token in enumerate(tokens):
+        number, above = index_of(token), join_pointer(*tokens[:place])
+        if number is None:
+            continue
+        stated, live = get(resource.desired, above, None), get(resource.live, above, None)
+        if isinstance(stated, list) and isinstance(live, list) and number >= len(stated):
+            return f"an item of {above}"
+    return ""
+
+
+def _sibling(resource: Resource, error: FieldError) -> str:
+    """The field beside it that excludes it (`value` beside `valueFrom`), where only the live object states that one."""
+    found, above = _SIBLING.search(error.detail), error.pointer.rpartition("/")[0]
+    stated = get(resource.desired, above, None)
+    if found is None or not isinstance(stated, dict) or found[1] in stated:
+        return ""
+    held = _same_item(resource, above, stated)
+    return above + join_pointer(found[1]) if isinstance(held, dict) and held.get(found[1]) else ""
+
+
+def _same_item(resource: Resource, pointer: str, stated: dict[str, Json]) -> Json:
+    """What is live in its place: the item of the same name, where it is an item of a list."""
+    tokens = split_pointer(pointer)
+    if not tokens or index_of(tokens[-1]) is None or "name" not in stated:
+        return get(resource.live, pointer, None)
+    live = get(resource.live, join_pointer(*tokens[:-1]), None)
+    same = (item for item in (items(live) if isinstance(live, list) else ()) if isinstance(item, dict))
+    return next((item for item in same if item.get("name") == stated["name"]), None)

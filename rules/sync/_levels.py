@@ -1,0 +1,108 @@
+"""Fields of workloads that stand where another kind, or another level of the same object, has them: `strategy` of a StatefulSet, `tolerations` of a container."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from argolint import MISSING, Json, Object
+from argolint.edits import removals, set_field
+from argolint.knowledge import load
+from argolint.kubernetes import group_of, pod_spec
+from argolint.values import dig, get, index_of, items, join_pointer, mapping, split_pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """`to` is where the object has that field, empty where its kind has none; `sister` that it is called otherwise there.
+
+    `value` is what holds there of what is written; MISSING when nothing of it does.
+    """
+
+    pointer: str
+    kind: str
+    to: str
+    sister: bool = False
+    value: Json = MISSING
+
+    @property
+    def guess(self) -> str:
+        """What is meant, for a sentence that names the field."""
+        if self.sister:
+            return f" (a {self.kind} has {self.to} in its place)"
+        return f" (it belongs at {self.to})" if self.to else f" (a {self.kind} has none)"
+
+
+_GROUPS = {"Job": "batch", "CronJob": "batch"}
+_UPDATES: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "Deployment": ("strategy", ("RollingUpdate", "Recreate"), ("maxSurge", "maxUnavailable")),
+    "StatefulSet": ("updateStrategy", ("RollingUpdate", "OnDelete"), ("partition", "maxUnavailable")),
+    "DaemonSet": ("updateStrategy", ("RollingUpdate", "OnDelete"), ("maxSurge", "maxUnavailable")),
+}
+"""How each kind calls the way it updates its pods, the types of it and what a RollingUpdate may say (k8s.io/api/apps/v1)."""
+_SISTERS = ("strategy", "updateStrategy")
+
+
+def misplaced(obj: Object | None, pointer: str) -> Misplaced | None:
+    """Where the field belongs that the kind does not have there; None when it has it, or when nobody knows such a field."""
+    group, kind = group_of(obj) if obj else "", str((obj or {}).get("kind"))
+    tokens, known = split_pointer(pointer), load(__package__, "fields.yaml")
+    if obj is None or kind not in _kinds(known) or group != _GROUPS.get(kind, "apps") or not tokens:
+        return None
+    pod, above, name = pod_spec(obj)[0], join_pointer(*tokens[:-1]), tokens[-1]
+    levels = _levels(kind, pod, known)
+    here = "container" if _is_container(pod, tokens[:-1]) else next((n for n, at in levels.items() if at == above), "")
+    if pod and join_pointer(*tokens[:-2]) == pod and tokens[-2] in known["pod"] and name in known["pod"]:
+        return Misplaced(pointer, kind, pod + join_pointer(name), value=get(obj, pointer))  # tolerations of affinity
+    if not here or name in known[here]:
+        return None
+    if here == kind and name in _SISTERS:
+        return _sister(obj, kind, pointer)
+    for level, at in levels.items():
+        if level != here and name in known[level]:
+            return Misplaced(pointer, kind, at + join_pointer(name), value=get(obj, pointer))
+    only = [f"{pod}/containers/0"] if len(items(obj, *split_pointer(pod), "containers")) == 1 else []
+    if only and here != "container" and name in known["container"]:
+        return Misplaced(pointer, kind, only[0] + join_pointer(name), value=get(obj, pointer))
+    elsewhere = any(name in known[other] for other in _kinds(known))
+    return Misplaced(pointer, kind, "") if elsewhere else None
+
+
+def repair(obj: Object | None, found: Misplaced) -> list[dict[str, Any]]:
+    """Operations that bring the field to its place; where that is taken, or takes no such value, they only remove it."""
+    taken = not found.to or get(obj, found.to) is not MISSING or found.value is MISSING
+    return [*([] if taken else set_field(obj, found.to, found.value)), *removals(obj, [found.pointer])]
+
+
+def moves(obj: Object | None, found: Misplaced) -> bool:
+    """Whether `repair` keeps what is written."""
+    return bool(found.to) and get(obj, found.to) is MISSING and found.value is not MISSING
+
+
+def _kinds(known: Mapping[str, Json]) -> list[str]:
+    return [name for name in known if name[:1].isupper()]
+
+
+def _levels(kind: str, pod: str, known: Mapping[str, Json]) -> dict[str, str]:
+    """The lists of fields.yaml by the pointer that they hold for, in this object."""
+    between = {"Job": "/spec/jobTemplate/spec"} if kind == "CronJob" else {}
+    return {kind: "/spec", **between, **({"pod": pod} if pod else {})}
+
+
+def _is_container(pod: str, tokens: tuple[str, ...]) -> bool:
+    inside = len(tokens) > 1 and tokens[-2] in ("containers", "initContainers") and index_of(tokens[-1]) is not None
+    return bool(pod) and inside and join_pointer(*tokens[:-2]) == pod
+
+
+def _sister(obj: Object, kind: str, pointer: str) -> Misplaced:
+    """`strategy` and `updateStrategy`: the value goes along where the kind's own field takes it."""
+    if kind not in _UPDATES:
+        return Misplaced(pointer, kind, "")
+    name, types, fields = _UPDATES[kind]
+    written = get(obj, pointer, None)
+    how = dig(written, "type") or "RollingUpdate"
+    rolling = {k: v for k, v in mapping(written, "rollingUpdate").items() if k in fields}
+    value = {"type": how, **({"rollingUpdate": rolling} if rolling and how == "RollingUpdate" else {})}
+    holds = isinstance(written, dict) and how in types
+    return Misplaced(pointer, kind, f"/spec/{name}", sister=True, value=value if holds else MISSING)
