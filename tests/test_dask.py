@@ -397,6 +397,16 @@ def when(server: ReplayServer, event: Callable[[], object]) -> Iterator[None]:
         yield
 
 
+def test_without_distributed_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with ReplayServer(SnapshotTransport([write_snapshot(tmp_path / "s")])) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        ran = run_here("check", *access, "--dask", "127.0.0.1:1", cwd=tmp_path)
+        assert server.seen == []
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "argolint: --dask needs the package distributed\n  → pip install 'argolint[dask]'\n"
+
+
 def test_what_accepts_connections_and_says_nothing_is_no_scheduler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
