@@ -154,12 +154,13 @@ class HttpTransport:
 
     def _require_there(self) -> None:
         """ConnectError when so many requests in a row had no answer, or some for so long, that the server counts as gone."""
-        silent_s = time.monotonic() - self._silent_since
-        why = ""
-        if self._lost > self._patience + _GONE:
-            why = f"the last {self._lost} requests had no answer of Argo CD"
-        elif self._lost >= max(_SILENT_LEAST, self._patience // 2) and silent_s > self._gone_s:
-            why = f"the last {self._lost} requests had no answer of Argo CD, for {silent_s:.0f} s"
+        most = self._patience + _GONE
+        silent = self._lost >= max(_SILENT_LEAST, self._patience // 2)
+        why = ""  # the same, however many requests it is about: it is told once for all of them
+        if self._lost > most:
+            why = f"more than {most} requests in a row had no answer of Argo CD"
+        elif silent and time.monotonic() - self._silent_since > self._gone_s:
+            why = f"no request had an answer of Argo CD for more than {self._gone_s:g} s"
         if why:
             raise ConnectError(f"{self.server} is not asked any more: {why}", "run again when the server is up")
 
