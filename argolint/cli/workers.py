@@ -33,11 +33,13 @@ def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None
     if lonely and not dask:
         option = f"--{lonely.replace('_', '-')}"
         raise UsageError(f"{option} is of a Dask cluster, and none is named", "pass --dask ADDRESS as well")
+    if dask and count > 1:
+        if _by_option("processes") == _by_option("dask"):
+            raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
+        count, dask = (count, None) if _by_option("processes") else (1, dask)  # an option wins over a variable
     if count == 1 and not dask:
         return None
     option = "--dask" if dask else "--processes"
-    if dask and count > 1:
-        raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
     if given["render_twice"] and not t.offline:
         raise UsageError(
             "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
