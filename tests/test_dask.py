@@ -288,6 +288,34 @@ def test_a_cluster_looks_at_several_servers_with_a_token_each(
     assert (refused.code, "--worker-token is of a single server" in refused.err) == (2, True)
 
 
+def test_a_server_whose_token_no_worker_has_costs_no_finding_of_another(
+    running: Running, plain: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN_HERE", running.token)
+    monkeypatch.setenv("TOKEN_SMALL", running.small.token())
+    entries = [
+        f"{{name: {name}, server: {there.address}, plaintext: true, auth-token-env: {variable}}}"
+        for name, there, variable in (
+            ("demo", running.server, "TOKEN_HERE"),
+            ("small", running.small, "TOKEN_SMALL"),
+        )
+    ]
+    (tmp_path / "servers.yaml").write_text("servers:\n- " + "\n- ".join(entries))
+    import dask
+
+    args = ("check", "--servers", "servers.yaml", "--deep", "-o", "json", "--dask", running.address)
+    with dask.config.set(running.config):
+        ran = run_here(*args, cwd=tmp_path)
+    found = report(ran)
+    assert ran.code == 3
+    (why,) = {f["error"] for f in found["failures"]}
+    assert "the variable TOKEN_HERE is not set" in why
+    url = found["servers"][-1]["url"]
+    assert {f["app"]["server"] for f in found["failures"]} == {found["servers"][0]["url"]}
+    marks = [f["fingerprint"] for f in found["findings"] if f["app"]["server"] == url]
+    assert marks == [f["fingerprint"] for f in plain["findings"]]
+
+
 def test_workers_with_other_versions_are_refused_with_a_table(
     running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,6 +423,16 @@ def when(server: ReplayServer, event: Callable[[], object]) -> Iterator[None]:
 
     with mock.patch.object(server.transport, "get", get):
         yield
+
+
+def test_without_distributed_nothing_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with ReplayServer(SnapshotTransport([write_snapshot(tmp_path / "s")])) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        ran = run_here("check", *access, "--dask", "127.0.0.1:1", cwd=tmp_path)
+        assert server.seen == []
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "argolint: --dask needs the package distributed\n  → pip install 'argolint[dask]'\n"
 
 
 def test_what_accepts_connections_and_says_nothing_is_no_scheduler(

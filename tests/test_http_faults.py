@@ -55,7 +55,7 @@ def test_a_content_length_that_is_no_number_is_no_whole_answer(length: str) -> N
 
 @pytest.mark.parametrize("length", ["13", "999999999999999999999999999999"])
 def test_a_body_that_is_shorter_than_told_is_no_whole_answer(length: str) -> None:
-    assert refusal(whole(LIST, length=length))[0].startswith("SERVER gave no whole answer: ")
+    assert refusal(whole(LIST, length=length))[0].startswith("SERVER gave no whole answer to /api/v1/")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,9 @@ def test_a_body_that_is_shorter_than_told_is_no_whole_answer(length: str) -> Non
 )
 def test_chunks_that_break_off_are_no_whole_answer(chunks: bytes) -> None:
     message, requests = refusal(OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
-    assert message.startswith(("SERVER gave no whole answer: ", f"SERVER answered {CLUSTERS} with a damaged body: "))
+    assert message.startswith(
+        ("SERVER gave no whole answer to /api/v1/", f"SERVER answered {CLUSTERS} with a damaged body: ")
+    )
     assert requests == 4
 
 
@@ -187,8 +189,10 @@ def test_a_header_that_is_none_costs_no_answer(header: str, capfd: pytest.Captur
 
 
 def test_a_flood_of_headers_is_told() -> None:
-    assert refusal(whole(LIST, *(f"X-{n}: y" for n in range(200))))[0].startswith("SERVER gave no whole answer: ")
-    assert refusal(whole(LIST, "X: " + "y" * 100_000))[0].startswith("SERVER gave no whole answer: ")
+    assert refusal(whole(LIST, *(f"X-{n}: y" for n in range(200))))[0].startswith(
+        "SERVER gave no whole answer to /api/v1/"
+    )
+    assert refusal(whole(LIST, "X: " + "y" * 100_000))[0].startswith("SERVER gave no whole answer to /api/v1/")
 
 
 @pytest.mark.parametrize(("status", "requests"), [("429 X", 2), ("503 X", 2)])
@@ -351,7 +355,7 @@ NO_ANSWERS: dict[str, bytes] = {
 def test_what_is_no_answer_of_http_is_told_as_such(kind: str) -> None:
     message, requests = refusal(NO_ANSWERS[kind])
     assert message.startswith(
-        ("SERVER gave no whole answer: ", "SERVER answered /api/v1/clusters with a damaged body: ")
+        ("SERVER gave no whole answer to /api/v1/", "SERVER answered /api/v1/clusters with a damaged body: ")
     )
     assert requests == 4
 

@@ -37,7 +37,7 @@ def test_the_summary_says_how_many_applications_were_not_read(tmp_path: Path) ->
     )
     assert done.exit_code == 0, done.output
     assert (
-        f"· {FINE} that look fine were not read (--deep reads them, for what only their manifests show) ·"
+        f"· {FINE} that look fine were not read (--deep reads them, two requests each, for what only their manifests show) ·"
         in done.stdout
     )
     assert f" · {FINE} that look fine were not read</sub>" in written.read_text()

@@ -115,6 +115,16 @@ def test_how_often_a_server_slowed_the_reading_down_is_said(more: tuple[str, ...
     assert json.loads(ran.out)["stats"]["requests"] == len(server.seen)
 
 
+def test_a_variable_for_runs_on_dask_does_not_end_others(tmp_path: Path) -> None:
+    small = write_snapshot(tmp_path / "small")
+    ran = run_here("check", "--snapshot", small, "-q", cwd=tmp_path, env={"ARGOLINT_WORKER_TOKEN": "env:T"})
+    assert (ran.code, ran.err) == (3, "")
+    variable = {"ARGOLINT_DASK": "tcp://127.0.0.1:1"}
+    assert run_here("check", "--snapshot", small, "-q", *TWO, cwd=tmp_path, env=variable).code == 3
+    both = run_here("check", "--snapshot", small, cwd=tmp_path, env={**variable, "ARGOLINT_PROCESSES": "2"})
+    assert (both.code, "--dask and --processes both say who looks" in both.err) == (2, True)
+
+
 class Clusters(SnapshotTransport):
     """Notes the most questions for objects of one cluster that are in flight at once; its answers take a while."""
 

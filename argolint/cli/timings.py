@@ -82,7 +82,8 @@ def _lines(stages: Mapping[str, Spent], rules: Mapping[str, Mapping[str, float]]
     for stage, spent in stages.items():
         what = _WHAT.get(stage, "")
         yield f"{stage:40} {spent.cpu:7.3f} s {spent.cpu / whole:6.1%} {spent.seconds:9.3f} s  {what}".rstrip()
-    yield f"{'other':40} {beside:7.3f} s {beside / whole:6.1%} {'':11}  start, imports, handing out, progress"
+    if beside:  # workers of other machines tell their stages alone, and then these take more than this process in all
+        yield f"{'other':40} {beside:7.3f} s {beside / whole:6.1%} {'':11}  start, imports, handing out, progress"
     waited = sum(spent.seconds for spent in stages.values())
     busy = f"{seconds:.1f} s: {whole / (seconds or 1.0):.1f} cores busy"
     yield f"{'sum':40} {whole:7.3f} s {1:6.1%} {waited:9.3f} s  of all threads and workers, within {busy}"

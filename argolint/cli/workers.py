@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from argolint.cli.connecting import open_transport
 from argolint.cli.prepare import pacing
@@ -28,14 +29,17 @@ if TYPE_CHECKING:
 def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None) -> Look | None:
     """Who looks at the applications (of one of several servers), when it is not this process. UsageError for what cannot be divided."""
     count, dask = given.get("processes") or 1, given.get("dask")
-    lonely = [f"--{name.replace('_', '-')}" for name in ("worker_token", "dask_insecure") if given.get(name)]
+    lonely = next((name for name in ("worker_token", "dask_insecure") if given.get(name) and _by_option(name)), "")
     if lonely and not dask:
-        raise UsageError(f"{lonely[0]} is of a Dask cluster, and none is named", "pass --dask ADDRESS as well")
+        option = f"--{lonely.replace('_', '-')}"
+        raise UsageError(f"{option} is of a Dask cluster, and none is named", "pass --dask ADDRESS as well")
+    if dask and count > 1:
+        if _by_option("processes") == _by_option("dask"):
+            raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
+        count, dask = (count, None) if _by_option("processes") else (1, dask)  # an option wins over a variable
     if count == 1 and not dask:
         return None
     option = "--dask" if dask else "--processes"
-    if dask and count > 1:
-        raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
     if given["render_twice"] and not t.offline:
         raise UsageError(
             "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
@@ -57,6 +61,12 @@ def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None
     if not t.offline:
         count = pacing(given, source.limits if source else NONE).shared_by(count)
     return in_processes(count, opened or (lambda threads: open_transport(given, threads)))
+
+
+def _by_option(name: str) -> bool:
+    """Whether the command line says it, rather than a variable that may be meant for other runs."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | None) -> Look:

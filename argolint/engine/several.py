@@ -18,9 +18,9 @@ from argolint.engine.crossings import Member, crossed
 from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.pipeline import Part, collect
 from argolint.engine.plan import AppResult, Plan, Progress
-from argolint.engine.run import Look
+from argolint.engine.run import Look, unread
 from argolint.engine.stats import Stats
-from argolint.errors import ArgolintError
+from argolint.errors import ArgolintError, ConnectError, UsageError
 from argolint.fleet import Fleet
 from argolint.host import threads
 from argolint.model import Failure
@@ -141,8 +141,8 @@ def examine(
     `look` says who looks at the applications of each. If that is not this process (`apart`), one Argo CD is read after the other.
     """
 
-    def examined(one: Read) -> Part:
-        part = collect(one.transport, one.bounded(plan), progress(one.source.name), one.fleet, look(one.transport))
+    def examined(one: Read, look: Look | None) -> Part:
+        part = collect(one.transport, one.bounded(plan), progress(one.source.name), one.fleet, look)
         servers = (replace(s, name=one.source.name) for s in part.servers)
         return msgspec.structs.replace(
             part,
@@ -151,7 +151,26 @@ def examine(
             remarks=tuple(f"{one.source.name}: {remark}" for remark in part.remarks),
         )
 
-    parts = each(read, examined, alone=all(one.transport.offline or (apart and look(one.transport)) for one in read))
+    begun: list[Read] = []
+
+    def tried(one: Read) -> Part | ArgolintError:
+        try:
+            part = examined(one, look(one.transport))
+        except (UsageError, ConnectError) as error:  # of the options, or of a cluster that is not there
+            if not begun:
+                raise
+            return error
+        except ArgolintError as error:
+            return error
+        begun.append(one)
+        return part
+
+    found = each(read, tried, alone=all(one.transport.offline or (apart and look(one.transport)) for one in read))
+    if not begun:
+        raise next(error for error in found if isinstance(error, ArgolintError))
+    parts = [
+        part if isinstance(part, Part) else examined(one, _nobody(part)) for one, part in zip(read, found, strict=True)
+    ]
     results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
     transports = [one.transport for one in read]
     return msgspec.structs.replace(
@@ -167,6 +186,11 @@ def examine(
             slowed=sum(t.stats.slowed for t in transports) or msgspec.UNSET,
         ),
     )
+
+
+def _nobody(why: ArgolintError) -> Look:
+    """Who looks where nobody could begin: each application is a failure."""
+    return lambda t, fleet, plan, apps: (unread(app, Failure("worker", why.message, why.hint, app.ref)) for app in apps)
 
 
 def each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) -> list[T]:

@@ -43,8 +43,9 @@ _STREAMED_BYTES = 64 << 10
 _ATTEMPTS = 4
 _RESTART = 3  # times the usual wait
 _GONE = 50  # requests in a row, each sent once, before a server that counts as gone is asked no more
-_SILENT = 2.0  # times the time of one answer without any: the server counts as gone, as does
-_SILENT_LEAST_S = 60.0  # none that is restarting
+_SILENT = 2.0  # it counts as gone as well when there was none for so many times the time of one answer,
+_SILENT_LEAST_S = 60.0  # for a minute at least, since it may restart,
+_SILENT_LEAST = 3  # and to so many requests, since one application may be too much for it
 _GATEWAY = (502, 503, 504)
 _RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
 _YEARS = range(2015, 2200)  # of a Date header that may be true; rules calculate with it
@@ -153,12 +154,13 @@ class HttpTransport:
 
     def _require_there(self) -> None:
         """ConnectError when so many requests in a row had no answer, or some for so long, that the server counts as gone."""
-        silent_s = time.monotonic() - self._silent_since
-        why = ""
-        if self._lost > self._patience + _GONE:
-            why = f"the last {self._lost} requests had no answer of Argo CD"
-        elif self._lost >= self._patience // 2 and silent_s > self._gone_s:
-            why = f"the last {self._lost} requests had no answer of Argo CD, for {silent_s:.0f} s"
+        most = self._patience + _GONE
+        silent = self._lost >= max(_SILENT_LEAST, self._patience // 2)
+        why = ""  # the same, however many requests it is about: it is told once for all of them
+        if self._lost > most:
+            why = f"more than {most} requests in a row had no answer of Argo CD"
+        elif silent and time.monotonic() - self._silent_since > self._gone_s:
+            why = f"no request had an answer of Argo CD for more than {self._gone_s:g} s"
         if why:
             raise ConnectError(f"{self.server} is not asked any more: {why}", "run again when the server is up")
 
@@ -201,7 +203,7 @@ class HttpTransport:
         except _NoAnswerError as error:
             raise ConnectError(self._safe(error.message), error.hint) from None
         except _BROKEN as error:
-            raise self._broken(error) from None
+            raise self._broken(error, path) from None
 
     def _arriving(self, response: requests.Response) -> Iterator[bytes]:
         """What arrives, as it arrives."""
@@ -213,10 +215,10 @@ class HttpTransport:
         except _BROKEN:
             raise ConnectError(f"{self.server} broke off its stream", _AGAIN) from None
 
-    def _broken(self, error: BaseException) -> ConnectError:
+    def _broken(self, error: BaseException, path: str) -> ConnectError:
         if isinstance(error, TooLargeError | ValueError | EOFError):
             return ConnectError(self._safe(f"{self.server} sent a damaged stream: {error}"), _WRONG_ADDRESS)
-        lost = _no_answer(self.server, error, first=self.stats.bytes == 0)
+        lost = _no_answer(self.server, error, path, first=self.stats.bytes == 0)
         return ConnectError(self._safe(lost.message), lost.hint)
 
     def _send(self, path: str, query: Query, anonymous: bool, reply: Reply) -> tuple[Answer, float | None]:
@@ -246,7 +248,7 @@ class HttpTransport:
             reply.seconds = None  # an answer that began and did not end is none
             if time.monotonic() >= until:
                 raise _late(self.server, path, self._answer_s) from None
-            raise _no_answer(self.server, error, first=self.stats.bytes == 0) from None
+            raise _no_answer(self.server, error, path, first=self.stats.bytes == 0) from None
         except (TooLargeError, MemoryError) as error:
             self.stats.count(0)
             reason = str(error) or "it does not fit into the memory that is left"
@@ -399,7 +401,7 @@ def _late(server: str, path: str, answer_s: float) -> _NoAnswerError:
     return _NoAnswerError(f"{server} did not end its answer to {path} within {answer_s:g} s", hint, final=True)
 
 
-def _no_answer(server: str, error: BaseException, *, first: bool) -> _NoAnswerError:
+def _no_answer(server: str, error: BaseException, path: str, *, first: bool) -> _NoAnswerError:
     """What an error means. A wrong name or certificate is final at `first`; once the server answered, it may pass."""
     cause = _root(error)
     text = (
@@ -432,7 +434,7 @@ def _no_answer(server: str, error: BaseException, *, first: bool) -> _NoAnswerEr
         hint = "check --server and its port" if first else restarts
         return _NoAnswerError(f"nothing listens at {server}: connection refused", hint)
     hint = "the server or a proxy broke off; try again, or check --server and its port"
-    return _NoAnswerError(f"{server} gave no whole answer: {text}", hint)
+    return _NoAnswerError(f"{server} gave no whole answer to {path}: {text}", hint)
 
 
 def _root(error: BaseException) -> BaseException:

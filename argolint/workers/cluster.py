@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import importlib.util
 import itertools
 import logging
 import os
@@ -279,6 +280,8 @@ def in_cluster(
     address: str, *, insecure: bool, snapshots: Sequence[str], server: Server | None, warn: Callable[[str], None]
 ) -> Look:
     """Look on the workers of the Dask cluster whose scheduler is at this address."""
+    if importlib.util.find_spec("distributed") is None:
+        raise _not_installed()
     require_encrypted("the Dask scheduler", address, insecure=insecure)
 
     def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
@@ -317,7 +320,7 @@ def connected(address: str) -> Iterator[Client]:
     try:
         distributed: Any = importlib.import_module("distributed")
     except ImportError:
-        raise UsageError("--dask needs the package distributed", "pip install 'argolint[dask]'") from None
+        raise _not_installed() from None
     if not os.environ.get("ARGOLINT_TRACEBACK"):  # what they log of lost workers is told in the report
         for name in ("asyncio", *(n for n in logging.root.manager.loggerDict if n.startswith("distributed"))):
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -344,6 +347,10 @@ def connected(address: str) -> Iterator[Client]:
     finally:
         with contextlib.suppress(Exception):  # whatever it says of a scheduler that is gone
             client.close(timeout=2)
+
+
+def _not_installed() -> UsageError:
+    return UsageError("--dask needs the package distributed", "pip install 'argolint[dask]'")
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:

@@ -58,7 +58,9 @@ def one_line(report: Report, style: Style) -> str:
             paint(f"incomplete: {number(len(report.failures), 'check')} could not be completed", style, fg="magenta")
         )
     if s.unread:
-        parts.append(f"{s.unread} that look fine were not read (--deep reads them, for what only their manifests show)")
+        parts.append(
+            f"{s.unread} that look fine were not read (--deep reads them, two requests each, for what only their manifests show)"
+        )
     slowed = f", slowed down {number(stats.slowed, 'time')}" if stats.slowed else ""
     parts.append(f"{number(stats.requests, 'request')}, {stats.bytes / 1e6:.1f} MB, {stats.seconds:.1f} s{slowed}")
     return " · ".join(parts)
