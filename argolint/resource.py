@@ -22,7 +22,7 @@ from argolint.kubernetes import wave
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
 from argolint.remembered import by_identity
 from argolint.timing import charged
-from argolint.values import below, number_at, real_time, text_at
+from argolint.values import at_and_above, number_at, real_time, text_at
 
 T = TypeVar("T")
 
@@ -219,10 +219,10 @@ class Resource(msgspec.Struct, frozen=True, dict=True):
             return ()
         with charged("compare"):
             found = diff.changes(self.predicted or {}, self.normalized or {}, self.live)
-        return tuple(c for c in found if not self._is_answered(c)) if self.answered else found
-
-    def _is_answered(self, change: Change) -> bool:
-        return any(below(change.pointer, place) for place in self.answered)
+        if not self.answered:
+            return found
+        places = frozenset(self.answered)
+        return tuple(c for c in found if not any(place in places for place in at_and_above(c.pointer)))
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):

@@ -51,6 +51,14 @@ def below(pointer: str, other: str) -> bool:
     return not other or pointer == other or pointer.startswith(f"{other}/")
 
 
+def at_and_above(pointer: str) -> Iterator[str]:
+    """The pointer, and those of everything that it lies in; the empty one of the whole object is the last."""
+    while pointer:
+        yield pointer
+        pointer = pointer.rpartition("/")[0]
+    yield ""
+
+
 def fits(pattern: str, pointer: str) -> bool:
     """True when the pointer is one of those that the pattern names: `*` stands for one token, `**` for any number of them."""
     return _fits(split_pointer(pattern), split_pointer(pointer))

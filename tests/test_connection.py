@@ -325,6 +325,8 @@ def test_certificate_files_are_read_and_bad_ones_named(tmp_path: Path) -> None:
     assert made(tmp_path, server="cd.example.com", server_crt=str(pem)).ca_pem == PEM
     absent = refused(UsageError, tmp_path, server="cd.example.com", server_crt=str(tmp_path / "absent"))
     assert absent.message == f"cannot read --server-crt {tmp_path / 'absent'}: No such file or directory"
+    endless = refused(UsageError, tmp_path, server="cd.example.com", server_crt="/dev/zero")
+    assert endless.message == "cannot read --server-crt /dev/zero: /dev/zero is larger than 10,000,000 bytes"
     half = refused(UsageError, tmp_path, server="cd.example.com", client_crt=str(pem))
     assert half.message == "one of --client-crt and --client-crt-key is missing"
 

@@ -238,6 +238,18 @@ def test_a_refusal_with_a_time_holds_back_every_request() -> None:
     assert [n for n, (a, b) in enumerate(pairwise(server.times), start=2) if b - a >= 0.9] == [2, 4]
 
 
+def test_what_a_server_asks_to_wait_has_an_end_over_all_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("argolint.server.http.time.sleep", slept.append)  # before a request is sent again
+    with busy(lambda number: 503) as server:
+        server.headers["Retry-After"] = "20"
+        t = HttpTransport(Connection(server.url), workers=2, retry_s=0.001)
+        t._pace._patience_s = 0.1  # in place of two minutes
+        assert [t.get("/api/v1/clusters").status for _ in range(3)] == [503] * 3
+    assert len(server.in_flight) == 12
+    assert max(slept) < 1
+
+
 def test_a_server_that_is_gone_is_not_asked_for_every_application_that_is_left() -> None:
     with busy(lambda number: 503) as server:
         t = HttpTransport(Connection(server.url), workers=2, retry_s=0.001)

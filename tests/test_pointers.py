@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from argolint.values import below, enumerated, fits
+from argolint.values import at_and_above, below, enumerated, fits
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,7 @@ from argolint.values import below, enumerated, fits
 )
 def test_a_pointer_is_below_itself_and_what_holds_it(pointer: str, other: str, expected: bool) -> None:
     assert below(pointer, other) is expected
+    assert (other in at_and_above(pointer)) is expected
 
 
 @pytest.mark.parametrize(

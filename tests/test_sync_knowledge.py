@@ -13,7 +13,15 @@ from argolint_rules.health import pdb_blocks
 from argolint_rules.shared import messages
 from argolint_rules.shared import pods as _pods
 from argolint_rules.shared.fields import field_fixes
-from argolint_rules.sync import _comparison, _cron, _failures, _removed, comparison_error, schema_field_unknown
+from argolint_rules.sync import (
+    _comparison,
+    _cron,
+    _failures,
+    _removed,
+    comparison_error,
+    schema_field_unknown,
+    unknown_option,
+)
 from argolint_rules.sync.invalid_spec import classify as classify_spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -1004,3 +1012,8 @@ def test_credentials_of_urls_are_in_no_excerpt() -> None:
         excerpt("GET https://ci:hunter2@git.example.com/a?ref=1&access_token=hunter3&b=2: 403")
         == "GET https://git.example.com/a?ref=1&access_token=(masked)&b=2: 403"
     )
+
+
+def test_of_words_without_end_the_first_hundred_are_looked_at() -> None:
+    many = ",".join([*["Y"] * 5000, *(f"X{number}" for number in range(300))])
+    assert unknown_option._words(many) == ["Y", *(f"X{number}" for number in range(99))]

@@ -136,11 +136,12 @@ def _retold(
     So its message, place, evidence and fixes are about its own. It stays as it is when the rule tells something else then.
     """
     claimed = {(f.rule, f.at, f.message): f.explains for f in findings}
-    lost: dict[str, dict[ResourceKey | None, tuple[str, ...]]] = defaultdict(lambda: defaultdict(tuple))
+    lost: dict[str, dict[ResourceKey | None, list[str]]] = defaultdict(lambda: defaultdict(list))
     for finding in kept:
+        own = frozenset(finding.explains)
         for claim in claimed[finding.rule, finding.at, finding.message]:
-            if claim.kind == "change" and claim not in finding.explains:
-                lost[finding.rule][claim.resource] += (claim.detail,)
+            if claim.kind == "change" and claim not in own:
+                lost[finding.rule][claim.resource].append(claim.detail)
     again: dict[tuple[str, ResourceId | None, frozenset[Symptom]], Finding] = {}
     for id_, answered in lost.items():
         try:
@@ -155,11 +156,11 @@ def _retold(
 
 
 def _told_without(
-    answered: Mapping[ResourceKey | None, tuple[str, ...]], app: App, fleet: Fleet, chosen: Chosen
+    answered: Mapping[ResourceKey | None, Sequence[str]], app: App, fleet: Fleet, chosen: Chosen
 ) -> Iterator[Finding]:
     """What the rule tells of the application when these differences are not there."""
     resources = tuple(
-        msgspec.structs.replace(r, answered=answered[r.key]) if r.key in answered else r for r in app.resources
+        msgspec.structs.replace(r, answered=tuple(answered[r.key])) if r.key in answered else r for r in app.resources
     )
     check = chosen.rule.check
     for told in check(replace(app, resources=resources), fleet, chosen.options) if check else ():

@@ -17,7 +17,7 @@ import re
 from functools import lru_cache
 
 from argolint.model import MISSING, Json, Object
-from argolint.redaction import words
+from argolint.redaction import commands, words
 from argolint.redaction.masks import MASK, agrees, stand_in
 from argolint.redaction.names import is_secret
 from argolint.redaction.redactor import HIDDEN, Redactor, Scope, is_core_secret
@@ -78,7 +78,8 @@ def in_place(value: Json, within: Json, pointer: str) -> Json:
     if isinstance(node, list) and isinstance(value, str) and not everything:
         index = len(node) if (at := index_of(last)) is None else min(at, len(node))
         if index or command:
-            return PRINTED.item([*command, *node[:index], value], len(command) + index, value, name)
+            before = [*command, *node[max(0, index - commands.ARGUMENTS) : index]][-commands.ARGUMENTS :]
+            return PRINTED.item([*before, value], len(before), value, name)
     elif isinstance(value, list) and not everything and (command := _command(node, last)):
         return PRINTED.arguments(value, command)
     name, everything = _called(node, name, last, value, everything)

@@ -104,7 +104,7 @@ _NAMED: dict[str, list[int]] = {}
 for _number, _command in enumerate(_COMMANDS):
     for _word in _command.words:
         _NAMED.setdefault(_word, []).append(_number)
-_ARGUMENTS = 30
+ARGUMENTS = 30
 """How many arguments before one are looked at."""
 
 
@@ -117,7 +117,7 @@ def in_text(text: str, hide: Hide) -> str:
 
 def start_of_secret(before: list[str], item: str) -> int | None:
     """Where in an argument a secret begins that the command line before it asks for: `-p`, `x` of mysql; None when there is none."""
-    line = " ".join([*before[-_ARGUMENTS:], item])
+    line = " ".join([*before[-ARGUMENTS:], item])
     start = len(line) - len(item)
     for command in _named_in(line):
         for found in command.pattern.finditer(line):

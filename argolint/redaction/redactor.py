@@ -200,7 +200,8 @@ class Redactor:
             if len(items) == _PAIR and looks_typed(item) and sort_of(name) in _LOGGED_IN and is_secret("mode", item):
                 return self._hide(item)  # `basicAuth: [admin, x]`
             if before.startswith("-") or item.startswith("-"):
-                start = commands.start_of_secret([i for i in items[:index] if isinstance(i, str)], item)
+                earlier = [i for i in items[max(0, index - commands.ARGUMENTS) : index] if isinstance(i, str)]
+                start = commands.start_of_secret(earlier, item)
                 if start is not None:
                     return item[:start] + self._hide(item[start:])
         found: str = self._node(item, name, everything=False)
@@ -301,17 +302,22 @@ def _is_special(node: Object, name: str) -> bool:
     """A cheap look: False for a map in which every child is called what its key says."""
     if _says_more(name):
         return True
-    if _TELLING.isdisjoint(node):
+    if _has_none(node, _TELLING):
         return False
     return (
         node.get("kind") in ("Secret", "SecretList", "secret", "secretlist")
         or "kty" in node
         or "secretKey" in node
         or "stringData" in node
-        or not _VALUES.isdisjoint(node)
+        or not _has_none(node, _VALUES)
         or ("key" in node and parts(name)[-1:] in _KEYED)
         or ("p" in node and not _USERS.isdisjoint(node))
     )
+
+
+def _has_none(node: Object, keys: frozenset[str]) -> bool:
+    """Whether none of these is a key of the map. The shorter one is walked: a change in a map of thousands asks for each of them."""
+    return node.keys().isdisjoint(keys) if len(node) > len(keys) else keys.isdisjoint(node)
 
 
 _TELLING = _VALUES | {"kind", "kty", "secretKey", "stringData", "key", "p"}
@@ -412,7 +418,7 @@ _LESS_SURE = word_set("id k var field option property setting fieldPath path typ
 
 def _sibling(node: Object) -> str:
     """The name that stands beside a value: of an environment variable, a parameter, a header, or the field that a patch sets."""
-    if _VALUES.isdisjoint(node):
+    if _has_none(node, _VALUES):
         return ""
     if "op" in node and isinstance(path := node.get("path"), str):
         last = split_pointer(path)[-1] if path.startswith("/") else path

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
+from argolint.checkouts.files import read_text
 from argolint.errors import UsageError
+from argolint.host.folder import FileError
 from argolint.server.limits import NONE, Limits
 from argolint.server.login import Login, read_logins
 from argolint.server.options import OPTIONS, UNUSABLE, header_list, unusable
@@ -282,7 +284,14 @@ def _read(path: str, flag: str) -> str:
     if not path:
         return ""
     try:
-        return Path(path).expanduser().read_text("ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not PEM text"
+        text = read_text(Path(path).expanduser(), _MAX_PEM_BYTES)
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
         raise UsageError(f"cannot read {flag} {path}: {reason}", "name a PEM file") from None
+    if not text.isascii():
+        raise UsageError(f"cannot read {flag} {path}: it is not PEM text", "name a PEM file")
+    return text
+
+
+_MAX_PEM_BYTES = 10_000_000
+"""A bundle of all public authorities has some hundred thousand."""

@@ -106,7 +106,6 @@ class HttpTransport:
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
         answer: Answer | None = None
-        wait_s: float | None = None
         key_was_missing = False
         retry_s = self._retry_s
         self._require_there()
@@ -114,7 +113,7 @@ class HttpTransport:
         for attempt in range(_ATTEMPTS):
             if attempt:
                 backoff_s = retry_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311  # jitter
-                time.sleep(max(backoff_s, wait_s or 0.0))
+                time.sleep(backoff_s)  # and as long as the server asked for: `hold`
             last = attempt == _ATTEMPTS - 1 or self._lost > self._patience
             try:
                 with self._pace.request(_kind(path)) as reply:
@@ -122,7 +121,6 @@ class HttpTransport:
                     began = time.monotonic() if began is None else began
                     answer, wait_s = self._send(path, query, anonymous, reply)
             except _NoAnswerError as error:
-                wait_s = None
                 if self._met:
                     retry_s = self._retry_s * _RESTART
                 if error.final or last:

@@ -25,6 +25,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import islice
 from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
@@ -216,7 +217,12 @@ def _word(marks: Mapping[str, str], name: str, word: str, known: Iterable[str], 
 
 
 def _words(text: Json) -> list[str]:
-    return [word for part in str(text).split(",") if (word := part.strip())] if isinstance(text, str) else []
+    words = (word for part in text.split(",") if (word := part.strip())) if isinstance(text, str) else ()
+    return list(islice(dict.fromkeys(words), _MOST_WORDS))
+
+
+_MOST_WORDS = 100
+"""Of one annotation; Argo CD knows a dozen."""
 
 
 @cache
