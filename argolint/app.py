@@ -36,8 +36,8 @@ BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
 
 @dataclass(frozen=True)
 class App:
-    """One Application as rules see it. `raw` is the Application object of the server's list, `control_plane` the namespace of
-    Argo CD itself as the server tells it."""
+    """One Application as rules see it. `raw` is the Application object of the server's list without `status.resources` (see
+    `resources`) and `metadata.managedFields`, `control_plane` the namespace of Argo CD itself as the server tells it."""
 
     ref: AppRef
     raw: Object
@@ -77,11 +77,7 @@ class App:
     @cached_property
     def sources(self) -> tuple[Object, ...]:
         """sourceHydrator's dry source, else spec.sources, else spec.source: the order of Argo CD itself."""
-        dry = mapping(self.spec, "sourceHydrator", "drySource")
-        if dry:
-            return (dry,)
-        one = mapping(self.spec, "source")
-        return maps(self.spec, "sources") or ((one,) if one else ())
+        return sources_of(self.spec)
 
     @property
     def sync_status(self) -> str:
@@ -298,11 +294,25 @@ class App:
         return replace(self, resources=tuple(both), tree=tree, read=True)
 
 
+def sources_of(spec: Object) -> tuple[Object, ...]:
+    """See App.sources."""
+    dry = mapping(spec, "sourceHydrator", "drySource")
+    if dry:
+        return (dry,)
+    one = mapping(spec, "source")
+    return maps(spec, "sources") or ((one,) if one else ())
+
+
 def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str, observed_at: datetime) -> App:
-    """An Application of the list answer; `cluster` is the canonical URL of its destination."""
+    """An Application of the list answer; `cluster` is the canonical URL of its destination.
+
+    Who wrote which of its fields (`managedFields`) is left out: no rule asks, and it is nearly half of what a fleet holds.
+    """
     namespace = text_at(raw, "metadata", "namespace") or control_plane
     ref = AppRef(namespace, text_at(raw, "metadata", "name"), text_at(raw, "spec", "project") or "default", server)
     rows = tuple(listed_row(r) for r in maps(raw, "status", "resources"))
     status = {k: v for k, v in mapping(raw, "status").items() if k != "resources"}
+    metadata = {k: v for k, v in mapping(raw, "metadata").items() if k != "managedFields"}
     resources = Listed(rows, cluster)
-    return App(ref, {**raw, "status": status}, cluster, observed_at, resources, control_plane=control_plane)
+    kept = {**raw, "metadata": metadata, "status": status}
+    return App(ref, kept, cluster, observed_at, resources, control_plane=control_plane)

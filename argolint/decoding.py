@@ -29,6 +29,15 @@ class TooDeepError(msgspec.DecodeError):
         super().__init__(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
+class TooLargeError(msgspec.DecodeError):
+    """A text is larger than any object that a cluster keeps."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"it has {size / 1e6:.0f} MB, and etcd keeps no object of more than {MAX_OBJECT / 1e6:.0f} MB")
+
+
+MAX_OBJECT = 10 << 20
+"""Bytes. etcd keeps 1.5 MiB by default, and warns where it is told to keep more than this (server/etcdserver/server.go, recommendedMaxRequestBytes)."""
 MAX_DEPTH = 128
 """Levels of maps and lists in a value. Real objects have 30 at most; rules and libraries recurse up to four calls a level,
 and Python allows a thousand calls."""
@@ -53,6 +62,13 @@ def json_value(text: Text) -> Json:
     if _may_be_deeper(text) and _is_deeper(value, MAX_DEPTH):
         raise TooDeepError
     return value
+
+
+def object_value(text: Text) -> Json:
+    """The same for an object of a cluster. Raises msgspec.MsgspecError, also when none could be so large."""
+    if len(text) > MAX_OBJECT:
+        raise TooLargeError(len(text))
+    return json_value(text)
 
 
 def _may_be_deeper(text: Text) -> bool:

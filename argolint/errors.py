@@ -14,6 +14,9 @@ A fault of the user's platform is a Finding; something that could not be looked 
 
 from __future__ import annotations
 
+MORE_MEMORY = "pass fewer --workers, or raise the limit (`ulimit -v`, the container's)"
+"""What to do where memory runs out."""
+
 
 class ArgolintError(Exception):
     """What went wrong and where (`message`), and what to do about it (`hint`)."""

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import structs
 
 from argolint.comparison import diff
-from argolint.decoding import json_value, kind_of
+from argolint.decoding import kind_of, object_value
 from argolint.errors import UnreadableStateError
 from argolint.kubernetes import wave
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey
@@ -396,7 +396,7 @@ def _decode(state: State, resource: ResourceId) -> Object | None:
         return state or None
     try:
         with charged("decode"):
-            found = json_value(state) if state else None
+            found = object_value(state) if state else None
     except msgspec.MsgspecError as error:
         raise UnreadableStateError(f"the server's state of {resource} cannot be decoded: {error}", _REFRESH) from None
     if found is not None and not isinstance(found, dict):

@@ -82,6 +82,11 @@ def measured(wanted: bool) -> Iterator[Ledger]:
         _HERE.ledger = before
 
 
+def measuring() -> bool:
+    """Whether somebody measures this thread."""
+    return _HERE.ledger is not None
+
+
 def charged(stage: str, rule: str = "") -> AbstractContextManager[None]:
     """What is done within is charged to this stage, where somebody measures."""
     return _FREE if _HERE.ledger is None else _Charge(_HERE.ledger, stage, rule)

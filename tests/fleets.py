@@ -13,6 +13,8 @@ from typing import Any
 from argolint.snapshots.replay import Faults, ReplayServer
 from argolint.testing import FixtureTransport
 
+Fleet = Sequence[Mapping[str, Any]] | FixtureTransport
+"""The applications of an Argo CD, or what answers for it."""
 HOME = "https://kubernetes.default.svc"
 
 
@@ -79,18 +81,21 @@ def noted(server: ReplayServer) -> Noted:
 @contextmanager
 def serving(
     folder: Path,
-    fleets: Mapping[str, Sequence[Mapping[str, Any]]],
+    fleets: Mapping[str, Fleet],
     aliases: Mapping[str, Mapping[str, str]] | None = None,
     faults: Mapping[str, Faults] | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[Fleets]:
-    """One server a fleet of applications, by its name, and `servers.yaml` in the folder."""
+    """One server a fleet, by its name, and `servers.yaml` in the folder."""
     found = Fleets(folder / "servers.yaml")
     with ExitStack() as stack:
         entries = []
         for name, apps in fleets.items():
             own = {"url": f"https://{name}.example.com", **((settings or {}).get(name) or {})}
-            transport = FixtureTransport({"apps": apps, "server": {"settings": own}})
+            if isinstance(apps, FixtureTransport):
+                transport = apps
+            else:
+                transport = FixtureTransport({"apps": apps, "server": {"settings": own}})
             replay = ReplayServer(transport, faults=(faults or {}).get(name))
             found.servers[name] = stack.enter_context(replay)
             found.environ[f"TOKEN_{name.upper()}"] = replay.token()

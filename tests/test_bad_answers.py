@@ -100,6 +100,24 @@ def test_one_application_that_is_nested_too_deeply_is_told_and_the_others_looked
         assert [r.ref.name for r in part.results] == ["web", "worker"]
 
 
+def test_an_application_that_no_cluster_could_keep_is_told_and_the_others_looked_at(tmp_path: Path) -> None:
+    large = {"metadata": {"name": "large", "namespace": "argocd"}, "status": {"x": "a" * 31_000_000}}
+    part = looked_at(tmp_path, {LIST: listed(large)})
+    assert of_list(part) == [
+        "its entry of the list cannot be read: it has 31 MB, and etcd keeps no object of more than 10 MB"
+    ]
+    assert [r.ref.name for r in part.results] == ["web", "worker"]
+
+
+def test_a_message_without_end_is_read_to_where_nobody_reads_on(tmp_path: Path) -> None:
+    failed = {"conditions": [{"type": "ComparisonError", "message": "no such chart " * 300_000}]}
+    spoiled = Spoiled(tmp_path, {LIST: listed({"metadata": {"name": "long"}, "status": failed})})
+    *_, long = argocd.applications(spoiled)
+    assert isinstance(long, dict)
+    (condition,) = long["status"]["conditions"]
+    assert condition["message"] == f"{'no such chart ' * 4681}…"
+
+
 def test_one_application_that_is_no_utf8_is_told_and_the_others_looked_at(tmp_path: Path) -> None:
     part = looked_at(tmp_path, {LIST: listed({"metadata": {"name": "@"}}).replace(b'"@"', b'"\xff"')})
     assert of_list(part) == [
@@ -138,6 +156,12 @@ def test_what_surrounds_the_list_may_be_rubbish(tmp_path: Path, end: str, body: 
         (TREE, b'{"nodes":[{"kind":"A","createdAt":"2026-01-01T00:00:00"}]}', "resource-tree", "another shape"),
         (STATES, b'{"items":[{"kind":"A","name":"b","liveState":"%s"}]}' % DEEP.encode(), "states", "128 levels deep"),
         (STATES, b'{"items":[{"kind":"A","name":"b","liveState":"[]"}]}', "states", "a list and no object"),
+        (
+            STATES,
+            b'{"items":[{"kind":"A","name":"b","liveState":"%s"}]}' % (b"a" * 11_000_000),
+            "states",
+            "no object of more than 10 MB",
+        ),
         (STATES, b'{"items":[{"kind":"A","name":"b","liveState":"{{"}]}', "states", "cannot be decoded"),
     ],
 )

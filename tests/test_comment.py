@@ -136,6 +136,7 @@ def test_odd_comments_are_nobodys(start: Start, tmp_path: Path, answer: bytes) -
         ({"GITHUB_REPOSITORY": "o/r/../../evil"}, "GITHUB_REPOSITORY 'o/r/../../evil' is not OWNER/NAME"),
         ({"GITHUB_REPOSITORY": "o/.."}, "is not OWNER/NAME"),
         ({"GITHUB_API_URL": "file:///etc/passwd#"}, "is no address of an API"),
+        ({"GITHUB_API_URL": "https://[api"}, "is no address of an API"),
         ({"GITHUB_TOKEN": TOKEN + "\r\nX-Evil: 1"}, "GITHUB_TOKEN holds characters that no token has"),
         ({"GITHUB_TOKEN": "ü" + TOKEN}, "GITHUB_TOKEN holds characters that no token has"),
     ],

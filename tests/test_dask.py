@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -261,7 +262,11 @@ def test_a_worker_without_the_token_is_left_out_aloud(running: Running, plain: d
 def test_where_no_worker_has_the_token_nothing_is_begun(running: Running, tmp_path: Path) -> None:
     ran = running.check("--worker-token", "file:/nowhere/token", cwd=tmp_path)
     assert (ran.code, ran.out) == (2, "")
-    assert "argolint: cannot read the token file /nowhere/token: No such file or directory (" in ran.err
+    assert re.search(
+        r"argolint: no Dask worker can look at anything; tls://127.0.0.1:[0-9]+: "
+        r"cannot read the token file /nowhere/token: No such file or directory \(",
+        ran.err,
+    )
     assert "→ give every worker the token there, or say where it is: --worker-token env:NAME or file:PATH" in ran.err
 
 
@@ -315,6 +320,23 @@ def test_a_stopped_worker_is_given_up_after_its_time(
     finally:
         os.kill(stopped[0], signal.SIGCONT)
     assert report(ran) == plain
+
+
+def test_a_worker_that_hangs_from_the_beginning_is_left_out_aloud(
+    running: Running, plain: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import dask
+
+    with dask.config.set(running.config), cluster.connected(running.address) as client:
+        address, pid = min(client.run(os.getpid).items())
+    monkeypatch.setattr(cluster, "ASK_S", 3.0)
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        ran = running.check(cwd=tmp_path)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert report(ran) == plain
+    assert ran.err == f"warning: the Dask worker {address} is left out: it did not answer in time\n"
 
 
 def test_workers_that_are_all_paused_end_the_check_with_the_reason(
@@ -375,12 +397,24 @@ def when(server: ReplayServer, event: Callable[[], object]) -> Iterator[None]:
         yield
 
 
+def test_what_accepts_connections_and_says_nothing_is_no_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"tcp://127.0.0.1:{mute.getsockname()[1]}"
+        ran = run_here("check", "--snapshot", RECORDING, "--dask", address, cwd=tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"argolint: what listens at {address} does not speak as a Dask scheduler does\n")
+
+
 @pytest.mark.parametrize(
     ("address", "more", "told"),
     [
         ("tcp://10.1.2.3:8786", (), "the Dask scheduler at tcp://10.1.2.3:8786 speaks without TLS"),
         ("dask.example.com:8786", (), "the Dask scheduler at dask.example.com:8786 speaks without TLS"),
         ("https://dask.example.com", (), "'https://dask.example.com' is no address of a Dask scheduler"),
+        ("tls://[dask", (), "'tls://[dask' is no address of a Dask scheduler"),
         ("127.0.0.1:1", (), "no Dask scheduler answers at 127.0.0.1:1"),
         ("127.0.0.1:1", ("--processes", "2"), "--dask and --processes both say who looks at applications"),
         ("127.0.0.1:1", ("--worker-token", "s3cret"), "does not say where the workers find the token"),

@@ -60,6 +60,16 @@ def test_a_crashing_rule_is_a_failure_that_names_it_and_the_other_rules_go_on() 
     assert not report.complete
 
 
+def test_memory_that_runs_out_is_no_bug_of_a_rule() -> None:
+    def hungry(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
+        bytearray(1 << 60)
+        yield from ()
+
+    (failure,) = check(fixture({"name": "a"}), [rule("hungry", check=hungry)]).failures
+    assert (failure.error, failure.rule) == ("there was not enough memory for rule hungry", "hungry")
+    assert failure.hint == "pass fewer --workers, or raise the limit (`ulimit -v`, the container's)"
+
+
 def test_one_failure_in_many_applications_is_told_once() -> None:
     from argolint.reports.formats import Style, render
 

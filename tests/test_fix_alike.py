@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from argolint.agents import answers
 from argolint.reports import document as report
@@ -19,37 +20,20 @@ from argolint.reports.formats import Style
 from argolint.reports.formats.edits import as_text
 from argolint.serve.documents import APPLICATIONS, Documents
 from argolint.snapshots.replay import ReplayServer
+from tests import shop
 from tests.conftest import Ran
 from tests.gitops import REPO, GitServer, commit, git
 from tests.here import run_here
+from tests.shop import of
 
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: NAME}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: NAME}}
-  template:
-    metadata: {labels: {app: NAME}}
-    spec:
-      containers:
-      - name: main
-        image: "NAME:1"
-        env:
-        - {name: MODE, value: a}
-        - {name: MODE, value: a}
-"""
-CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME-config}\ndata: {MODE: fast}\n"
-APPLICATION = """\
-apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {name: NAME, namespace: argocd}
-spec:
-  source: {repoURL: "REPO", path: NAME, targetRevision: main}
-  syncPolicy:
-    automated: {prune: true}
-"""
+DRIFT = "autoscaler-replicas"
+ENTRY = "        - {name: MODE, value: a}\n"
+SOUND = shop.DEPLOYMENT.replace(
+    '- {name: main, image: "NAME:1", envFrom: [{configMapRef: {name: NAME-config}}]}\n',
+    f'- name: main\n        image: "NAME:1"\n        env:\n{ENTRY}',
+)
+DEPLOYMENT = SOUND + ENTRY
+APPLICATION = of(shop.APPLICATION, "web") + "  syncPolicy:\n    automated: {prune: true}\n"
 
 
 @dataclass(frozen=True)
@@ -79,11 +63,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     clone = folder / "clone"
     clone.mkdir()
     git(clone, "init", "--quiet")
-    files = {
-        f"{n}/{n}.yaml": DEPLOYMENT.replace("NAME", n) + "---\n" + CONFIG.replace("NAME", n) for n in ("web", "cart")
-    }
-    own = APPLICATION.replace("NAME", "web").replace("REPO", REPO)
-    commit(clone, {**files, "applications.yaml": own})
+    files = {f"{n}/{n}.yaml": of(DEPLOYMENT + "---\n" + shop.CONFIG, n) for n in ("web", "cart")}
+    commit(clone, {**files, "applications.yaml": APPLICATION})
     git(clone, "remote", "add", "origin", REPO)
     git(clone, "config", "user.name", "a")
     git(clone, "config", "user.email", "a@example.com")
@@ -180,10 +161,9 @@ def test_the_gate_tells_the_fix_that_a_check_tells_after_the_merge(tmp_path: Pat
     clone = tmp_path / "clone"
     clone.mkdir()
     git(clone, "init", "--quiet")
-    sound = DEPLOYMENT.replace("NAME", "desk").replace("        - {name: MODE, value: a}\n", "", 1)
-    commit(clone, {"desk/desk.yaml": sound})
+    commit(clone, {"desk/desk.yaml": of(SOUND, "desk")})
     git(clone, "switch", "--create", "feature", "--quiet")
-    commit(clone, {"desk/desk.yaml": DEPLOYMENT.replace("NAME", "desk")})
+    commit(clone, {"desk/desk.yaml": of(DEPLOYMENT, "desk")})
     found = []
     for merged in (False, True):
         if merged:
@@ -198,3 +178,42 @@ def test_the_gate_tells_the_fix_that_a_check_tells_after_the_merge(tmp_path: Pat
         found.append([(x.title, x.target, x.where, x.edit) for f in findings for x in f.fixes])
     assert found[0]
     assert found[0] == found[1]
+
+
+IGNORING = "  ignoreDifferences: [{group: apps, kind: Deployment, jsonPointers: [/spec/replicas]}]\n"
+
+
+def test_files_of_applications_are_told_the_fix_that_a_check_tells_once_they_are_applied(
+    told: Told, tmp_path: Path
+) -> None:
+    """Its text and verdict, and where `fix` places it or why it refuses to: the file no longer ignores what an autoscaler writes."""
+    clone = tmp_path / "clone"
+    shutil.copytree(told.clone, clone)
+    live = {"Deployment/web": {"spec": {"replicas": 5}, "metadata": {"managedFields": scaled()}}}
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    for out, what, ignoring in ((before, ("gate", "applications.yaml"), IGNORING), (after, ("check", "web"), "")):
+        spec = yaml.safe_load(APPLICATION + ignoring)["spec"]
+        with ReplayServer(GitServer(clone, live, {"web": {"spec": spec}})) as server:
+            options = ("--server", server.address, "--plaintext", "-o", f"json={out}")
+            ran = run_here(*what, *options, cwd=clone, env={"ARGOCD_AUTH_TOKEN": server.token()})
+            assert ran.code in (0, 1), ran.err
+    found, applied = (
+        [(f.fingerprint, f.message, f.fixes) for f in report.read(out).findings if f.rule == DRIFT]
+        for out in (before, after)
+    )
+    assert len(found[0][-1]) == 2
+    assert found == applied
+    for number, gone in (("1", ""), ("2", ""), ("1", "web/web.yaml"), ("2", "applications.yaml")):
+        made = []
+        for out in (before, after):
+            copy = tmp_path / f"{number}-{gone.partition('/')[0]}-{out.stem}"
+            shutil.copytree(clone, copy)
+            if gone:
+                commit(copy, {gone: None})
+            which = ("--select", DRIFT, "--alternative", number)
+            ran = run_here("fix", "--report", out, *which, "--write", copy, "-o", "json", cwd=tmp_path)
+            assert ran.code in (0, 1), ran.err
+            made.append((entries(json.loads(ran.out)), git(copy, "diff")))
+        assert made[0] == made[1]
+        (((group, *_),), diff) = made[0][0].values(), made[0][1]
+        assert (group, bool(diff)) == (("by_hand", False) if gone else ("placed", True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import itertools
 import json
@@ -16,44 +15,15 @@ import pytest
 from argolint.fleet import IN_CLUSTER
 from argolint.reports import document as report
 from argolint.snapshots.replay import ReplayServer
-from argolint.testing import FixtureTransport
 
 from .conftest import Ran, run_argolint
 from .gitops import REPO, REVISION, GitServer, commit, git
-from .here import run_here
-
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: NAME}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: NAME}}
-  template:
-    metadata: {labels: {app: NAME}}
-    spec:
-      containers:
-      - {name: main, image: "NAME:1", envFrom: [{configMapRef: {name: NAME-config}}]}
-"""
-CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME-config}\ndata: {MODE: fast}\n"
-ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: shop-reader}\nrules: []\n"
-
-
-def files(name: str) -> dict[str, str | None]:
-    return {
-        f"{name}/deployment.yaml": DEPLOYMENT.replace("NAME", name),
-        f"{name}/config.yaml": CONFIG.replace("NAME", name),
-    }
+from .shop import CONFIG, DEPLOYMENT, ROLE, cloned, files, of
 
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    folder = tmp_path / "clone"
-    folder.mkdir()
-    git(folder, "init", "--quiet")
-    commit(folder, {**files("web"), **files("cart"), **files("admin"), "admin/role.yaml": ROLE, "README.md": "shop\n"})
-    git(folder, "switch", "--create", "feature", "--quiet")
-    return folder
+    return cloned(tmp_path / "clone", "web", "cart", "admin", more={"admin/role.yaml": ROLE, "README.md": "shop\n"})
 
 
 class Gate:
@@ -107,7 +77,7 @@ def gate(clone: Path) -> Gate:
 
 
 def test_a_harmless_change_brings_nothing_and_shows_what_it_does(gate: Gate) -> None:
-    text = DEPLOYMENT.replace("NAME", "web")
+    text = of(DEPLOYMENT, "web")
     commit(gate.clone, {"web/deployment.yaml": text.replace("web:1", "web:2"), "README.md": "more\n"})
     ran = gate()
     assert (ran.code, ran.err) == (0, "")
@@ -143,7 +113,7 @@ def test_an_object_that_another_application_owns_is_new_before_any_sync(gate: Ga
 
 
 def test_a_field_that_cannot_change_is_told_before_the_sync_fails(gate: Gate) -> None:
-    text = DEPLOYMENT.replace("NAME", "web").replace("{app: web}", "{app: shop}")
+    text = of(DEPLOYMENT, "web").replace("{app: web}", "{app: shop}")
     commit(gate.clone, {"web/deployment.yaml": text})
     assert gate().code == 1
     assert gate.told == [("immutable-field", "web", "web")]
@@ -157,7 +127,7 @@ def test_drift_that_the_change_writes_down_is_fixed_and_drift_that_stays_is_only
             clone, {"Deployment/web": {"spec": {"replicas": 5}}, "ConfigMap/web-config": {"data": {"MODE": "slow"}}}
         ),
     )
-    commit(clone, {"web/deployment.yaml": DEPLOYMENT.replace("NAME", "web").replace("replicas: 2", "replicas: 5")})
+    commit(clone, {"web/deployment.yaml": of(DEPLOYMENT, "web").replace("replicas: 2", "replicas: 5")})
     assert gate().code == 0
     told = gate.report["gate"]
     assert (told["new"], told["fixed"]) == (0, 1)
@@ -179,7 +149,7 @@ def test_what_rendered_neither_before_nor_after_is_no_failure_of_the_change(clon
     commit(clone, {"cart/config.yaml": "kind: [\n"})
     git(clone, "switch", "feature", "--quiet")
     git(clone, "merge", "main", "--quiet")
-    commit(clone, {"web/config.yaml": CONFIG.replace("NAME", "web").replace("fast", "slow")})
+    commit(clone, {"web/config.yaml": of(CONFIG, "web").replace("fast", "slow")})
     gate = Gate(clone, server)
     assert gate().code == 0
     assert gate.told == []
@@ -203,7 +173,7 @@ def test_a_change_that_makes_an_application_render_again_is_a_repair(clone: Path
 
 
 def test_a_checkout_spares_the_server_what_the_files_do_not_touch(gate: Gate) -> None:
-    commit(gate.clone, {"web/config.yaml": CONFIG.replace("NAME", "web").replace("fast", "slow")})
+    commit(gate.clone, {"web/config.yaml": of(CONFIG, "web").replace("fast", "slow")})
     assert gate("--checkout", str(gate.clone), "--base", "main").code == 0
     rendered = {path.split("/")[4] for path in gate.seen if "/manifests" in path}
     assert rendered == {"web"}
@@ -213,7 +183,7 @@ def test_a_checkout_spares_the_server_what_the_files_do_not_touch(gate: Gate) ->
 
 
 def test_only_reads_are_sent_and_nothing_is_refreshed(gate: Gate) -> None:
-    commit(gate.clone, {"web/config.yaml": CONFIG.replace("NAME", "web").replace("fast", "slow")})
+    commit(gate.clone, {"web/config.yaml": of(CONFIG, "web").replace("fast", "slow")})
     gate()
     assert gate.seen
     assert not [path for path in gate.seen if "refresh" in path or "noCache" in path]
@@ -225,7 +195,7 @@ HELM = {"web": {"status": {"sourceType": "Helm", "sync": {"revision": REVISION}}
 
 
 def test_values_drawn_anew_are_no_change_and_said_once(clone: Path) -> None:
-    text = DEPLOYMENT.replace("NAME", "web").replace(STAMP, STAMPED)
+    text = of(DEPLOYMENT, "web").replace(STAMP, STAMPED)
     git(clone, "switch", "main", "--quiet")
     commit(clone, {"web/deployment.yaml": text})
     gate = Gate(clone, GitServer(clone, more=HELM))
@@ -239,7 +209,7 @@ def test_values_drawn_anew_are_no_change_and_said_once(clone: Path) -> None:
 
 def test_a_second_render_finds_a_value_that_the_change_starts_to_draw(clone: Path) -> None:
     gate = Gate(clone, GitServer(clone, more=HELM))
-    commit(clone, {"web/deployment.yaml": DEPLOYMENT.replace("NAME", "web").replace(STAMP, STAMPED)})
+    commit(clone, {"web/deployment.yaml": of(DEPLOYMENT, "web").replace(STAMP, STAMPED)})
     assert gate().code == 0
     assert gate.told == []
     assert gate("--render-twice").code == 1
@@ -252,16 +222,16 @@ def test_a_second_render_finds_a_value_that_the_change_starts_to_draw(clone: Pat
 def test_renders_made_elsewhere_take_the_place_of_the_servers(gate: Gate, tmp_path: Path) -> None:
     folder = tmp_path / "rendered"
     (folder / "web").mkdir(parents=True)
-    (folder / "web" / "all.yaml").write_text(DEPLOYMENT.replace("NAME", "web"))
-    (folder / "cart.yaml").write_text((DEPLOYMENT + "---\n" + CONFIG).replace("NAME", "cart"))
+    (folder / "web" / "all.yaml").write_text(of(DEPLOYMENT, "web"))
+    (folder / "cart.yaml").write_text(of(DEPLOYMENT + "---\n" + CONFIG, "cart"))
     assert gate("--rendered", str(folder)).code == 1
     assert gate.told == [("pruned-while-referenced", "web", "web-config")]
     assert gate.changes == {"web": [("removed", "web-config")]}
     assert not [path for path in gate.seen if "revision=" in path]
     secret = tmp_path / "outside.yaml"
-    secret.write_text(CONFIG.replace("NAME", "stolen"))
+    secret.write_text(of(CONFIG, "stolen"))
     (folder / "web" / "link.yaml").symlink_to(secret)
-    (folder / "cart.yaml").write_text(DEPLOYMENT.replace("NAME", "cart"))
+    (folder / "cart.yaml").write_text(of(DEPLOYMENT, "cart"))
     assert gate("--rendered", str(folder)).code == 3
     assert gate.told == [("pruned-while-referenced", "cart", "cart-config")]
     (failure,) = gate.report["failures"]
@@ -282,16 +252,14 @@ def test_a_fork_needs_no_token_given_a_snapshot_and_renders(gate: Gate, tmp_path
     told = ("-o", f"json={gate.out / 'gate.json'}", "--snapshot", saved, "--rendered", folder)
     assert run_argolint("gate", "--repo", REPO, "--head", "fork", *told, cwd=tmp_path).code == 0
     assert (gate.told, gate.changes) == ([], {})
-    (folder / "web" / "all.yaml").write_text(DEPLOYMENT.replace("NAME", "web").replace("web:1", "web:2"))
+    (folder / "web" / "all.yaml").write_text(of(DEPLOYMENT, "web").replace("web:1", "web:2"))
     assert run_argolint("gate", "--repo", REPO, "--head", "fork", *told, cwd=tmp_path).code == 1
     assert gate.told == [("pruned-while-referenced", "web", "web-config")]
     assert gate.changes == {"web": [("removed", "web-config"), ("changed", "web")]}
 
 
 def test_a_masked_value_of_a_snapshot_is_no_change_and_what_stands_beside_it_is(clone: Path, tmp_path: Path) -> None:
-    secret = CONFIG.replace("NAME", "web").replace(
-        "{MODE: fast}", '{app.properties: "a=1\\ndb.password=hunter2\\n", TOKEN: x1y2}'
-    )
+    secret = of(CONFIG, "web").replace("{MODE: fast}", '{app.properties: "a=1\\ndb.password=hunter2\\n", TOKEN: x1y2}')
     git(clone, "switch", "main", "--quiet")
     commit(clone, {"web/config.yaml": secret})
     gate, saved, folder = Gate(clone, GitServer(clone)), tmp_path / "saved", tmp_path / "rendered" / "web"
@@ -302,7 +270,7 @@ def test_a_masked_value_of_a_snapshot_is_no_change_and_what_stands_beside_it_is(
     assert "hunter2" not in "".join(gzip.decompress(f.read_bytes()).decode() for f in saved.rglob("*.gz"))
     folder.mkdir(parents=True)
     told = ("-o", f"json={gate.out / 'gate.json'}", "--snapshot", saved, "--rendered", folder.parent)
-    deployment = DEPLOYMENT.replace("NAME", "web") + "---\n"
+    deployment = of(DEPLOYMENT, "web") + "---\n"
     (folder / "all.yaml").write_text(deployment + secret)
     assert run_argolint("gate", "--repo", REPO, "--head", "fork", *told, cwd=tmp_path).code == 0
     assert "web" not in gate.changes
@@ -473,7 +441,7 @@ def test_a_change_cannot_excuse_itself(gate: Gate) -> None:
     git(gate.clone, "switch", "main", "--quiet")
     commit(gate.clone, {"base.txt": "base\n"})
     git(gate.clone, "switch", "feature", "--quiet")
-    annotated = DEPLOYMENT.replace("NAME", "web").replace(
+    annotated = of(DEPLOYMENT, "web").replace(
         "metadata: {name: web}",
         'metadata: {name: web, annotations: {argolint.dev/ignore.pruned-while-referenced: "trust me"}}',
         1,
@@ -502,7 +470,7 @@ def test_the_base_decides_what_is_accepted(clone: Path) -> None:
 
 def test_hostile_manifests_stay_text_in_the_comment(gate: Gate) -> None:
     evil = "</details><img src=x onerror=alert(1)> @everyone ```\n::error::x \x1b[31m"
-    config = CONFIG.replace("NAME", "web").replace("fast", json.dumps(evil))
+    config = of(CONFIG, "web").replace("fast", json.dumps(evil))
     commit(gate.clone, {"web/config.yaml": config})
     ran = gate()
     assert ran.code == 0
@@ -511,57 +479,6 @@ def test_hostile_manifests_stay_text_in_the_comment(gate: Gate) -> None:
     fences = re.findall(r"(?m)^(`{3,})", gate.comment)
     assert fences == [fences[0], fences[0]]
     assert len(fences[0]) > 3
-
-
-def test_a_change_is_judged_on_every_argo_cd_that_has_its_applications(clone: Path, tmp_path: Path) -> None:
-    other = FixtureTransport(
-        {"apps": [{"name": "elsewhere"}], "server": {"settings": {"url": "https://lab.example.com"}}}
-    )
-    transports = {
-        "eu": GitServer(clone, url="https://eu.example.com"),
-        "us": GitServer(clone, live={"Deployment/web": {"spec": {"replicas": 5}}}, url="https://us.example.com"),
-        "lab": other,
-    }
-    commit(clone, {"web/config.yaml": None})
-    out = tmp_path / "gate.json"
-    with contextlib.ExitStack() as stack:
-        servers = {name: stack.enter_context(ReplayServer(t)) for name, t in transports.items()}
-        tokens = {f"TOKEN_{name}": server.token() for name, server in servers.items()}
-        entries = [
-            {"name": name, "server": server.address, "plaintext": True, "auth-token-env": f"TOKEN_{name}"}
-            for name, server in servers.items()
-        ]
-        file = tmp_path / "servers.yaml"
-        file.write_text(json.dumps({"servers": entries}))
-        args = ("--servers", str(file), "--repo", REPO, "--head", "feature", "--checkout", str(clone))
-        ran = run_here("gate", *args, "-o", f"json={out}", "-o", "text", cwd=tmp_path, env=tokens)
-        assert ran.code == 1, ran.err
-        found = json.loads(out.read_text())
-        jsonschema.validate(found, report.schema())
-        assert [(f["rule"], f["app"]["server"]) for f in found["findings"]] == [
-            ("pruned-while-referenced", "https://eu.example.com"),
-            ("pruned-while-referenced", "https://us.example.com"),
-        ]
-        assert len({f["fingerprint"] for f in found["findings"]}) == 1
-        assert found["gate"]["new"] == 2
-        assert [(a["app"]["server"], a["app"]["name"]) for a in found["gate"]["apps"]] == [
-            ("https://eu.example.com", "web"),
-            ("https://us.example.com", "web"),
-        ]
-        assert [s["name"] for s in found["servers"]] == ["eu", "us"]
-        assert "us/argocd/web" in ran.out
-        ran = run_here("gate", "--servers", str(file), str(file), cwd=tmp_path, env=tokens)
-        assert "files of Applications are judged against one Argo CD" in ran.err
-        ran = run_here("gate", *args[:3], "https://git.example.com/none", *args[4:], cwd=tmp_path, env=tokens)
-        assert ran.code == 2
-        assert "no application of eu, us, lab has a source in https://git.example.com/none" in ran.err
-        file.write_text(json.dumps({"servers": [*entries[1:], {"name": "eu", "server": "127.0.0.1:1"}]}))
-        ran = run_here("gate", *args, "-o", f"json={out}", cwd=tmp_path, env=tokens)
-    assert ran.code == 3
-    assert [f["server"] for f in json.loads(out.read_text())["failures"]] == ["eu"]
-    assert json.loads(out.read_text())["gate"]["fails"].startswith(
-        "not everything could be judged (eu: nothing listens"
-    )
 
 
 def test_what_cannot_start_says_why(gate: Gate) -> None:

@@ -122,7 +122,8 @@ def read(clone: Path, text: str) -> Any:
 
 @pytest.mark.parametrize("way", JUDGED)
 def test_a_disguised_application_is_judged(way: str, clone: Path) -> None:
-    named = [app for app in read(clone, JUDGED[way]).applications if app["spec"].get("ignoreDifferences")]
+    found = [pair.after for pair in read(clone, JUDGED[way]).written.applications if pair.after]
+    named = [app for app in found if app["spec"].get("ignoreDifferences")]
     assert [app["metadata"]["name"] for app in named] == ["web"]
     assert [app["metadata"]["name"] for app in applications_of(JUDGED[way])] == ["web"]
 
@@ -133,12 +134,12 @@ def test_what_cannot_be_read_does_not_pass(way: str, clone: Path) -> None:
         found = read(clone, REFUSED[way])
     except UsageError:
         return
-    assert found.unread
+    assert found.written.failures
 
 
 @pytest.mark.parametrize("way", GONE)
 def test_an_application_that_its_file_no_longer_holds_does_not_pass(way: str, clone: Path) -> None:
-    (failure,) = read(clone, GONE[way]).unread
+    (failure,) = read(clone, GONE[way]).written.failures
     assert (failure.stage, failure.error) == (
         "not judged",
         "the files no longer hold the Application argocd/web, and what goes with it is not known here",
@@ -148,7 +149,7 @@ def test_an_application_that_its_file_no_longer_holds_does_not_pass(way: str, cl
 def test_an_application_that_moves_between_the_files_is_not_gone(clone: Path) -> None:
     (clone / "a.yaml").write_text("")
     (clone / "b.yaml").write_text(APPLICATION)
-    assert files.read([clone / "a.yaml", clone / "b.yaml"], None).unread == ()
+    assert files.read([clone / "a.yaml", clone / "b.yaml"], None).written.failures == ()
 
 
 @pytest.mark.parametrize(

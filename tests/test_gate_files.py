@@ -256,3 +256,15 @@ def test_what_a_global_project_permits_is_not_refused(hook: Hook, tmp_path: Path
         assert [(rule, cause) for rule, cause, *_ in own.told] == [
             ("invalid-spec", "repository")
         ]  # known to nobody: a warning
+
+
+def test_a_finding_about_an_object_has_the_line_of_its_application(hook: Hook, tmp_path: Path) -> None:
+    """Of an object no named file holds the manifest."""
+    live = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}, "data": {"a": "1"}}
+    apps = [{"name": "web", "spec": spec(), "resources": [{"desired": live, "live": live}]}]
+    dead = [{"group": "", "kind": "ConfigMap", "jsonPointers": ["/data/a/x"]}]
+    with ReplayServer(FixtureTransport({"apps": apps})) as server:
+        own = Hook(server, tmp_path)
+        own.write("a.yaml", application(ignoreDifferences=dead))
+        own("a.yaml")
+    assert own.told == [("ignore-rule-dead", "pointer", "a.yaml", 6)]

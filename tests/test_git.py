@@ -10,6 +10,7 @@ import pytest
 
 from argolint.checkouts.git import Entry, Git, has_repository, safe_name
 from argolint.errors import UsageError
+from argolint.host.programs import Limits
 from tests.gitops import commit, git
 
 
@@ -271,6 +272,18 @@ def test_histories_without_a_common_commit_are_told(clone: Path) -> None:
 )
 def test_names_that_a_file_of_a_commit_may_have(name: str, safe: bool) -> None:
     assert safe_name(name) is safe
+
+
+@pytest.mark.parametrize("file", ["config", "packed-refs", "HEAD"])
+def test_a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    monkeypatch.setattr("argolint.checkouts.git._QUICK", Limits(0.3, 1_000_000))
+    git(clone, "pack-refs", "--all")
+    (clone / ".git" / file).unlink()
+    os.mkfifo(clone / ".git" / file)
+    with pytest.raises(UsageError, match=r"git (rev-parse|show-ref) took longer than 0\.3 s in"):
+        Git(clone).commit("feature")
 
 
 def test_the_nearest_repository_is_found_without_git(clone: Path, tmp_path: Path) -> None:

@@ -35,7 +35,9 @@ from argolint.renders.local import LocalRenders
 from argolint.snapshots.replay import ReplayServer
 from argolint.testing import FixtureTransport
 from tests.conftest import ROOT, Ran, run_argolint
+from tests.fleets import serving
 from tests.gitops import REPO, commit, git
+from tests.here import run_here
 
 CHARTS = ROOT / "tests" / "charts"
 SECRET = ResourceId("", "Secret", "shop", "web-session", "v1")
@@ -660,6 +662,27 @@ def test_what_base_draws_already_is_not_the_authors(binary: str, clone: Path, tm
     (app,) = report["gate"]["apps"]
     changed = [(c["resource"]["kind"], [f["pointer"] for f in c["fields"]]) for c in app["changes"]]
     assert changed == [("Deployment", ["/spec/replicas"])]
+
+
+def test_helm_runs_once_for_all_servers_whose_applications_render_alike(
+    binary: str, clone: Path, tmp_path: Path
+) -> None:
+    _branch(clone, {"charts/drawn/values.yaml": "auth: {password: ''}\nreplicas: 2\nnote: ''\n"})
+    log, program = tmp_path / "log", tmp_path / "bin" / "helm"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$1" >>{log}\nexec {binary} "$@"\n')
+    program.chmod(0o755)
+    wanted = ("--repo", REPO, "--base", "main", "--head", "change", "--checkout", clone, "--helm-render")
+    runs = []
+    for names in (("eu",), ("eu", "us", "lab")):
+        log.write_text("")
+        with serving(tmp_path, {name: _running("charts/drawn", KINDS, clone) for name in names}) as fleets:
+            env = {**fleets.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+            ran = run_here("gate", "--servers", fleets.file, *wanted, "-o", "json", cwd=tmp_path, env=env)
+        assert ran.code in (0, 1), ran.err
+        assert len(json.loads(ran.out)["gate"]["apps"]) == len(names)
+        runs.append(log.read_text().splitlines().count("template"))
+    assert runs[0] == runs[1] >= 3
 
 
 def test_a_chart_that_breaks_at_head_alone_is_the_changes_failure(binary: str, clone: Path, tmp_path: Path) -> None:

@@ -189,6 +189,24 @@ def test_shards_of_many_servers_merge_into_the_same_report(three: Checked, tmp_p
     assert [f["fingerprint"] for f in merged["findings"]] == [f["fingerprint"] for f in three.report["findings"]]
 
 
+def test_shards_of_a_selection_merge_into_its_report_also_where_most_hold_nothing(
+    three: Checked, tmp_path: Path
+) -> None:
+    config = ("--config-file", tmp_path / "config.yaml")
+    config[1].write_text("ignore: [{rule: suspended, reason: not yet}]\n")
+    plain = json.loads(check(three.fleets, "eu/argocd/web", *config, "-o", "json").out)
+    shards = [tmp_path / f"{n}.json" for n in (1, 2, 3)]
+    for number, shard in enumerate(shards, 1):
+        check(three.fleets, "eu/argocd/web", *config, "--shard", f"{number}/3", "-o", f"json={shard}")
+    merged = json.loads(run_here("merge", *shards, *config, "-o", "json", cwd=tmp_path).out)
+    assert {**merged, "stats": 0} == {**plain, "stats": 0}
+    assert plain["summary"]["apps"] == 1
+    assert not [f for f in plain["findings"] if f["rule"] == "suppression-unused"]
+    check(three.fleets, *config, "--shard", "2/3", "-o", f"json={shards[1]}")
+    mixed = run_here("merge", *shards, *config, cwd=tmp_path)
+    assert (mixed.code, "differ in their selection of applications" in mixed.err) == (2, True)
+
+
 def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Checked, tmp_path: Path) -> None:
     text = json.loads(three.fleets.file.read_text())
     entries = [{**e, "server": "127.0.0.1:1"} if e["name"] == "us" else e for e in text["servers"]]
@@ -239,6 +257,19 @@ def test_a_server_that_dies_midway_keeps_what_was_read(tmp_path: Path) -> None:
         assert token not in ran.out + ran.err
 
 
+def test_a_shard_with_an_application_that_could_not_be_looked_at_is_incomplete(tmp_path: Path) -> None:
+    with serving(tmp_path, FLEET, faults={"eu": Faults(forbidden=("web",))}) as fleets:
+        codes = {
+            (more, number): check(fleets, "--shard", f"{number}/2", "-o", f"json={tmp_path / str(number)}", *more).code
+            for more in ((), ("--allow-incomplete",))
+            for number in (1, 2)
+        }
+        merged = run_here("merge", "1", "2", "-q", cwd=tmp_path)
+    assert sorted(codes[(), number] for number in (1, 2)) == [0, 3]
+    assert {codes[("--allow-incomplete",), number] for number in (1, 2)} == {0}
+    assert (merged.code, "1 check could not be completed" in merged.out) == (3, True)
+
+
 def test_none_that_can_be_read_is_no_report(tmp_path: Path) -> None:
     file = tmp_path / "servers.yaml"
     file.write_text("servers: [{name: eu, server: '127.0.0.1:1'}, {name: us, server: '127.0.0.2:1'}]")
@@ -269,6 +300,16 @@ def test_an_alias_to_nowhere_is_a_failure_of_its_server(tmp_path: Path) -> None:
     assert "not looked at us: clusters: there is an alias for cluster edge-9, and neither a cluster nor an" in one_line(
         ran.out
     )
+
+
+def test_the_name_in_cluster_is_understood_by_an_account_that_may_see_no_cluster(tmp_path: Path) -> None:
+    with serving(tmp_path, FLEET, ALIASES) as fleets:
+        for server in fleets.servers.values():
+            server.transport._clusters = {}  # type: ignore[attr-defined]
+        ran = check(fleets, "-o", "json")
+    report = json.loads(ran.out)
+    assert [f["rule"] for f in report["findings"]].count(RULE) == 1
+    assert report["failures"] == []
 
 
 def test_servers_that_say_the_same_of_themselves_are_told_apart(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ def test_five_read_only_tools_answer_over_stdio() -> None:
         ("why", {"application": "none"}),
         ("owners", {"pattern": "--server=attacker.example"}),
         ("list_findings", {"limit": 1000}),
+        ("why", {"application": "a\0b"}),
+        ("owners", {"pattern": "a" * 300_000}),
     )
     tools, results = asyncio.run(_ask(*calls))
     assert [t.name for t in tools.tools] == ["list_findings", "get_finding", "why", "owners", "explain_rule"]
@@ -55,7 +57,7 @@ def test_five_read_only_tools_answer_over_stdio() -> None:
     texts = [result.content[0].text for result in results]
     assert max(map(len, texts)) <= answers.MOST_BYTES
     assert [result.is_error for result in results] == [False] * len(results)
-    errors, ownership, page, owners, chain, none, all_owned, unknown, option, most = map(json.loads, texts)
+    errors, ownership, page, owners, chain, none, all_owned, unknown, option, most, *odd = map(json.loads, texts)
     assert (errors["shown"], errors["next_cursor"]) == (5, 5)
     assert {f["severity"] for f in errors["findings"]} == {"error"}
     assert ownership["findings"][0]["rule"] == "shared-resource"
@@ -69,6 +71,10 @@ def test_five_read_only_tools_answer_over_stdio() -> None:
         "hint": "`argocd app list` shows what it may see",
     }
     assert "--server=attacker.example" in option["error"], "no option"
+    assert [found["error"] for found in odd] == [
+        "argolint why cannot be run: embedded null byte",
+        "argolint owners cannot be run: Argument list too long",
+    ]
     assert (most["shown"], most["next_cursor"] is None) == (len(most["findings"]), False)
     assert most["total"] > most["shown"]
 

@@ -247,7 +247,11 @@ def test_a_report_that_somebody_edited_is_left_unless_forced(api: tuple[Api, str
 
 @pytest.mark.parametrize(
     ("url", "told"),
-    [("http://kube.example.com", "is no https address"), ("ftp://127.0.0.1", "is no https address")],
+    [
+        ("http://kube.example.com", "is no https address"),
+        ("ftp://127.0.0.1", "is no https address"),
+        ("https://[kube", "is no https address"),
+    ],
 )
 def test_a_token_is_not_sent_in_clear(tmp_path: Path, url: str, told: str) -> None:
     ran = publish(tmp_path, url, report(found()))

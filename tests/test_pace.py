@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections import Counter
@@ -45,6 +46,8 @@ class Busy(ThreadingHTTPServer):
         self.times: list[float] = []
         """When each request arrived."""
         self.headers: dict[str, str] = {}
+        self.silent: Callable[[_Handler], None] | None = None
+        """Takes a request in place of an answer."""
         self.most: Counter[str] = Counter()
         """The most in flight at once, in all and of each kind of path."""
 
@@ -68,6 +71,10 @@ class _Handler(BaseHTTPRequestHandler):
             status = server.status(len(server.in_flight))
         if server.together is not None:
             server.together.wait()
+        if server.silent is not None:
+            server.silent(self)
+            self.close_connection = True
+            return
         threading.Event().wait(0.005)  # so that others arrive meanwhile
         with server.lock:
             server.now.subtract(kinds)
@@ -241,6 +248,30 @@ def test_a_server_that_is_gone_is_not_asked_for_every_application_that_is_left()
         assert asked[-1].startswith(
             f"{server.url} is not asked any more: the last 55 requests had no answer of Argo CD"
         )
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_server_that_falls_silent_is_not_waited_for_by_every_request(begins: bool) -> None:
+    done = threading.Event()
+
+    def silent(handler: _Handler) -> None:
+        if begins:  # each byte comes in time, and the answer never ends
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n{")
+            handler.wfile.flush()
+        done.wait()
+
+    with busy() as server:
+        t = HttpTransport(Connection(server.url), workers=4, answer_s=0.2, gone_s=0.6)
+        assert _failure(t) == ""
+        server.silent = silent
+        said: list[str] = []
+        _ask(lambda n: said.append(_failure(t)), 60)
+        done.set()
+    assert len(server.in_flight) < 20
+    assert t.stats.slowed >= 2
+    told = [text for text in said if "is not asked any more: the last" in text]
+    assert len(told) > 40
+    assert re.search(r"requests had no answer of Argo CD, for [0-9]+ s$", told[0])
 
 
 def _failure(t: HttpTransport) -> str:

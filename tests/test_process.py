@@ -58,7 +58,7 @@ class Waiting:
         self.left = threading.Event()
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
-        if path.endswith("/managed-resources"):
+        if path.endswith(("/managed-resources", "/manifests")):
             self.left.wait(60)
         return self._inner.get(path, query, anonymous=anonymous)
 
@@ -125,6 +125,27 @@ def test_a_signal_ends_a_check_that_waits_for_a_server_and_leaves_nothing(
     assert (tmp_path / "old.json").read_text() == "old"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["old.json", "tmp"]
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "code", "told"), ENDS[:2])
+def test_a_signal_ends_a_gate_that_waits_for_several_servers(
+    tmp_path: Path, number: signal.Signals, code: int, told: str
+) -> None:
+    with server_that_keeps_waiting() as one, server_that_keeps_waiting() as other:
+        both = {"one": one, "other": other}
+        tokens = {f"TOKEN_{name}": server.token() for name, server in both.items()}
+        entries = [
+            {"name": name, "server": server.address, "plaintext": True, "auth-token-env": f"TOKEN_{name}"}
+            for name, server in both.items()
+        ]
+        (tmp_path / "servers.yaml").write_text(json.dumps({"servers": entries}))
+        change = ("--repo", "http://git.example.com/payments.git", "--head", "feature", "-o", "markdown=gate.md")
+        with started(tmp_path, "gate", "--servers", "servers.yaml", *change, **tokens) as process:
+            wait_for(lambda: all(any("/manifests" in path for path in s.seen) for s in both.values()), process)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err.strip()) == (code, "", f"argolint: {told}")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["servers.yaml", "tmp"]
 
 
 def children(pid: int) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN, show
-from argolint.redaction.findings import UNTOLD, guarded
+from argolint.redaction.findings import UNTOLD, guarded, secrets_of
 from argolint.reports import chain as why
 from argolint.reports import document as report
 from argolint.reports.formats import FORMATS, Style, narrative, render
@@ -101,6 +102,25 @@ def test_no_reporter_and_no_chain_tells_a_secret(secret: str) -> None:
     told = everything_told(check(data, RULES)) + chain_of(data.data)
     assert secret not in told
     assert HIDDEN in told
+
+
+@pytest.mark.parametrize("extra", [{}, {"due": date(2026, 1, 1)}, {"size": 10**30}], ids=["json", "a date", "a number"])
+def test_secrets_of_a_spec_that_many_objects_have_are_known_of_each(extra: dict[str, Any]) -> None:
+    spec = pod([{"name": "DB_PASSWORD", "value": f"{SECRET}{len(extra)}"}]) | extra
+    other = pod([{"name": "DB_PASSWORD", "value": "Rt5another9Yb"}]) | extra
+    for known, of in ((f"{SECRET}{len(extra)}", spec), ("Rt5another9Yb", other), (f"{SECRET}{len(extra)}", spec)):
+        assert secrets_of({**NAME, "spec": of}) == {known}
+        if not extra:
+            applied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({**NAME, "spec": of})}
+            assert secrets_of({**NAME, "metadata": {"annotations": applied}}) == {known}
+
+
+def test_a_schema_holds_secrets_in_its_values_alone() -> None:
+    password = {"type": "string", "description": "DB_PASSWORD=Rt5another9Yb", "default": SECRET}
+    users = {"type": "array", "items": {"type": "object", "properties": {"adminPassword": password}}}
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"users": users}}}}
+    versions = [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]
+    assert secrets_of({"kind": "CustomResourceDefinition", "spec": {"versions": versions}}) == {SECRET}
 
 
 def test_a_difference_of_secrets_is_told_without_them() -> None:
@@ -294,9 +314,20 @@ def test_a_diff_hides_the_passwords_beside_what_changes(tmp_path: Path) -> None:
     ]
 
 
+def test_a_key_with_a_login_is_in_no_pointer() -> None:
+    address = f"https://ci:{SECRET}@git.example.com/a"
+    data = fixture(*({**NAME, "spec": {"users": {address: role}, "x": 1}} for role in ("reader", "admin")))
+    made = check(data, RULES)
+    chain = chain_of(data.data)
+    assert SECRET not in everything_told(made) + chain
+    assert "/spec/users/https:~1~1git.example.com~1a" in chain
+    assert {f.pointer for f in made.findings if f.family == "drift"} == {"/spec/users/https:~1~1git.example.com~1a"}
+
+
 def test_the_gate_tells_no_value_that_the_change_sets(tmp_path: Path) -> None:
     def deployment(secret: str) -> str:
-        return yaml.safe_dump({**NAME, "spec": pod([{"name": "DB_PASSWORD", "value": secret}], f"--password={secret}")})
+        spec = pod([{"name": "DB_PASSWORD", "value": secret}], f"--password={secret}")
+        return yaml.safe_dump({**NAME, "spec": {**spec, "users": {f"https://ci:{secret}@git.example.com/a": "admin"}}})
 
     clone = tmp_path / "clone"
     clone.mkdir()

@@ -225,6 +225,9 @@ def test_prune_drops_what_is_gone_and_accepts_nothing_new(tmp_path: Path, report
     run_argolint("baseline", "--report", report_of(FIRST), "-o", file)
     before = {a.fingerprint for a in read_baseline(file).findings}
     present = {f["fingerprint"] for f in json.loads(two.read_text())["findings"]}
+    for some in (("-p", "nobody"), ("--select", "ownership")):  # what they leave out is not gone
+        refused = run_argolint("baseline", "--snapshot", recording(SECOND), "-o", file, "--prune", *some)
+        assert (refused.code, "it takes a check of everything" in refused.err) == (2, True)
     assert run_argolint("baseline", "--report", two, "-o", file, "--prune").code == 0
     assert {a.fingerprint for a in read_baseline(file).findings} == before & present
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +30,37 @@ def _report(snapshot: Path, *options: str) -> dict[str, Any]:
     return dict(json.loads(_check(snapshot, "-o", "json", *options).stdout))
 
 
-def test_each_stage_and_each_rule_is_told_on_standard_error_the_costliest_first(small: Path) -> None:
+def test_each_stage_and_the_costliest_rules_are_told_on_standard_error_and_sum_up(small: Path) -> None:
     told = _check(small, "--timings").stderr.splitlines()
-    assert told[0].split() == ["stage", "cpu", "share", "in", "all"]
+    assert told[0].split() == ["stage", "cpu", "share", "+", "waiting", "what", "it", "is"]
     middle = next(number for number, line in enumerate(told) if line.startswith("rule "))
-    stages = {line.split()[0]: float(line.split()[-2]) for line in told[1:middle]}
-    assert {"list", "decide", "read", "evidence", "check", "inspect", "join", "report"} <= set(stages)
-    assert list(stages.values()) == sorted(stages.values(), reverse=True)
-    rules = {line.split()[0]: float(line.split()[1]) for line in told[middle + 1 :]}
-    assert {"not-synced", "unhealthy", "unexplained-drift", "shared-resource"} <= set(rules)
-    assert list(rules.values()) == sorted(rules.values(), reverse=True)
+    *stages, other, whole = (line.split() for line in told[1:middle])
+    assert {"list", "decide", "read", "evidence", "check", "inspect", "join", "report"} <= {
+        words[0] for words in stages
+    }
+    waiting = [float(words[4]) for words in stages]
+    assert waiting == sorted(waiting, reverse=True)
+    assert (other[0], whole[0], whole[3]) == ("other", "sum", "100.0%")
+    assert sum(float(words[1]) for words in (*stages, other)) == pytest.approx(float(whole[1]), abs=0.02)
+    assert sum(waiting) == pytest.approx(float(whole[4]), abs=0.02)
+    assert whole[-2:] == ["cores", "busy"]
+    assert len({line.split("  ")[-1] for line in told[1:middle]}) == len(told[1:middle])  # each says what it is
+    *rules, rest = (line.split() for line in told[middle + 1 :])
+    costs = [float(words[1]) for words in rules]
+    assert (len(costs), costs) == (20, sorted(costs, reverse=True))
+    assert rest[1:3] == ["more", "rules"]
+
+
+def test_the_list_of_each_of_several_servers_is_charged_and_a_shard_tells_too(small: Path, tmp_path: Path) -> None:
+    (tmp_path / "servers.yaml").write_text(
+        f"servers:\n- {{name: one, snapshot: {small}}}\n- {{name: two, snapshot: {shutil.copytree(small, tmp_path / 'two')}}}\n"
+    )
+    options = ["check", "--servers", str(tmp_path / "servers.yaml"), "--timings", "--fail-on", "never"]
+    done = CliRunner().invoke(cli, [*options, "-o", "json"])
+    alone = json.loads(_check(small, "--timings", "-o", "json").stdout)["stats"]["stages"]["list"]["cpu"]
+    assert json.loads(done.stdout)["stats"]["stages"]["list"]["cpu"] > alone / 2
+    shard = CliRunner().invoke(cli, [*options, "--shard", "1/2", "-o", f"json={tmp_path / '1.json'}"])
+    assert shard.stderr.startswith("stage ")
 
 
 def test_the_report_carries_them_under_stats_and_is_the_same_elsewhere(small: Path) -> None:

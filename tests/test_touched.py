@@ -14,11 +14,12 @@ import pytest
 from argolint.app import App, app_from_list
 from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
-from argolint.gate import Git, children
+from argolint.gate import Git
+from argolint.gate import written as manifests
 from argolint.gate.candidates import Candidate, Change, by_files, candidates, usual_base
-from argolint.gate.children import edits_of
 from argolint.gate.declared import UnreadableError, applications_of
-from argolint.gate.judge import without_ended_warnings
+from argolint.gate.sides import without_ended_warnings
+from argolint.gate.written import edits_of, written
 from argolint.values import same_repository
 
 from .gitops import commit, git
@@ -353,16 +354,16 @@ def test_what_a_change_brings_of_argo_cd_is_told_however_its_file_is_called(
         (clone / name).symlink_to(target)
     commit(clone, files)
     change = Change(REPO, "feature", "main", Git(clone))
-    made = edits_of(change, fleet(WEB), "main")
+    made = edits_of(written(change, "main"), fleet(WEB))
     told = [*made.notes, *(f.error for f in made.failures)]
     assert len(told) == len(notes)
     assert all(note in one for note, one in zip(notes, told, strict=True))
 
 
 def test_a_change_with_too_many_manifests_is_not_passed(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(children, "_MAX_CHARACTERS", 2 * len(NEW_APP))
+    monkeypatch.setattr(manifests, "_MAX_CHARACTERS", 2 * len(NEW_APP))
     commit(clone, {f"apps/{n}.yaml": NEW_APP.replace("new", f"new{n}") for n in range(4)})
-    made = edits_of(Change(REPO, "feature", "main", Git(clone)), fleet(WEB), "main")
+    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     (failure,) = made.failures
     assert len(made.notes) == 1
     assert "3 files were not read" in failure.error
@@ -388,7 +389,7 @@ def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
     assert set(Git(clone).all_changed_lines("main", "feature")) == {"part"}
     below = Candidate(app("part", source("part/web")), (1,))
     assert by_files(below, changed_paths(clone), Git(clone), "feature") == ("part",)
-    made = edits_of(Change(REPO, "feature", "main", Git(clone)), fleet(WEB), "main")
+    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     assert made.notes == ("part: another version of a submodule, whose own Application manifests are not looked at",)
 
 

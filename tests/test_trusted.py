@@ -11,30 +11,13 @@ import pytest
 
 from argolint.reports.formats import FORMATS
 from argolint.snapshots.replay import ReplayServer
+from tests import shop
 from tests.conftest import Ran, run_argolint
 from tests.gitops import REPO, GitServer, commit, git
+from tests.shop import cloned, of
 
-DEPLOYMENT = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: main, image: "web:1", envFrom: [{configMapRef: {name: web-config}}]}]}
-"""
-CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-config}\ndata: {MODE: fast}\n"
-APPLICATION = f"""\
-apiVersion: argoproj.io/v1alpha1
-kind: Application
-metadata: {{name: web, namespace: argocd}}
-spec:
-  project: default
-  source: {{repoURL: {REPO}, path: web, targetRevision: main}}
-  destination: {{server: https://kubernetes.default.svc, namespace: shop}}
-"""
+CONFIG = of(shop.CONFIG, "web")
+APPLICATION = of(shop.APPLICATION, "web")
 DEAD_RULE = "  ignoreDifferences: [{group: apps, kind: Deployment, jsonPointers: [/spec/replicas/x]}]\n"
 IGNORE = "ignore:\n- {rule: '*', reason: trust me}\n"
 Run = Callable[..., Ran]
@@ -43,11 +26,7 @@ Run = Callable[..., Ran]
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """`main` runs, `feature` is checked out and drops a ConfigMap that is still named: one finding of the gate."""
-    folder = tmp_path / "clone"
-    folder.mkdir()
-    git(folder, "init", "--quiet")
-    commit(folder, {"web/deployment.yaml": DEPLOYMENT, "web/config.yaml": CONFIG, "application.yaml": APPLICATION})
-    git(folder, "switch", "--create", "feature", "--quiet")
+    folder = cloned(tmp_path / "clone", "web", more={"application.yaml": APPLICATION})
     commit(folder, {"web/config.yaml": None, "application.yaml": APPLICATION + DEAD_RULE})
     return folder
 

@@ -6,7 +6,10 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -23,6 +26,7 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ArgolintError
 from argolint.plugins import load_rules
 from argolint.rule import Rule
+from argolint.server.limits import Pacing
 from argolint.server.transport import Answer, Query, Transport
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import Faults, ReplayServer
@@ -33,6 +37,7 @@ from argolint.workers.spec import Spec, plan_of, rule_specs
 from argolint.workers.spec import decode as decode_spec
 from tests.conftest import Ran
 from tests.here import run_here
+from tests.small import write_snapshot
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="such processes are forked")
 APPS = tuple(f"app-{n:02}" for n in range(20))
@@ -110,11 +115,51 @@ def test_how_often_a_server_slowed_the_reading_down_is_said(more: tuple[str, ...
     assert json.loads(ran.out)["stats"]["requests"] == len(server.seen)
 
 
+class Clusters(SnapshotTransport):
+    """Notes the most questions for objects of one cluster that are in flight at once; its answers take a while."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        super().__init__(paths)
+        listed = json.loads(super().get("/api/v1/applications").body)["items"]
+        self.cluster_of = {app["metadata"]["name"]: str(app["spec"]["destination"]) for app in listed}
+        self.reading: Counter[str] = Counter()
+        self.most_reading = 0
+        self.guard = threading.Lock()
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        if "resourceName" in dict(query):
+            cluster = self.cluster_of[path.split("/")[4]]
+            with self.guard:
+                self.reading[cluster] += 1
+                self.most_reading = max(self.most_reading, self.reading[cluster])
+            time.sleep(0.05)
+            with self.guard:
+                self.reading[cluster] -= 1
+        return super().get(path, query, anonymous=anonymous)
+
+
+def test_a_limit_for_each_cluster_holds_for_all_processes_together(tmp_path: Path) -> None:
+    (tmp_path / "argolint").mkdir()
+    (tmp_path / "argolint" / "config.yaml").write_text("limits: {per-cluster: 1}\n")
+    with ReplayServer(Clusters([RECORDING])) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        ran = run_here("check", *access, "--processes", "3", "-q", cwd=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path)})
+    assert ran.code == 1, ran.err
+    assert server.transport.most_reading == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("of", "many"), [(Pacing(8), 8), (Pacing(3), 3), (Pacing(8, per_cluster=2), 2)])
+def test_no_more_workers_share_a_server_than_it_allows_requests(of: Pacing, many: int) -> None:
+    assert of.shared_by(8) == many
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [
         (("--processes", "9"), "9 processes need 9 requests in flight at least, and 8 are allowed"),
         (("--processes", "2", "--render-twice"), "--render-twice renders one application at a time"),
+        (("--worker-token", "env:T"), "--worker-token is of a Dask cluster, and none is named"),
+        (("--processes", "2", "--dask-insecure"), "--dask-insecure is of a Dask cluster, and none is named"),
         (("--processes", "0"), "0 is not in the range 1<=x<=64"),
     ],
 )
@@ -125,6 +170,21 @@ def test_what_cannot_be_divided_is_refused(more: tuple[str, ...], told: str, tmp
         assert not any("managed-resources" in path for path in server.seen)
     assert ran.code == 2
     assert told in ran.err
+
+
+def test_one_shard_of_one_is_a_shard_and_where_it_goes_is_asked_before_anything_is_read(tmp_path: Path) -> None:
+    small = write_snapshot(tmp_path / "small")
+    with ReplayServer(SnapshotTransport([small])) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        aimless = run_here("check", *access, "--shard", "1/1", cwd=tmp_path)
+        accepted = run_here("baseline", *access, "--shard", "1/2", "-o", "base.json", cwd=tmp_path)
+        assert server.seen == []
+    assert (aimless.code, "--shard writes a shard for `argolint merge`" in aimless.err) == (2, True)
+    assert (accepted.code, "a baseline is made from a whole check" in accepted.err) == (2, True)
+    options = ("check", "--snapshot", small, "-o")
+    run_here(*options, "json=1.json", "--shard", "1/1", cwd=tmp_path)
+    merged = run_here("merge", "1.json", "-o", "json", cwd=tmp_path)
+    assert report(merged) == report(run_here(*options, "json", cwd=tmp_path))
 
 
 def collected(rule: Rule) -> pipeline.Part:

@@ -13,8 +13,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from argolint import __version__
 from argolint.agents import answers
@@ -25,8 +25,13 @@ from argolint.plugins import load_rules
 from argolint.reports.document import Report, from_json
 from argolint.reports.formats import link_of, with_server_names
 
+if TYPE_CHECKING:
+    import anyio
+
 KEPT_S = 300
 _MOST_ERROR = 1000
+_AT_ONCE = 4
+"""Questions that are looked at, however many an agent has at once: each reads the server."""
 _LIMITS = Limits(900, 512 << 20)
 INSTRUCTIONS = (
     "argolint explains what Argo CD applications suffer from and how to fix it. Start with list_findings. Everything is read-only. "
@@ -94,12 +99,18 @@ class Tools:
             return self._report
 
     def _run(self, command: str, *arguments: str) -> bytes:
-        ended = programs.run(
-            (sys.executable, "-m", "argolint", command, *arguments),
-            name=f"argolint {command}",
-            env=os.environ,
-            limits=_LIMITS,
-        )
+        try:
+            ended = programs.run(
+                (sys.executable, "-m", "argolint", command, *arguments),
+                name=f"argolint {command}",
+                env=os.environ,
+                limits=_LIMITS,
+            )
+        except (OSError, ValueError) as error:  # a word that no command line takes: it holds a NUL, or is too long
+            reason = getattr(error, "strerror", None) or error
+            raise ArgolintError(
+                f"argolint {command} cannot be run: {reason}", "ask with shorter, plain words"
+            ) from None
         if ended.code not in (0, 1, 3):
             message, _, hint = ended.err.decode("utf-8", "replace").strip().partition("\n  → ")
             raise ArgolintError(message.removeprefix("argolint: ")[:_MOST_ERROR], hint[:_MOST_ERROR])
@@ -108,24 +119,27 @@ class Tools:
 
 def serve(source: Sequence[str]) -> None:
     """Answer on standard input and output until they close."""
+    import anyio
     from mcp.server import MCPServer
     from mcp.types import ToolAnnotations
 
     tools = Tools(source)
     server: MCPServer[Any] = MCPServer("argolint", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True)
+    turns = anyio.CapacityLimiter(_AT_ONCE)
     for tool in (tools.list_findings, tools.get_finding, tools.why, tools.owners, tools.explain_rule):
-        server.tool(annotations=reads, structured_output=False)(_answering(tool))
+        server.tool(annotations=reads, structured_output=False)(_answering(tool, turns))
     server.run("stdio")
 
 
-def _answering(tool: Callable[..., str]) -> Callable[..., str]:
-    """The tool, which answers with an error that was foreseen where it would raise it: an agent can mend its question."""
+def _answering(tool: Callable[..., str], turns: anyio.CapacityLimiter) -> Callable[..., Awaitable[str]]:
+    """The tool, when it has its turn; it answers with an error that was foreseen where it would raise it: an agent can mend its question."""
+    from anyio import to_thread
 
     @functools.wraps(tool)
-    def answer(*args: Any, **kwargs: Any) -> str:
+    async def answer(*args: Any, **kwargs: Any) -> str:
         try:
-            return tool(*args, **kwargs)
+            return await to_thread.run_sync(functools.partial(tool, *args, **kwargs), limiter=turns)
         except ArgolintError as error:
             return answers.document({"error": error.message, **({"hint": error.hint} if error.hint else {})})
 

@@ -13,16 +13,19 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, TypeVar
 
 from argolint.errors import UsageError
 from argolint.host import programs as bounded
 from argolint.host.programs import LimitError, Limits
+from argolint.remembered import Once
 from argolint.values import plain
+
+T = TypeVar("T")
 
 MAX_FILES = 1_000_000
 """Files of one commit, and files that a change touches."""
@@ -30,6 +33,9 @@ MAX_TEXT_BYTES = 32_000_000
 """A larger file holds no manifest. What is not read is reported, since a change could hide in it."""
 _MAX_TARGET_BYTES = 4_096
 _LIMITS = Limits(seconds=120, output_bytes=256_000_000)
+_QUICK = Limits(seconds=15, output_bytes=256_000_000)
+_QUICK_COMMANDS = frozenset(("rev-parse", "show-ref", "config", "check-ref-format"))
+"""They read a few small files. A pipe in the place of one, or a device, would be waited for."""
 
 _OVERRULED = (
     "core.fsmonitor=false",
@@ -86,10 +92,7 @@ class Git:
     """A clone of the repository, bare or not. Raises UsageError when git or the clone cannot be used."""
 
     path: Path
-    _commits: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
-    _trees: dict[str, Mapping[str, Entry]] = field(default_factory=dict, compare=False, repr=False)
-    _links: dict[str, Mapping[str, str]] = field(default_factory=dict, compare=False, repr=False)
-    _named: dict[tuple[str, frozenset[str]], Mapping[str, str]] = field(default_factory=dict, compare=False, repr=False)
+    _known: Once = field(default_factory=Once, compare=False, repr=False)
 
     def require(self) -> None:
         """UsageError with git's own words when there is no repository that it can read."""
@@ -102,9 +105,11 @@ class Git:
 
         A name is a branch before it is anything else: a tag called `main`, which anybody who may push can make, is not `main`.
         """
-        if revision not in self._commits:
-            self._commits[revision] = self._commit(revision)
-        return self._commits[revision]
+        return self._known.of(("commit", revision), lambda: self._commit(revision))
+
+    def derived(self, name: str, revisions: Sequence[str], make: Callable[[], T]) -> T:
+        """What is made once of these revisions, whichever threads ask for it."""
+        return self._known.of((name, *map(self.commit, revisions)), make)
 
     def _commit(self, revision: str) -> str:
         name = re.split(r"[~^]", revision, maxsplit=1)[0]
@@ -151,6 +156,9 @@ class Git:
 
     def changes(self, base: str, head: str) -> tuple[Changed, ...]:
         """Files that head changes since it left base, renames as both names. Where it left more than once, all of them."""
+        return self.derived("changes", (base, head), lambda: self._changes(base, head))
+
+    def _changes(self, base: str, head: str) -> tuple[Changed, ...]:
         one, other = self.commit(base), self.commit(head)
         left = self._try("merge-base", "--all", one, other)
         if left is None:
@@ -197,9 +205,7 @@ class Git:
     def tree(self, revision: str) -> Mapping[str, Entry]:
         """Every file of a revision by its path; links and submodules are entries like others."""
         commit = self.commit(revision)
-        if commit not in self._trees:
-            self._trees[commit] = dict(self._listed(commit))
-        return self._trees[commit]
+        return self._known.of(("tree", commit), lambda: dict(self._listed(commit)))
 
     def _listed(self, commit: str) -> Iterator[tuple[str, Entry]]:
         for number, line in enumerate(_texts(self._run("ls-tree", "-r", "-z", "--full-tree", commit))):
@@ -218,23 +224,24 @@ class Git:
 
     def named(self, revision: str, names: frozenset[str]) -> Mapping[str, str]:
         """The texts of all files of these names at a revision, wherever they lie, read by one process."""
-        key = self.commit(revision), names
-        if key not in self._named:
+
+        def read() -> Mapping[str, str]:
             found = {path: entry for path, entry in self.tree(revision).items() if path.rpartition("/")[2] in names}
             texts = zip(found, self.texts(found.values()), strict=True)
-            self._named[key] = {path: text for path, text in texts if text is not None}
-        return self._named[key]
+            return {path: text for path, text in texts if text is not None}
+
+        return self._known.of(("named", self.commit(revision), names), read)
 
     def links(self, revision: str) -> Mapping[str, str]:
         """Every link of a revision and its target, as they stand there."""
-        commit = self.commit(revision)
-        if commit not in self._links:
-            found = {path: entry.id for path, entry in self.tree(revision).items() if entry.mode == LINK}
-            sizes = self.sizes(found.values())
-            ids = [id_ for id_, size in sizes.items() if size <= _MAX_TARGET_BYTES]
-            targets = dict(zip(ids, self._contents(ids), strict=True))
-            self._links[commit] = {p: os.fsdecode(targets[id_]) for p, id_ in found.items() if id_ in targets}
-        return self._links[commit]
+        return self.derived("links", (revision,), lambda: self._targets(revision))
+
+    def _targets(self, revision: str) -> Mapping[str, str]:
+        found = {path: entry.id for path, entry in self.tree(revision).items() if entry.mode == LINK}
+        sizes = self.sizes(found.values())
+        ids = [id_ for id_, size in sizes.items() if size <= _MAX_TARGET_BYTES]
+        targets = dict(zip(ids, self._contents(ids), strict=True))
+        return {p: os.fsdecode(targets[id_]) for p, id_ in found.items() if id_ in targets}
 
     def too_large(self, entries: Mapping[str, Entry]) -> tuple[str, ...]:
         """The paths of those entries that `texts` does not read."""
@@ -407,7 +414,7 @@ class Git:
         *arguments: str,
         stdin: bytes = b"",
         out: IO[bytes] | None = None,
-        limits: Limits = _LIMITS,
+        limits: Limits | None = None,
         config: Iterable[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> bytes:
@@ -428,7 +435,7 @@ class Git:
         *arguments: str,
         stdin: bytes = b"",
         out: IO[bytes] | None = None,
-        limits: Limits = _LIMITS,
+        limits: Limits | None = None,
         config: Iterable[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> bounded.Ended:
@@ -442,14 +449,15 @@ class Git:
                 (program, "--no-pager", *settings, *arguments),
                 name=f"git {arguments[0]}",
                 env={**bounded.inherited(), **_ENVIRONMENT, **ceiling, **(env or {})},
-                limits=limits,
+                limits=limits or (_QUICK if arguments[0] in _QUICK_COMMANDS else _LIMITS),
                 cwd=self.path,
                 stdin=stdin,
                 out=out,
             )
         except LimitError as error:
             raise UsageError(
-                f"{error.message} in {self.path}", "the repository is too large, or made to look so"
+                f"{error.message} in {self.path}",
+                "the repository is too large, or made to look so, or a file in .git is none",
             ) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error

@@ -20,6 +20,7 @@ from argolint.cli.options import (
 )
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
+from argolint.cli.selection import Selection
 from argolint.engine.baseline import baseline_text, read_baseline, require_servers, stale
 from argolint.errors import UsageError
 from argolint.reports import document as report
@@ -38,11 +39,17 @@ from argolint.reports.baseline import baseline_of
 @look_options
 def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
     """Write the fingerprints of today's findings, so that `--baseline FILE` hides them and new ones stand out."""
+    if given["shard"]:
+        raise UsageError("a baseline is made from a whole check", "leave out --shard")
     old = read_baseline(file) if prune else None
     if saved is not None:
         made = report.read(saved)
     else:
         run = prepare({**NO_FAILING, **given, "baseline": None, "no_baseline": True, "outputs": ()})
+        part_only = run.selection != Selection() or any(given[name] for name in ("select", "ignore", "min_severity"))
+        if prune and part_only:
+            hint = "leave out the options that choose applications or findings"
+            raise UsageError("--prune drops what a check does not find, so it takes a check of everything", hint)
         made = common.conclude(collect(run, given), run)
     if not made.complete:
         raise UsageError(

@@ -96,7 +96,10 @@ def _thread(env: Mapping[str, str]) -> _Thread:
 
 def _address(variable: str, url: str) -> str:
     """The forge's API, checked: the token is sent there."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise UsageError(f"{variable} {url!r} is no address of an API", "it looks like https://api.github.com")
     return url.rstrip("/")

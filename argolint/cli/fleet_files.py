@@ -29,12 +29,19 @@ def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
 
 def with_fleets(given: Mapping[str, Any], sources: Sequence[Source]) -> Sequence[Source]:
     """The same for several servers, by name. One that cannot be asked is a failure of its own."""
-    files = dict(pair for text in given.get("fleets", ()) for pair in _named(text))
-    for name, file in files.items():
+    files: dict[str, str] = {}
+    for name, file in (pair for text in given.get("fleets", ()) for pair in _named(text)):
+        if name in files:
+            raise UsageError(f"--fleet has two files for {name}: {files[name]} and {file}", "pass one of them")
+        files[name] = file
         if not file or name not in {source.name for source in sources}:
             hint = f"write --fleet NAME=FILE; the servers are {', '.join(source.name for source in sources)}"
             raise UsageError(
                 f"--fleet {name!r} names no server of this run" if file else "--fleet names no server", hint
+            )
+        if not Path(file).exists():
+            raise UsageError(
+                f"--fleet: there is no {file} for {name}", "name what `argolint snapshot --fleet-only` wrote"
             )
     return [_with_file(source, files.get(source.name)) for source in sources]
 

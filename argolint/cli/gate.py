@@ -113,6 +113,8 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
     """Say what a change does in Argo CD: only the findings that it brings, and what it mends.
 
     With FILEs, manifests of Applications, these are held against the live ones, and nothing is rendered.
+
+    Of several servers (--servers, --all-contexts) those judge the change that have its applications.
     """
     try:
         return _judge(files, given)
@@ -133,9 +135,6 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     if bool(files) == bool(given["repo"] and given["head"]):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
     several = sources_of(given)
-    if several is not None and files:
-        hint = "name the one that they are for: --server or --argocd-context, in place of the servers file"
-        raise UsageError("files of Applications are judged against one Argo CD, and several are to be read", hint)
     git = Git(given["checkout"]) if given["checkout"] else None
     if given["helm_render"] and (given["rendered"] or not (git and given["repo"])):
         raise UsageError(
@@ -150,15 +149,8 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     held = files_of.Files()
     if files:
         held = files_of.read(files, given["trusted_config"] or given["base"] or trusted.base_of(Path.cwd(), os.environ))
-        change = gate.Change(
-            *("", "files", "live"),
-            applications=held.applications,
-            before=held.before,
-            others=held.others,
-            projects=held.projects,
-            unread=held.unread,
-        )
-        if not (change.applications or change.others or change.unread):
+        change = gate.Change("", "files", "live", files=held.written, projects=held.projects)
+        if held.empty:
             click.echo("no Application in the files: nothing was judged", err=True)
             return 0
     else:
@@ -172,8 +164,12 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     clock = Clock()
     sources = several[0] if several is not None else (Source("", open_transport(given)),)
     transports = [source.transport for source in sources if source.transport is not None]
-    alone = several is None
-    verdict = gate.judge(transports[0], change, run.plan) if alone else judge_all(sources, change, run.plan)
+    remarks: tuple[str, ...] = ()
+    if several is None:
+        verdict = gate.judge(transports[0], change, run.plan)
+    else:
+        verdict, remarks = judge_all(sources, change, run.plan)
+        remarks = (*several[1], *remarks)
     later = counts.after_merge
     suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
     once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)
@@ -189,13 +185,19 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
         ),
         tool_version=__version__,
         remarks=(
-            *(several[1] if several else ()),
-            *(remark for fleet in verdict.fleets for remark in fleet.remarks),
+            *remarks,
+            *(
+                f"{fleet.name}: {remark}" if fleet.name else remark
+                for fleet in verdict.fleets
+                for remark in fleet.remarks
+            ),
             *counts.remarks,
         ),
     )
-    fails = _fails(built, run.fail_on, allow_incomplete=run.allow_incomplete)
-    made = msgspec.structs.replace(built, gate=msgspec.structs.replace(gate.gate_report(verdict, change), fails=fails))
+    told = gate.gate_report(verdict, change)
+    judged = msgspec.structs.replace(built, gate=told)
+    fails = _fails(judged, run.fail_on, allow_incomplete=run.allow_incomplete)
+    made = msgspec.structs.replace(judged, gate=msgspec.structs.replace(told, fails=fails))
     if files:
         return common.publish(_in_files(made, verdict, held), run)
     return common.publish(_anchored(made, verdict, change), run)
@@ -227,9 +229,12 @@ def _fails(made: report.Report, fail_on: str, *, allow_incomplete: bool) -> str:
     blocking = [f for f in made.findings if f.suppressed is None and f.severity in bad]
     worst = max(blocking, key=lambda f: SEVERITIES.index(f.severity))
     what = resource_name(worst.resource) if worst.resource else "the application"
+    touched = {a.app for a in made.gate.apps} if made.gate else set()
+    party = next((r.app for r in worst.related if r.app in touched), None) if worst.app not in touched else None
+    also = f" and {app_name(party)}" if party else ""
     others = len(blocking) - 1
     more = f" and {others} more finding{'s' if others > 1 else ''}" if others else ""
-    return f"it brings {worst.rule} on {what} in {app_name(worst.app)}{more}"
+    return f"it brings {worst.rule} on {what} in {app_name(worst.app)}{also}{more}"
 
 
 def _anchored(made: report.Report, verdict: gate.Verdict, change: gate.Change) -> report.Report:
@@ -257,9 +262,11 @@ def _commit(clone: Git | None, head: str) -> str:
         return ""
 
 
-def _waiting(revision: str) -> None:
+def _waiting(revision: str, name: str) -> None:
+    """`name` is that of the Argo CD in a run of several."""
+    who = name or "Argo CD"
     click.echo(
-        f"argolint: Argo CD does not know {revision} yet; waiting for it to look at the repository again", err=True
+        f"argolint: {who} does not know {revision} yet; waiting for it to look at the repository again", err=True
     )
 
 

@@ -18,6 +18,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
+from argolint.errors import MORE_MEMORY
+
 
 class Ended(KeyboardInterrupt):
     """A signal asks to end. It takes the way of Ctrl-C: everything on the way out is tidied up."""
@@ -66,7 +68,7 @@ def exit_code() -> int:
             sys.stdout.close()  # what it still holds cannot be written: not once more at exit
         return 2
     except MemoryError:
-        _tell("there is not enough memory", "pass fewer --workers, or raise the limit (`ulimit -v`, the container's)")
+        _tell("there is not enough memory", MORE_MEMORY)
         return 2
     except BaseException as error:
         behind = _signal_behind(error)

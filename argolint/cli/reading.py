@@ -24,7 +24,7 @@ from argolint.fleet import Fleet
 from argolint.reports import document as report
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
-from argolint.timing import charged, measured
+from argolint.timing import charged, measured, summed
 
 if TYPE_CHECKING:
     from argolint.engine.several import Read, Source
@@ -103,6 +103,7 @@ def collected(
         remarks=(*run.remarks, *part.remarks),
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET),
         spent=ledger.costs,
+        whole=run.suppressions.whole,
     )
     return part, fleet
 
@@ -135,7 +136,7 @@ def _collected_of(
     told = progress(given)
     told.say(f"listing the applications of {len(sources)} servers")
     with told:
-        with measured(run.plan.timings) as ledger, charged("list"):
+        with measured(run.plan.timings) as ledger:
             read, failures, more = several.load(sources, {name: read for name, (read, _) in ways.items()})
         _require_named(
             run.selection, [one.fleet for one in read], [f.server for f in failures if f.stage != "clusters"]
@@ -153,7 +154,8 @@ def _collected_of(
             apart=not ways,
         )
     stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
-    part = msgspec.structs.replace(part, stats=stats, spent=ledger.costs)
+    spent = summed(ledger.costs, *(one.spent for one in read))
+    part = msgspec.structs.replace(part, stats=stats, spent=spent, whole=run.suppressions.whole)
     return part, read
 
 

@@ -46,7 +46,8 @@ def conclude(part: lint.Part, run: Run) -> Report:
     urls = {server.url: server.name for server in part.servers}
     if run.suppressions.baseline is not None and not any(f.server for f in part.failures):
         require_servers(run.suppressions.baseline, urls)
-    suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls)
+    whole = run.suppressions.whole and part.whole
+    suppressions = replace(run.suppressions, now=parse_time(part.started_at), servers=urls, whole=whole)
     costs = part.costs
     with measured(bool(costs)) as ledger, charged("join"):
         outcome = lint.conclude(part, run.plan.rules, suppressions)
@@ -92,9 +93,15 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 
 
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
+    if given.get("shard"):
+        _require_shard_file(run)
     part, read = collect_all(run, given)
-    if run.plan.shard != (1, 1):
-        return write_shard(part, run)
+    if not run.checkouts:
+        read = ()  # only places in checkouts need the list; of ten thousand applications it is some 300 MB
+    if given.get("shard"):
+        code = write_shard(part, run)
+        timings.tell(timings.with_costs(part.stats, part.costs))
+        return code
     if not part.results and run.selection != Selection(tuple(names)):
         raise UsageError(
             f"no application of {', '.join(server.url for server in part.servers)} fits this selection, or the account may not see it",
@@ -115,12 +122,17 @@ def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: 
     return known.remember(made, looked, whole=whole)
 
 
-def write_shard(part: lint.Part, run: Run) -> int:
-    """A shard is data for `merge`: it goes where `-o json` says."""
+def _require_shard_file(run: Run) -> None:
+    """UsageError unless the run says where its shard goes: it is data for `merge`, so where `-o json` says."""
     if len(run.outputs) != 1 or run.outputs[0].format != "json":
         raise UsageError("--shard writes a shard for `argolint merge`, not a report", "add -o json=FILE")
+
+
+def write_shard(part: lint.Part, run: Run) -> int:
+    """Write the shard; 3 where something of it could not be looked at."""
     reporters.put(run.outputs[0].file, lint.to_json(part).decode())
-    return 3 if part.failures and not run.allow_incomplete else 0
+    incomplete = bool(part.failures) or any(result.failures for result in part.results)
+    return 3 if incomplete and not run.allow_incomplete else 0
 
 
 def publish(made: Report, run: Run) -> int:

@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, beside, re
 
 if TYPE_CHECKING:
     from argolint.cli.reading import Several
-    from argolint.engine.several import Source
+    from argolint.engine.several import Read, Source
 
 
 @click.command()
@@ -79,49 +79,73 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any)
 
 def _save_all(several: Several, target: Path, fleet_only: bool, run: Run, given: Mapping[str, Any]) -> int:
     """A snapshot of each of several servers, and the file that names them."""
-    from argolint.engine import several as engine
-
-    sources, remarks = several
     if target.name.endswith(ARCHIVES):
         hint = "name a directory: each server gets a snapshot in it, and `check --servers DIR/servers.yaml` reads them"
-        raise UsageError(f"{target} is one file, and {len(sources)} servers are to be saved", hint)
+        raise UsageError(f"{target} is one file, and {len(several[0])} servers are to be saved", hint)
     with beside(target) as (whole, work):
         folder = work / "all"
         folder.mkdir()
-        places = {source.name: folder / name for source, name in zip(sources, _folders(sources), strict=True)}
-        with ExitStack() as recording:
-            recorders = {
-                source.name: recording.enter_context(record(source.transport, places[source.name]))
-                for source in sources
-                if source.transport is not None
-            }
-            recorded = [replace(s, transport=recorders.get(s.name)) for s in sources]
-            if fleet_only:
-                read, found, _ = engine.load(recorded)
-                failures = [*found, *(f for one in read for f in one.failures)]
-            else:
-                part, read = collect_all(run, given, several=(recorded, remarks))
-                failures = _failures(part)
-        entries = []
-        for one in read:
-            place = places.pop(one.source.name)
-            clusters = {"clusters": dict(one.source.aliases)} if one.source.aliases else {}
-            name = (
-                place.name if set("/@") & set(one.source.name) else one.source.name
-            )  # a login may be called otherwise
-            entries.append({"name": name, "snapshot": place.name, **clusters})
-        for unread in places.values():
-            shutil.rmtree(unread, ignore_errors=True)
-        lines = "".join(f"- {json.dumps(entry, ensure_ascii=False)}\n" for entry in entries)
-        (folder / "servers.yaml").write_text(f"servers:\n{lines}")
+        places = {source.name: folder / name for source, name in zip(several[0], _folders(several[0]), strict=True)}
+        saved = _recorded(several, places, fleet_only, run, given)
+        _name_servers(folder, places, saved.read)
         folder.replace(whole)
-    _tell_unsaved(failures)
+    _tell_unsaved(saved.failures)
+    for one in saved.read:
+        name, number = one.source.name, len(one.fleet.apps)
+        _tell_saved(f"{target}: {name}: ", fleet_only, number, one.fleet.server, saved.recorders[name])
+    way = (
+        f"give them to the same servers with --fleet {target}"
+        if fleet_only
+        else f"read them with --servers {target / 'servers.yaml'}"
+    )
+    click.echo(way, err=True)
+    _tell_masked(sum(recorder.masked for recorder in saved.recorders.values()), given)
+    return 3 if saved.failures else 0
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """Servers that were read, the recorders of all that were asked, by name, and what could not be read."""
+
+    read: tuple[Read, ...]
+    recorders: Mapping[str, RecordingTransport]
+    failures: Sequence[Failure]
+
+
+def _recorded(
+    several: Several, places: Mapping[str, Path], fleet_only: bool, run: Run, given: Mapping[str, Any]
+) -> _Saved:
+    """Read all servers, each into its place."""
+    from argolint.engine import several as engine
+
+    sources, remarks = several
+    with ExitStack() as recording:
+        recorders = {
+            source.name: recording.enter_context(record(source.transport, places[source.name]))
+            for source in sources
+            if source.transport is not None
+        }
+        recorded = [replace(s, transport=recorders.get(s.name)) for s in sources]
+        if fleet_only:
+            read, found, _ = engine.load(recorded)
+            return _Saved(read, recorders, [*found, *(f for one in read for f in one.failures)])
+        part, read = collect_all(run, given, several=(recorded, remarks))
+        return _Saved(read, recorders, _failures(part))
+
+
+def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Read]) -> None:
+    """Write the file that names the snapshots, and remove those of servers that could not be read."""
+    entries = []
     for one in read:
-        name = one.source.name
-        _tell_saved(f"{target}: {name}: ", fleet_only, len(one.fleet.apps), one.fleet.server, recorders[name])
-    click.echo(f"read them with --servers {target / 'servers.yaml'}", err=True)
-    _tell_masked(sum(recorder.masked for recorder in recorders.values()), given)
-    return 3 if failures else 0
+        source, place = one.source, places[one.source.name].name
+        name = place if set("/@") & set(source.name) else source.name  # a login may be called what no entry may
+        entries.append(
+            {"name": name, "snapshot": place} | ({"clusters": dict(source.aliases)} if source.aliases else {})
+        )
+    for unread in places.keys() - {one.source.name for one in read}:
+        shutil.rmtree(places[unread], ignore_errors=True)
+    lines = "".join(f"- {json.dumps(entry, ensure_ascii=False)}\n" for entry in entries)
+    (folder / "servers.yaml").write_text(f"servers:\n{lines}")
 
 
 def _folders(sources: Sequence[Source]) -> list[str]:

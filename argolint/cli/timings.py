@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -13,6 +14,25 @@ from argolint.timing import Cost, summed
 
 _STAGES = ("reads", "wants", "check", "collect", "verify", "join")
 """What is charged to a rule, in the order of a run."""
+_TOLD = 20
+"""The costliest rules."""
+_WHAT = {
+    "list": "the list of applications, settings, projects, clusters",
+    "decide": "whether an application is looked into",
+    "read": "states and trees, asked for and waited for",
+    "evidence": "Events and objects that rules want, asked for",
+    "decode": "objects made of JSON",
+    "compare": "what Git wants against what is live",
+    "inspect": "what rules share",
+    "reads": "rules: whether to look into it",
+    "wants": "rules: which evidence to ask for",
+    "check": "rules: findings of one application",
+    "collect": "rules: facts about it for others",
+    "verify": "rules: fixes tried in memory",
+    "redact": "secrets taken out of findings",
+    "join": "findings that take several applications, and the report made",
+    "report": "the report written",
+}
 
 option = click.option(
     "--timings",
@@ -45,7 +65,7 @@ def tell(stats: Stats, later: Iterable[Cost] = ()) -> None:
     """The costs as two tables on standard error, where they were measured; `later` are those of writing the report."""
     if stats.stages:
         stages = {**stats.stages, **{cost.stage: Spent(cost.cpu_s, cost.seconds) for cost in later}}
-        for line in _lines(_sorted(stages), stats.rules or {}):
+        for line in _lines(_sorted(stages), stats.rules or {}, stats.seconds):
             click.echo(line, err=True)
 
 
@@ -53,13 +73,31 @@ def _sorted(stages: Mapping[str, Spent]) -> dict[str, Spent]:
     return dict(sorted(stages.items(), key=lambda item: (-item[1].seconds, item[0])))
 
 
-def _lines(stages: Mapping[str, Spent], rules: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    whole = sum(spent.cpu for spent in stages.values()) or 1.0
-    yield f"{'stage':40} {'cpu':>9} {'share':>6} {'in all':>9}"
+def _lines(stages: Mapping[str, Spent], rules: Mapping[str, Mapping[str, float]], seconds: float) -> Iterator[str]:
+    """Both tables. Shares are of the processor seconds of all stages, and of what this process and its children spent beside them."""
+    staged = sum(spent.cpu for spent in stages.values())
+    beside = max(0.0, _own_cpu_s() - staged)
+    whole = (staged + beside) or 1.0
+    yield f"{'stage':40} {'cpu':>9} {'share':>6} {'+ waiting':>11}  what it is"
     for stage, spent in stages.items():
-        yield f"{stage:40} {spent.cpu:7.3f} s {spent.cpu / whole:6.1%} {spent.seconds:7.3f} s"
+        what = _WHAT.get(stage, "")
+        yield f"{stage:40} {spent.cpu:7.3f} s {spent.cpu / whole:6.1%} {spent.seconds:9.3f} s  {what}".rstrip()
+    yield f"{'other':40} {beside:7.3f} s {beside / whole:6.1%} {'':11}  start, imports, handing out, progress"
+    waited = sum(spent.seconds for spent in stages.values())
+    busy = f"{seconds:.1f} s: {whole / (seconds or 1.0):.1f} cores busy"
+    yield f"{'sum':40} {whole:7.3f} s {1:6.1%} {waited:9.3f} s  of all threads and workers, within {busy}"
     yield f"{'rule':40} {'cpu':>9} {'share':>6}  of it"
-    for rule, of in rules.items():
+    for rule in list(rules)[:_TOLD]:
+        of = rules[rule]
         parts = ", ".join(f"{stage} {of[stage]:.3f}" for stage in _STAGES if of.get(stage, 0.0) >= 0.0005)
         cpu = sum(of.values())
         yield f"{rule:40} {cpu:7.3f} s {cpu / whole:6.1%}  {parts}".rstrip()
+    if rest := list(rules.values())[_TOLD:]:
+        cpu = sum(sum(of.values()) for of in rest)
+        yield f"{f'{len(rest)} more rules':40} {cpu:7.3f} s {cpu / whole:6.1%}  each is in the JSON report, under stats.rules"
+
+
+def _own_cpu_s() -> float:
+    """Seconds of the processor that this process and those of its children that have ended took."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

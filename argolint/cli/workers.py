@@ -15,6 +15,7 @@ from argolint.cli.connecting import open_transport
 from argolint.cli.prepare import pacing
 from argolint.engine.run import Look
 from argolint.errors import UsageError
+from argolint.server.limits import NONE
 from argolint.server.transport import Transport
 from argolint.values import plain
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None) -> Look | None:
     """Who looks at the applications (of one of several servers), when it is not this process. UsageError for what cannot be divided."""
     count, dask = given.get("processes") or 1, given.get("dask")
+    lonely = [f"--{name.replace('_', '-')}" for name in ("worker_token", "dask_insecure") if given.get(name)]
+    if lonely and not dask:
+        raise UsageError(f"{lonely[0]} is of a Dask cluster, and none is named", "pass --dask ADDRESS as well")
     if count == 1 and not dask:
         return None
     option = "--dask" if dask else "--processes"
@@ -50,6 +54,8 @@ def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None
     from argolint.workers.processes import in_processes
 
     opened = source.opened if source else None
+    if not t.offline:
+        count = pacing(given, source.limits if source else NONE).shared_by(count)
     return in_processes(count, opened or (lambda threads: open_transport(given, threads)))
 
 

@@ -8,11 +8,12 @@ answered, its own normalised and predicted states are better: this module is for
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+
+import msgspec
 
 from argolint.comparison.diff import differences
 from argolint.comparison.ignore import (
@@ -31,7 +32,7 @@ from argolint.comparison.server_side import server_side_apply, with_owner
 from argolint.comparison.three_way import Place, completed, interleave, numbered, three_way
 from argolint.kubernetes import group_of, is_secret
 from argolint.model import MISSING, Json, Object
-from argolint.remembered import by_identity
+from argolint.remembered import by_identity, one
 from argolint.values import annotations_of, items, json_in, labels_of, mapping, parse_version
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -86,7 +87,12 @@ class Comparison:
         if not self.modified or self.normalized is None or self.predicted is None:
             return ()
         found = differences(self.predicted, self.normalized)
-        return tuple(sorted(pointer for pointer, *sides in found if not all(s is None or s is MISSING for s in sides)))
+        return tuple(sorted(pointer for pointer, want, have in found if not is_nothing(want, have)))
+
+
+def is_nothing(want: Json, have: Json) -> bool:
+    """True for an explicit null against an absent field, which is no difference."""
+    return (want is None or want is MISSING) and (have is None or have is MISSING)
 
 
 @by_identity(8)
@@ -95,7 +101,7 @@ def rules_of(application: Object, settings: Object, version: str = "") -> Rules:
 
     `version` is the server's; an unknown one compares as the newest.
     """
-    return Rules(
+    found = Rules(
         application_rules(application) + server_rules(settings),
         known_types(settings),
         Tracking(
@@ -104,6 +110,7 @@ def rules_of(application: Object, settings: Object, version: str = "") -> Rules:
             (parse_version(version) or _KEEPS_IDS) < _KEEPS_IDS,
         ),
     )
+    return one(found)
 
 
 _KEEPS_IDS = (3, 4, 6)
@@ -182,7 +189,7 @@ def hidden(
     rule: IgnoreRule, live: Object, desired: Object, rules: Rules, strategy: Strategy = Strategy.THREE_WAY
 ) -> tuple[str, ...]:
     """The differences that this one rule, and no other of `rules`, keeps Argo CD from showing: sorted pointers."""
-    others = replace(rules, ignore=tuple(other for other in rules.ignore if other != rule))
+    others = one(replace(rules, ignore=tuple(other for other in rules.ignore if other != rule)))
     shown = set(compare(live, desired, rules, strategy).pointers)
     return tuple(pointer for pointer in compare(live, desired, others, strategy).pointers if pointer not in shown)
 
@@ -211,9 +218,11 @@ def apply(
         return _replaced(live, defaulted(canonical(target)))
     if server_side:
         return with_owner(server_side_apply(live, canonical(target), complete=True), target)
-    original = last_applied(live) or canonical(target)  # what nothing applied before, nothing deletes
+    was = last_applied(live)
+    original = was or canonical(target)  # what nothing applied before, nothing deletes
     result = completed(three_way(original, canonical(target), live), live, original)
-    return _recorded(defaulted(canonical(result)), target, server_side)
+    synced = defaulted(canonical(result))
+    return synced if was == target else _recorded(synced, target, server_side)
 
 
 def sent(live: Object, desired: Object, rules: Rules, *, respect_ignored: bool) -> Object:
@@ -255,7 +264,7 @@ def _recorded(live: Object, desired: Object, server_side: bool) -> Object:
     if server_side:
         return with_owner(live, desired)
     metadata = live.get("metadata") or {}
-    text = json.dumps(desired, separators=(",", ":"))
+    text = msgspec.json.encode(desired).decode()
     return {**live, "metadata": {**metadata, "annotations": {**annotations_of(live), LAST_APPLIED: text}}}
 
 

@@ -39,11 +39,16 @@ def change(
 def differences(desired: Json, live: Json, pointer: str = "") -> Iterator[Pair]:
     """The deepest pairs that differ. Equal subtrees are dropped on the way; pointers of lists are the live side's
     indexes, those of items that only desired holds are desired's."""
-    if desired == live and type(desired) is type(live):
-        return
+    if desired != live or type(desired) is not type(live):
+        yield from _unequal(desired, live, pointer)
+
+
+def _unequal(desired: Json, live: Json, pointer: str) -> Iterator[Pair]:
     if isinstance(desired, dict) and isinstance(live, dict):
         for key in desired.keys() | live.keys():
-            yield from differences(desired.get(key, MISSING), live.get(key, MISSING), pointer + join_pointer(key))
+            want, have = desired.get(key, MISSING), live.get(key, MISSING)
+            if want != have or type(want) is not type(have):
+                yield from _unequal(want, have, pointer + join_pointer(key))
     elif isinstance(desired, list) and isinstance(live, list):
         if len(desired) == len(live):
             for index, (want, have) in enumerate(zip(desired, live, strict=True)):

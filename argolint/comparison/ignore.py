@@ -19,7 +19,7 @@ from argolint.comparison.scheme import as_known_type
 from argolint.kubernetes import group_of
 from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Json, Object
-from argolint.remembered import by_identity
+from argolint.remembered import by_identity, one
 from argolint.values import index_of, integer, items, join_pointer, json_in, mapping, maps, text_at
 
 
@@ -120,7 +120,7 @@ def _rule(entry: Object, group: str, kind: str, origin: str) -> IgnoreRule:
     def texts(field: str) -> tuple[str, ...]:
         return tuple(text for text in items(entry, field) if isinstance(text, str))
 
-    return IgnoreRule(
+    found = IgnoreRule(
         group,
         kind,
         str(entry.get("name") or ""),
@@ -130,6 +130,7 @@ def _rule(entry: Object, group: str, kind: str, origin: str) -> IgnoreRule:
         texts("managedFieldsManagers"),
         origin,
     )
+    return one(found)
 
 
 def matches(rule: IgnoreRule, group: str, kind: str, namespace: str, name: str) -> bool:

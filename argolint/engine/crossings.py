@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from argolint.app import App
-from argolint.fleet import Claimant, Crossing, Fleet
+from argolint.fleet import IN_CLUSTER, Claimant, Crossing, Fleet
 from argolint.model import AppRef
 from argolint.values import dig, parse_version, text_at
 
@@ -39,7 +39,8 @@ class Member:
         """The cluster that an alias means: its address, also where it is given by its name on this Argo CD."""
         wanted = known.rstrip("/")
         by_name = (url for url, c in self.fleet.clusters.items() if text_at(c, "name") == wanted)
-        return wanted if wanted in self.fleet.clusters else next(by_name, wanted)
+        own = IN_CLUSTER if wanted == "in-cluster" else wanted  # so it is called where the account may see no cluster
+        return wanted if wanted in self.fleet.clusters else next(by_name, own)
 
     @property
     def unknown(self) -> tuple[str, ...]:

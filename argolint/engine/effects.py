@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from argolint.app import App
 from argolint.comparison import diff
@@ -74,13 +74,14 @@ def _needs_sync(fix: Fix, finding: Finding, app: App) -> bool:
     return failed and fix.target in ("application", "argocd-settings") and fix.edit.kind in ("json-patch", "yaml")
 
 
-def of_sync(kind: str, live: Object, without_fix: Object, with_fix: Object) -> Iterator[Effect]:
-    """What the next sync does with the fix that it would not do without."""
-    rolled = _ROLLING if kind in _ROLLED else ()
-    if any(_moves(pointer, live, with_fix) and _moves(pointer, without_fix, with_fix) for pointer in rolled):
-        yield "restarts"
-    if _moves(_REPLICAS, live, with_fix) and _moves(_REPLICAS, without_fix, with_fix):
-        yield "scales"
+def of_sync(kind: str, live: Object, with_fix: Object, without_fix: Callable[[], Object]) -> Iterator[Effect]:
+    """What the next sync does with the fix that it would not do without; the latter is asked for where something moves at all."""
+    watched: dict[str, Effect] = dict.fromkeys(_ROLLING if kind in _ROLLED else (), "restarts")
+    watched[_REPLICAS] = "scales"
+    moved = [pointer for pointer in watched if _moves(pointer, live, with_fix)]
+    if moved:
+        other = without_fix()
+        yield from (watched[pointer] for pointer in moved if _moves(pointer, other, with_fix))
 
 
 def _moves(pointer: str, one: Object, other: Object) -> bool:

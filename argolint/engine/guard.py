@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from argolint.app import App
-from argolint.errors import UnreadableStateError
+from argolint.errors import MORE_MEMORY, UnreadableStateError
 from argolint.model import AppRef, Failure, Finding, Fix, Object, ResourceKey
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
 from argolint.resource import Resource
@@ -59,6 +59,8 @@ def crash(rule: Rule, app: App | None, stage: str, error: BaseException, known: 
     ref = app.ref if app else None
     if isinstance(error, UnreadableStateError):  # the same for every rule that reads it, and the fault of none
         return Failure("states", error.message, error.hint, ref)
+    if isinstance(error, MemoryError):  # what else is looked at meanwhile takes it: the fault of no rule either
+        return Failure(stage, f"there was not enough memory for rule {rule.id}", MORE_MEMORY, ref, rule.id)
     if app is not None:
         known = Guard(app).known(app.resources)
     return Failure(
@@ -76,6 +78,8 @@ def unfinished(ref: AppRef, error: Exception) -> Failure:
         where = f" {error.filename}" if error.filename else ""
         problem = f"cannot read or write{where}: {error.strerror or error}"
         return Failure("inspect", problem, "check the space left, and how many files may be open (`ulimit -n`)", ref)
+    if isinstance(error, MemoryError):
+        return Failure("inspect", "there was not enough memory to look at it", MORE_MEMORY, ref)
     return Failure("inspect", f"argolint failed: {_told(error)}", "this is a bug of argolint: report it", ref)
 
 

@@ -108,7 +108,7 @@ def _synced_under_guard(resource: Resource, app: App, fleet: Fleet) -> tuple[Mom
     if annotations_of(synced).get(SYNC_OPTIONS) != GUARD:
         raise CannotReplay(f"a sync of {app.ref} takes the guard off the object again")
     free = without(synced, "/metadata/annotations" + join_pointer(SYNC_OPTIONS))
-    moved = effects.of_sync(resource.kind, live, live, synced)
+    moved = effects.of_sync(resource.kind, live, synced, lambda: live)
     return moment_of(free, desired, terms), frozenset(moved)
 
 

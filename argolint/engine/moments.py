@@ -65,7 +65,7 @@ def terms_of(raw: Object, desired: Object, server_side_diff: bool, fleet: Fleet)
 
 def compared(resource: Resource, live: Object, desired: Object, app: App, fleet: Fleet) -> OfToday | None:
     """None when argolint's own comparison does not come to what Argo CD shows."""
-    lasting = Comparison(resource.normalized, resource.predicted, resource.modified).pointers
+    lasting = (change.pointer for change in resource.changes if not compare.is_nothing(change.desired, change.live))
     shown = tuple(sorted({*lasting, *(change.pointer for change in resource.pending)}))
     rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
     for server_side in (False, True):
@@ -83,7 +83,7 @@ _NO_RULES = Rules()
 
 
 def one_sync(live: Object, desired: Object, terms: Terms) -> Object:
-    """Live after a sync."""
+    """Live after a sync; the very object where it changes nothing, whose comparison is known."""
     found = compare.apply(
         live,
         desired,
@@ -93,7 +93,7 @@ def one_sync(live: Object, desired: Object, terms: Terms) -> Object:
         replaced=terms.replaced,
     )
     assert found is not None
-    return found
+    return live if found == live else found
 
 
 def application_after(app: App, raw: Object, touched: Mapping[ResourceKey, Moment]) -> App:

@@ -32,7 +32,10 @@ SHARD_VERSION = "2.0"
 
 
 class Part(msgspec.Struct, frozen=True):
-    """The results of one shard, before they are joined. `rules` are the ids that were run, `shown` what is to be shown of them."""
+    """The results of one shard, before they are joined. `rules` are the ids that were run, `shown` what is to be shown of them.
+
+    `whole` is False where only some applications were to be looked at, by whatever options.
+    """
 
     shard_version: str
     shard: tuple[int, int]
@@ -45,6 +48,7 @@ class Part(msgspec.Struct, frozen=True):
     remarks: tuple[str, ...] = ()
     shown: Shown = Shown()
     spent: tuple[Cost, ...] = ()
+    whole: bool = True
 
     @property
     def costs(self) -> tuple[Cost, ...]:
@@ -89,6 +93,7 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
             ("servers", _asked(part) == _asked(first)),
             ("rules", part.rules == first.rules),
             ("shown", part.shown == first.shown),
+            ("selection of applications", part.whole == first.whole),
         ):
             if not same:
                 raise UsageError(f"{name} and {first_name} differ in their {what}", "merge the shards of one run only")

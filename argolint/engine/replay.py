@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -228,8 +229,9 @@ def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: Terms, b
 
 def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> frozenset[Effect]:
     """What the next sync does because of the fix."""
-    without_fix = one_sync(pair.live, pair.desired, before)
-    return frozenset(effects.of_sync(pair.resource.kind, pair.live, without_fix, one_sync(live, desired, terms)))
+    with_fix = one_sync(live, desired, terms)
+    found = effects.of_sync(pair.resource.kind, pair.live, with_fix, lambda: one_sync(pair.live, pair.desired, before))
+    return frozenset(found)
 
 
 def _require_no_sync(pair: _Pair, live: Object, desired: Object, terms: Terms) -> None:
@@ -399,15 +401,16 @@ def _rewritten(synced: Object, pair: _Pair) -> Object:
     """
     before = compare.last_applied(pair.live)
     result = synced
-    for change in diff.changes(pair.resource.predicted or {}, pair.resource.normalized or {}):
-        if not any(below(change.pointer, claim) for claim in pair.claimed):
+    found = diff.differences(pair.resource.predicted or {}, pair.resource.normalized or {})
+    for pointer, desired, live in sorted(found, key=itemgetter(0)):
+        if not any(below(pointer, claim) for claim in pair.claimed):
             continue
-        if before is not None and get(before, change.pointer) == change.live:
+        if before is not None and get(before, pointer) == live:
             continue
-        if change.live is not MISSING:
-            result = _put(result, split_pointer(change.pointer), change.live, insert=change.desired is MISSING)
-        elif get(result, change.pointer) == change.desired:
-            result = without(result, change.pointer)
+        if live is not MISSING:
+            result = _put(result, split_pointer(pointer), live, insert=desired is MISSING)
+        elif get(result, pointer) == desired:
+            result = without(result, pointer)
     return result
 
 

@@ -7,7 +7,6 @@ whose facts meet `across` see more. An Argo CD that cannot be read is a failure 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -23,9 +22,12 @@ from argolint.engine.run import Look
 from argolint.engine.stats import Stats
 from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
+from argolint.host import threads
 from argolint.model import Failure
 from argolint.server.connection import Connection
+from argolint.server.limits import NONE, Limits
 from argolint.server.transport import Transport
+from argolint.timing import Cost, charged, measured, measuring
 from argolint.values import dig
 
 S = TypeVar("S")
@@ -49,20 +51,34 @@ class Source:
     opened: Callable[[int], Transport] | None = None
     reached: Connection | Path | None = None
 
+    @property
+    def limits(self) -> Limits:
+        """How hard it may be asked."""
+        return self.reached.limits if isinstance(self.reached, Connection) else NONE
+
     def workers(self, most: int) -> int:
         """How many requests may be in flight to it, of so many."""
-        own = self.reached.limits.workers if isinstance(self.reached, Connection) else None
-        return min(most, own or most)
+        return min(most, self.limits.workers or most)
 
 
 @dataclass(frozen=True)
 class Read:
-    """An Argo CD whose applications are listed, and what of it could not be read."""
+    """An Argo CD whose applications are listed, what of it could not be read, and what that cost where somebody measures."""
 
     source: Source
     transport: Transport
     fleet: Fleet
     failures: tuple[Failure, ...]
+    spent: tuple[Cost, ...] = ()
+
+    @property
+    def member(self) -> Member:
+        """As one of several that may share clusters."""
+        return Member(self.source.name, self.fleet, self.source.aliases)
+
+    def bounded(self, plan: Plan) -> Plan:
+        """The plan with as many requests in flight as this Argo CD may get; a snapshot is read by one thread."""
+        return replace(plan, workers=1 if self.transport.offline else self.source.workers(plan.workers))
 
 
 def load(
@@ -74,14 +90,27 @@ def load(
 
     Raises the first failure as an ArgolintError when none can be read.
     """
-    found = _each(sources, lambda source: _loaded(source, read.get(source.name, load_fleet)))
+    wanted = measuring()
+
+    def loaded(source: Source) -> Read | Failure:
+        with measured(wanted) as ledger, charged("list"):
+            found = _loaded(source, read.get(source.name, load_fleet))
+        return replace(found, spent=ledger.costs) if isinstance(found, Read) else found
+
+    found = each(sources, loaded)
+    with charged("list"):
+        return _met(found)
+
+
+def _met(found: Sequence[Read | Failure]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+    """See load: what became of each, and what those that are there share."""
     there = tuple(r for r in found if isinstance(r, Read))
     failures = tuple(r for r in found if isinstance(r, Failure))
     if not there:
         told = "; ".join(f"{f.server}: {f.error}" for f in failures)
         raise ArgolintError(f"none of the Argo CDs can be read: {told}", failures[0].hint if failures else "")
     there, remarks = _told_apart(there)
-    members = [Member(r.source.name, r.fleet, r.source.aliases) for r in there]
+    members = [r.member for r in there]
     fleets, more = crossed(members)
     unknown = (
         Failure(
@@ -113,19 +142,16 @@ def examine(
     """
 
     def examined(one: Read) -> Part:
-        workers = 1 if one.transport.offline else one.source.workers(plan.workers)
-        part = collect(
-            one.transport, replace(plan, workers=workers), progress(one.source.name), one.fleet, look(one.transport)
-        )
-        named = (replace(s, name=one.source.name) for s in part.servers)
+        part = collect(one.transport, one.bounded(plan), progress(one.source.name), one.fleet, look(one.transport))
+        servers = (replace(s, name=one.source.name) for s in part.servers)
         return msgspec.structs.replace(
             part,
-            servers=tuple(named),
-            failures=(*one.failures, *_named(one.source, part.failures)),
+            servers=tuple(servers),
+            failures=(*one.failures, *named(one.source, part.failures)),
             remarks=tuple(f"{one.source.name}: {remark}" for remark in part.remarks),
         )
 
-    parts = _each(read, examined, alone=all(one.transport.offline or (apart and look(one.transport)) for one in read))
+    parts = each(read, examined, alone=all(one.transport.offline or (apart and look(one.transport)) for one in read))
     results: list[AppResult] = sorted((r for part in parts for r in part.results), key=lambda r: r.ref)
     transports = [one.transport for one in read]
     return msgspec.structs.replace(
@@ -143,18 +169,9 @@ def examine(
     )
 
 
-def _each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) -> list[T]:
-    """What the call gives for each, some at a time; where nobody is waited for, one after the other."""
-    if alone or len(items) < 2:
-        return [call(item) for item in items]
-    pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="argolint-server")
-    ended = False
-    try:
-        found = list(pool.map(call, items))
-        ended = True
-        return found
-    finally:
-        pool.shutdown(wait=ended, cancel_futures=True)  # who is interrupted does not wait for a server
+def each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) -> list[T]:
+    """What the call gives for each Argo CD, some at a time; where nobody is waited for, one after the other."""
+    return threads.each(items, call, 1 if alone else AT_ONCE, "argolint-server")
 
 
 def _loaded(source: Source, read: ReadFleet) -> Read | Failure:
@@ -164,7 +181,7 @@ def _loaded(source: Source, read: ReadFleet) -> Read | Failure:
         fleet, failures = read(source.transport)
     except ArgolintError as error:
         return Failure("server", error.message, error.hint, server=source.name)
-    return Read(source, source.transport, replace(fleet, name=source.name), _named(source, failures))
+    return Read(source, source.transport, replace(fleet, name=source.name), named(source, failures))
 
 
 def _told_apart(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
@@ -216,6 +233,6 @@ def _renamed(failures: Iterable[Failure], url: str) -> tuple[Failure, ...]:
     )
 
 
-def _named(source: Source, failures: Iterable[Failure]) -> tuple[Failure, ...]:
+def named(source: Source, failures: Iterable[Failure]) -> tuple[Failure, ...]:
     """With the server's name, which an application's failure has by its application."""
     return tuple(f if f.app is not None else replace(f, server=source.name) for f in failures)

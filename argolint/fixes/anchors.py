@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from argolint.checkouts.checkout import Checkout, Committed
+from argolint.checkouts.checkout import Checkout, Committed, Named
 from argolint.checkouts.git import Changed
 from argolint.checkouts.yaml_text import EditError, Span, span
 from argolint.errors import UsageError
 from argolint.fixes import locate
 from argolint.fixes.locate import Spot, Unplaced
-from argolint.fixes.placement import Choice, Place, Site, application_of, place_of, spots
+from argolint.fixes.placement import Choice, Place, Site, application_of, own_manifest, place_of, spots
 from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Json, Object
 from argolint.redaction import without_secrets
@@ -187,7 +187,8 @@ def _pointers(finding: Finding, site: Site) -> Iterator[tuple[Spot, str, bool]]:
         if related.resource is not None:
             found = _of_object(related.app, related.resource, related.pointer, finding, site)
             yield from ((spot, at, False) for spot, at in found)
-    if finding.resource is None and not finding.pointer:
+    named = any(isinstance(checkout, Named) for checkout in site.checkouts)  # files of Applications, and no others
+    if (finding.resource is None and not finding.pointer) or named:
         yield from ((spot, at, False) for spot, at in _of_application(finding.app, "/spec", site))
 
 
@@ -208,7 +209,7 @@ def _of_object(app: App, resource: Resource, pointer: str, finding: Finding, sit
 
 def _of_application(app: App, pointer: str, site: Site) -> Iterator[tuple[Spot, str]]:
     try:
-        spot, _ = locate.application(site.checkouts, app.namespace, app.name)
+        spot, _ = own_manifest(app, site)
     except (Unplaced, EditError):
         return
     yield spot, spot.prefix + pointer

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint import glob
@@ -62,20 +62,31 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-def application(checkouts: Iterable[Checkout], namespace: str, name: str) -> tuple[Spot, Object]:
-    """The Application's manifest, wherever a checkout holds it. Unplaced when there is none, or more than one."""
+def application(
+    checkouts: Iterable[Checkout], namespace: str, name: str, fits: Callable[[Object], bool] = lambda obj: True
+) -> tuple[Spot, Object]:
+    """The Application's manifest, wherever a checkout holds it. Unplaced when there is none, or more than one.
+
+    `fits` tells it from those of Applications of this name on other Argo CDs.
+    """
     found: list[tuple[Spot, Object]] = []
     templates = []
     for checkout in checkouts:
         held, unread = checkout.derived("applications", lambda c=checkout: _applications(c))  # type: ignore[misc]
         found += [(spot, obj) for spot, obj in held.get(name, ()) if _named(obj, name, namespace)]
         templates += [file for file in unread if _mentions(checkout, file, name)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        files = ", ".join(spot.file for spot, _ in found)
+    own = [(spot, obj) for spot, obj in found if fits(obj)]
+    if found and not own:
         raise Unplaced(
-            f"Application {namespace}/{name} stands in {len(found)} places: {files}", "change the one that is applied"
+            f"{found[0][0].file} holds Application {namespace}/{name} of another Argo CD",
+            "add --write DIR for the repository with its manifest",
+        )
+    if len(own) == 1:
+        return own[0]
+    if own:
+        files = ", ".join(spot.file for spot, _ in own)
+        raise Unplaced(
+            f"Application {namespace}/{name} stands in {len(own)} places: {files}", "change the one that is applied"
         )
     if templates:
         why = (

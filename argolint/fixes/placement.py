@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from argolint.checkouts.checkout import Checkout
+from argolint.checkouts.whose import whose
 from argolint.checkouts.yaml_text import EditError, Operation, applied, documents, patch
 from argolint.fixes import locate
 from argolint.fixes.locate import Spot, Unplaced
@@ -300,20 +301,20 @@ def _own_application(app: App, site: Site) -> tuple[Spot, Object, Object | None]
     if owner is not None:
         why = f"ApplicationSet {owner.get('name')} generates Application {app.namespace}/{app.name}"
         raise Unplaced(why, "change the set's template by hand")
-    spot, obj = locate.application(site.checkouts, app.namespace, app.name)
-    if raw is not None and _is_of_another(obj, raw, app, site):
-        raise Unplaced(
-            f"{spot.file} holds Application {app.namespace}/{app.name} of another Argo CD",
-            "add --write DIR for the repository with its manifest",
-        )
+    spot, obj = own_manifest(app, site)
     return spot, obj, raw
 
 
-def _is_of_another(obj: Object, raw: Object, app: App, site: Site) -> bool:
-    """Where several Argo CDs have an Application of this name, a manifest is that of those who deploy to where it says."""
-    said = dig(obj, "spec", "destination")
-    twins = [other for at, other in site.apps.items() if at != place_of(app) and at[1:] == (app.namespace, app.name)]
-    return dig(raw, "spec", "destination") != said and any(dig(o, "spec", "destination") == said for o in twins)
+def own_manifest(app: App, site: Site) -> tuple[Spot, Object]:
+    """The manifest of an Application of this Argo CD. Unplaced when there is none, or more than one."""
+    here = place_of(app)
+    named = {place: raw for place, raw in site.apps.items() if place[1:] == here[1:]}
+
+    def fits(manifest: Object) -> bool:
+        owners = whose(manifest, named)
+        return not owners or here in owners or here not in named
+
+    return locate.application(site.checkouts, app.namespace, app.name, fits)
 
 
 def _apps_named(finding: Finding, fix: Fix) -> tuple[App, ...]:
@@ -357,7 +358,7 @@ def application_of(app: App, finding: Finding, site: Site) -> Object:
     if known is not None:
         return known
     try:
-        return locate.application(site.checkouts, app.namespace, app.name)[1]
+        return own_manifest(app, site)[1]
     except Unplaced:
         source = finding.source if app == finding.app else None
         if source is None:

@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +17,13 @@ from argolint.checkouts.git import Git
 from argolint.fleet import Fleet
 from argolint.gate.patience import Patience
 from argolint.manifests import ManifestError, mapping_of
-from argolint.model import Failure, Object
+from argolint.model import AppRef, Object
+from argolint.remembered import Once
+from argolint.renders.manifests import manifests_of
 from argolint.values import annotations_of, dig, items, same_repository
 
 if TYPE_CHECKING:
+    from argolint.gate.written import Written
     from argolint.renders.local import LocalRenders
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
@@ -33,11 +35,10 @@ DEFAULT_REVISIONS = ("", "HEAD")
 class Change:
     """What is to be judged. `base` empty: the revision that most applications of the repository follow.
 
-    repo        empty: nothing is rendered, and only `applications`, manifests of Applications as they will be, are judged; those that
-                are as in `before` (the files as the base has them), or as they are live, are not edited and left out
-    others      the ApplicationSets and AppProjects of the named files that are not as the base has them
+    repo        empty: nothing is rendered, and only the manifests of `files` are judged; those that are as the base has them, or as
+                they are live, are not edited and left out
+    files       what the named files hold
     projects    names of projects that the named files bring
-    unread      what of the named files could not be judged
     git         a clone, to tell from the changed files what is touched
     rendered    a folder of manifests per application, in place of the server's render of head
     local       renders the Helm applications of the clone here, base and head, in place of the server
@@ -57,17 +58,22 @@ class Change:
     twice: bool = False
     commit: str = ""
     patience: Patience = field(default_factory=Patience)
-    applications: tuple[Object, ...] = ()
-    before: tuple[Object, ...] = ()
-    others: tuple[Object, ...] = ()
+    files: Written | None = None
     projects: frozenset[str] = frozenset()
-    unread: tuple[Failure, ...] = ()
     local: LocalRenders | None = None
+    _given: Once = field(default_factory=Once, compare=False, repr=False)
+
+    def given(self, ref: AppRef) -> tuple[Object, ...] | None:
+        """The manifests in `rendered` of an application; None where there are none of it. Errors as `manifests_of` has them."""
+        folder = self.rendered
+        if folder is None:
+            return None
+        return self._given.of((ref.namespace, ref.name), lambda: manifests_of(folder, ref))
 
     @property
     def by_files(self) -> bool:
         """True when files with Applications are judged, and no repository."""
-        return not self.repo
+        return self.files is not None
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,7 @@ def _roots(app: App, source: Object, git: Git, revision: str) -> Iterator[str]:
     if (
         source.get("plugin") is not None
         or dig(source, "directory", "jsonnet")
-        or root in _jsonnet_folders(git, git.commit(revision))
+        or root in _jsonnet_folders(git, revision)
     ):
         yield ""  # a plugin and Jsonnet's imports read what they please of the repository
         return
@@ -221,10 +227,13 @@ _VARIABLE = re.compile(r"\$(?:\{[^}]*\}|\w+)")
 """What Argo CD puts in for such as `$ARGOCD_APP_NAME` (util/argo/env) is not asked: any text may stand there."""
 
 
-@lru_cache(maxsize=4)
-def _jsonnet_folders(git: Git, commit: str) -> frozenset[str]:
+def _jsonnet_folders(git: Git, revision: str) -> frozenset[str]:
     """Folders with Jsonnet among their own files, which Argo CD evaluates in a plain directory."""
-    return frozenset(posixpath.dirname(path) for path in git.tree(commit) if path.endswith(".jsonnet"))
+
+    def found() -> frozenset[str]:
+        return frozenset(posixpath.dirname(path) for path in git.tree(revision) if path.endswith(".jsonnet"))
+
+    return git.derived("jsonnet folders", (revision,), found)
 
 
 def _referenced(app: App, ref: str) -> Iterator[str]:
@@ -269,13 +278,16 @@ def _linked(root: str, texts: Mapping[str, str], seen: set[str]) -> Iterator[str
 
 def kustomize_files(git: Git, revision: str) -> frozenset[str]:
     """The files that any kustomization of a revision names: what they are called says nothing of what they hold."""
-    texts = git.named(revision, _NAMING_FILES)
-    return frozenset(
-        _normal(posixpath.join(posixpath.dirname(file), entry))
-        for file, text in texts.items()
-        if file.rpartition("/")[2] in _KUSTOMIZATIONS
-        for entry in _kustomize_entries(_mapping(text))
-    )
+
+    def found() -> frozenset[str]:
+        return frozenset(
+            _normal(posixpath.join(posixpath.dirname(file), entry))
+            for file, text in git.named(revision, _NAMING_FILES).items()
+            if file.rpartition("/")[2] in _KUSTOMIZATIONS
+            for entry in _kustomize_entries(_mapping(text))
+        )
+
+    return git.derived("kustomize files", (revision,), found)
 
 
 def _mapping(text: str | None) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from argolint.checkouts.files import own_path, read_text
 from argolint.checkouts.git import MAX_TEXT_BYTES, Git, has_repository
 from argolint.errors import UsageError
 from argolint.gate.declared import UnreadableError, declared, flat, is_application, is_other
+from argolint.gate.written import Placed, Written, paired
 from argolint.host.folder import FileError
 from argolint.manifests import ManifestError, documents, objects
 from argolint.model import Failure, Object
@@ -21,15 +22,17 @@ from argolint.values import dig, plain
 
 @dataclass(frozen=True)
 class Files:
-    """`applications` as they will be, `before` as the base has them; `others` are the ApplicationSets and AppProjects that differ
-    from the base's; `places` are the files, to tell lines."""
+    """What they hold, now and as the base has it; names of `projects` that they bring; and the files themselves, to tell lines."""
 
-    applications: tuple[Object, ...] = ()
-    before: tuple[Object, ...] = ()
-    others: tuple[Object, ...] = ()
+    written: Written = field(default_factory=lambda: Written(by_files=True))
     projects: frozenset[str] = frozenset()
-    unread: tuple[Failure, ...] = ()
     places: tuple[Named, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """True where there is nothing to judge, and nothing that could not be judged."""
+        kept = (pair.after for pair in (*self.written.applications, *self.written.others))
+        return not (any(kept) or self.written.failures)
 
 
 @dataclass
@@ -45,9 +48,10 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
     Before the change is HEAD where a file differs from it, as under pre-commit; else `revision`, since in CI HEAD is the change.
     """
     clones: dict[Path, _Clone] = {}
-    applications: list[Object] = []
-    before: list[Object] = []
-    others: list[Object] = []
+    applications: list[Placed] = []
+    before: list[Placed] = []
+    was_others: list[Placed] = []
+    others: list[Placed] = []
     projects: set[str] = set()
     unread: list[Failure] = []
     for file in files:
@@ -75,13 +79,15 @@ def read(files: Sequence[Path], revision: str | None) -> Files:
             for m in mine
             if not dig(m, "metadata", "name")
         )
-        named = [m for m in mine if dig(m, "metadata", "name")]
-        applications += named
-        before += was
-        others += (m for m in found if is_other(m) and m not in held)
-    unread += _gone(before, applications)
+        applications += ((str(file), m) for m in mine if dig(m, "metadata", "name"))
+        before += ((str(file), m) for m in was)
+        was_others += ((str(file), m) for m in held if is_other(m))
+        others += ((str(file), m) for m in found if is_other(m))
+    unread += _gone([m for _, m in before], [m for _, m in applications])
     places = tuple(Named(root, clone.urls, given=clone.texts) for root, clone in clones.items())
-    return Files(tuple(applications), tuple(before), tuple(others), frozenset(projects), tuple(unread), places)
+    edited = tuple(p for p in paired(was_others, others) if p.after is not None and p.before != p.after)
+    whole = Written(paired(before, applications), edited, failures=tuple(unread), by_files=True)
+    return Files(whole, frozenset(projects), places)
 
 
 def _hides_its_kind(manifest: Object) -> bool:

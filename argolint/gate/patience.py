@@ -1,4 +1,4 @@
-"""Waiting for a branch that Argo CD does not know yet, all applications together no longer than once."""
+"""Waiting for a branch that Argo CD does not know yet, all applications of one together no longer than once."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ USUAL_S = 210.0
 
 @dataclass
 class Patience:
-    """`seconds` in all, from the first wait on; `tell` is called once, with the revision that is waited for."""
+    """`seconds` in all, from the first wait on; `tell` is called once, with the revision that is waited for and the Argo CD's `name`."""
 
     seconds: float = 0.0
-    tell: Callable[[str], None] = lambda revision: None
+    tell: Callable[[str, str], None] = lambda revision, name: None
+    name: str = ""
     _end: float | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def of(self, name: str) -> Patience:
+        """The same for one of several Argo CDs: each looks at the repository in its own time."""
+        return Patience(self.seconds, self.tell, name)
 
     def wait(self, pause: float, revision: str) -> bool:
         """Sleep for the pause, or as much of it as is left; False when no time is left."""
@@ -26,7 +31,7 @@ class Patience:
             if self._end is None:
                 self._end = time.monotonic() + self.seconds
                 if self.seconds > 0:
-                    self.tell(revision)
+                    self.tell(revision, self.name)
             left = self._end - time.monotonic()
         if left <= 0:
             return False

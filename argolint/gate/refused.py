@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import glob
-from argolint.app import App
+from argolint.app import App, sources_of
 from argolint.fleet import Fleet
 from argolint.model import Edit, Finding, Fix, Location, Object, Source
 from argolint.redaction import excerpt, without_secrets
@@ -59,7 +59,7 @@ def _is_widened(name: str, project: Object, fleet: Fleet) -> bool:
 
 
 def _forbidden(project: Object, spec: Object) -> Iterator[str]:
-    urls = dict.fromkeys(text_at(source, "repoURL") for source in sources(spec))
+    urls = dict.fromkeys(text_at(source, "repoURL") for source in sources_of(spec))
     return (url for url in urls if url and not _permits_source(project, url))
 
 
@@ -106,7 +106,7 @@ def _unknown(spec: Object, fleet: Fleet) -> tuple[str, ...]:
     if not known:
         return ()
     known += [text_at(s, "repoURL") for app in fleet.apps for s in app.sources]
-    urls = dict.fromkeys(text_at(s, "repoURL") for s in sources(spec))
+    urls = dict.fromkeys(text_at(s, "repoURL") for s in sources_of(spec))
     return tuple(url for url in urls if url and not any(same_repository(url, other) for other in known))
 
 
@@ -125,13 +125,6 @@ def refused_app(app: App, before: Object | None, fleet: Fleet, coming: frozenset
     status = {**mapping(raw, "status"), "conditions": [*items(raw, "status", "conditions"), *made]}
     status["sync"] = {**mapping(status, "sync"), "status": "Unknown"}
     return replace(app, raw={**raw, "status": status})
-
-
-def sources(spec: Object) -> tuple[Object, ...]:
-    """The sources of a spec; of a hydrated application the dry one."""
-    dry = dig(spec, "sourceHydrator", "drySource")
-    found = (dry,) if dry else items(spec, "sources") or (spec.get("source"),)
-    return tuple(source for source in found if isinstance(source, dict))
 
 
 def _destination(destination: Object, fleet: Fleet) -> str:

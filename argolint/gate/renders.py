@@ -13,7 +13,7 @@ from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, Change, revis
 from argolint.host.folder import FileError
 from argolint.model import Failure, Object
 from argolint.renders.helm import HelmError, NotHereError
-from argolint.renders.manifests import Rendered, manifests_of, rendered, tracked
+from argolint.renders.manifests import Rendered, rendered, tracked
 from argolint.renders.secret_pair import masked_pair
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
@@ -51,7 +51,7 @@ def render(t: Transport, candidate: Candidate, change: Change, base: str, fleet:
         return made_here
     found = Renders(candidate)
     try:
-        given = manifests_of(change.rendered, app.ref) if change.rendered is not None else None
+        given = change.given(app.ref)
     except (UsageError, FileError) as error:
         return Renders(candidate, failures=(Failure("rendered", error.message, error.hint, app.ref),))
     if change.rendered is not None and given is None:
@@ -80,9 +80,9 @@ def _here(change: Change, candidate: Candidate, base: str, fleet: Fleet) -> Rend
     app, local = candidate.app, change.local
     assert local is not None
 
-    def made(revision: str) -> tuple[Object, ...] | str | None:
+    def made(revision: str, turn: int = 0) -> tuple[Object, ...] | str | None:
         try:
-            return local.render(app, fleet, dict.fromkeys(candidate.positions, revision) if revision else {})
+            return local.render(app, fleet, dict.fromkeys(candidate.positions, revision) if revision else {}, turn=turn)
         except NotHereError:
             raise
         except HelmError as error:
@@ -92,7 +92,7 @@ def _here(change: Change, candidate: Candidate, base: str, fleet: Fleet) -> Rend
         before, after, again = made(base), made(change.head), None
         if isinstance(after, tuple):
             local.tick()
-            again = made(change.head)
+            again = made(change.head, 1)
     except (NotHereError, ExportError) as error:
         return Renders(candidate, failures=(Failure("helm-render", error.message, error.hint, app.ref),))
     if before is None or after is None:

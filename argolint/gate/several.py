@@ -1,88 +1,125 @@
-"""One verdict on a change over several Argo CDs: each that has applications of the repository judges it as it would alone."""
+"""One verdict on a change over several Argo CDs: each that has applications of the repository judges it, all at the same time.
+
+list all → the change's sides on each → what they share before and after → examine on each → one verdict
+
+An Argo CD without applications of the repository has its part in the third step: what it lists is on common clusters all the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from argolint.engine.causes import Causes
-from argolint.engine.plan import Outcome, Plan
-from argolint.engine.settle import finding_order
-from argolint.engine.several import Source
+from argolint.engine.plan import Plan
+from argolint.engine.several import Read, Source, each, load, named
 from argolint.errors import ArgolintError, UsageError
-from argolint.gate.candidates import Change
-from argolint.gate.judge import NoneHereError, judge
+from argolint.gate.between import between, crossing, parties
+from argolint.gate.candidates import Change, candidates
+from argolint.gate.examine import Examined, examined
+from argolint.gate.homes import homes
+from argolint.gate.judge import verdict_of
+from argolint.gate.sides import Sides, base_of, sides_of, untouched
 from argolint.gate.verdict import Verdict
+from argolint.gate.written import Written, written
 from argolint.model import AppRef, Failure
 
 
-def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> Verdict:
-    """The verdicts of all as one. An Argo CD that cannot be read is a failure with its name; one without applications of the
-    repository does not count.
+def judge_all(sources: Sequence[Source], change: Change, plan: Plan) -> tuple[Verdict, tuple[str, ...]]:
+    """The verdict of all, and remarks. One that cannot be read, or not to the end, is a failure with its name.
 
-    Raises UsageError when none has any, or when their applications follow different revisions and `change` names no base.
+    Raises UsageError when none has applications of the repository, or when these follow different revisions and `change` names no
+    base; ArgolintError when none can be read.
     """
-    found: list[tuple[str, Verdict]] = []
-    failures: list[Failure] = []
-    elsewhere: list[str] = []
-    for source in sources:
-        try:
-            if source.transport is None:
-                failures.append(source.failure or Failure("server", "it cannot be read", server=source.name))
-                continue
-            found.append((source.name, judge(source.transport, change, plan, alone=False)))
-        except NoneHereError:
-            elsewhere.append(source.name)
-        except UsageError:
-            raise
-        except ArgolintError as error:
-            failures.append(Failure("server", error.message, error.hint, server=source.name))
-    if not found:
-        told = "; ".join(f"{f.server}: {f.error}" for f in failures)
-        if elsewhere or not failures:
-            raise UsageError(
-                f"no application of {', '.join(elsewhere)} has a source in {change.repo}"
-                + (f", and not all Argo CDs can be read: {told}" if told else ""),
-                "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
-            )
-        raise ArgolintError(f"none of the Argo CDs can be read: {told}", failures[0].hint)
-    bases = {verdict.base_name for _, verdict in found}
-    if len(bases) > 1:
-        told = ", ".join(f"{name} {verdict.base_name or 'HEAD'}" for name, verdict in found)
+    read, failures, remarks = load(sources)
+    local = plan.local.shared() if plan.local is not None else None
+    change, plan = replace(change, local=local), replace(plan, local=local)
+    judging = [one for one in read if change.by_files or _has_sources(one, change)]
+    if not judging:
+        raise _none(read, failures, change)
+    base = _one_base(judging, change)
+    shared_out = homes(written(change, base), [one.fleet for one in judging], change.projects)
+    own = {one.source.name: of for one, of in zip(judging, shared_out.own, strict=True) if of.applications or of.others}
+    if not change.by_files:
+        own = {one.source.name: own.get(one.source.name, Written()) for one in judging}
+    found = each(read, lambda one: _sides(one, change, plan, own.get(one.source.name)), alone=_offline(read))
+    broken = tuple(f for f in found if isinstance(f, Failure))
+    sides = crossing(
+        [
+            (one.member, s if isinstance(s, Sides) else untouched(one.transport, one.fleet))
+            for one, s in zip(read, found, strict=True)
+        ]
+    )
+    shared = parties(sides)
+    looked = each(
+        list(zip(read, sides, strict=True)),
+        lambda pair: _examined(*pair, plan, frozenset(ref for ref in shared if ref.server == pair[1].fleet.server)),
+        alone=_offline(read),
+    )
+    broken = (*broken, *(f for f in looked if isinstance(f, Failure)))
+    whole = [(_with_names(one, s), e) for one, s, e in zip(read, sides, looked, strict=True) if isinstance(e, Examined)]
+    if not whole:
+        raise ArgolintError(f"none of the Argo CDs can be read: {_told((*failures, *broken))}", broken[0].hint)
+    last = [s for s, _ in whole], [e for _, e in whole]
+    verdict = verdict_of([one.fleet for one in read], *last, plan, between(*last, plan))
+    of_lists = (f for one in read for f in one.failures)
+    every = dict.fromkeys((*failures, *of_lists, *shared_out.failures, *broken, *verdict.failures))
+    notes = (*sorted(shared_out.notes), *verdict.unlisted)
+    return replace(verdict, base_name=base, failures=tuple(every), unlisted=notes), remarks
+
+
+def _has_sources(one: Read, change: Change) -> bool:
+    return any(candidates(one.fleet, change.repo, base_of(one.fleet, change)))
+
+
+def _one_base(judging: Sequence[Read], change: Change) -> str:
+    bases = {one.source.name: base_of(one.fleet, change) for one in judging}
+    if len(set(bases.values())) > 1:
+        told = ", ".join(f"{name} {base or 'HEAD'}" for name, base in bases.items())
         raise UsageError(
             f"the applications of {change.repo} follow different revisions: {told}", "say which one counts: --base REV"
         )
-    return _joined(found, failures)
+    return next(iter(bases.values()))
 
 
-def _joined(found: Sequence[tuple[str, Verdict]], failures: Sequence[Failure]) -> Verdict:
-    verdicts = [verdict for _, verdict in found]
-    own = [f if f.app is not None else replace(f, server=name) for name, verdict in found for f in verdict.failures]
-    return replace(
-        verdicts[0],
-        fleets=tuple(replace(fleet, name=name) for name, verdict in found for fleet in verdict.fleets),
-        base=_together(verdict.base for verdict in verdicts),
-        head=_together(verdict.head for verdict in verdicts),
-        apps=tuple(sorted((a for verdict in verdicts for a in verdict.apps), key=lambda touched: touched.ref)),
-        failures=(*failures, *own),
-        unlisted=tuple(f"{name}: {line}" for name, verdict in found for line in verdict.unlisted),
-        files={ref: files for verdict in verdicts for ref, files in verdict.files.items()},
+def _sides(one: Read, change: Change, plan: Plan, own: Written | None) -> Sides | Failure:
+    if own is None:
+        return untouched(one.transport, one.fleet)
+    patience = change.patience.of(one.source.name)
+    try:
+        return sides_of(one.transport, one.fleet, replace(change, patience=patience), one.bounded(plan), own)
+    except UsageError:
+        raise
+    except ArgolintError as error:
+        return Failure("server", error.message, error.hint, server=one.source.name)
+
+
+def _examined(one: Read, sides: Sides, plan: Plan, shared: frozenset[AppRef]) -> Examined | Failure:
+    try:
+        return examined(sides, one.bounded(plan), shared)
+    except UsageError:
+        raise
+    except ArgolintError as error:
+        return Failure("server", error.message, error.hint, server=one.source.name)
+
+
+def _offline(read: Sequence[Read]) -> bool:
+    return all(one.transport.offline for one in read)
+
+
+def _with_names(one: Read, sides: Sides) -> Sides:
+    """With the Argo CD's name on what is said of no application."""
+    lines = tuple(f"{one.source.name}: {line}" for line in sides.unlisted)
+    return replace(sides, failures=named(one.source, sides.failures), unlisted=lines)
+
+
+def _none(read: Sequence[Read], failures: Sequence[Failure], change: Change) -> UsageError:
+    names = ", ".join(one.source.name for one in read)
+    unread = f", and not all Argo CDs can be read: {told}" if (told := _told(failures)) else ""
+    return UsageError(
+        f"no application of {names} has a source in {change.repo}{unread}",
+        "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
     )
 
 
-def _together(outcomes: Iterable[Outcome]) -> Outcome:
-    every = list(outcomes)
-    return Outcome(
-        tuple(sorted((f for o in every for f in o.findings), key=finding_order)),
-        tuple(
-            sorted((f for o in every for f in o.failures), key=lambda f: (f.app or AppRef("", ""), f.stage, f.error))
-        ),
-        tuple(sorted(ref for o in every for ref in o.apps)),
-        sum(o.resources for o in every),
-        tuple(sorted((n for o in every for n in o.notes), key=lambda n: (n.app, str(n.resource), n.rule))),
-        tuple(sorted((looked for o in every for looked in o.looked), key=lambda looked: looked.ref)),
-        Causes(
-            {mark: of for o in every for mark, of in o.causes.parent.items()},
-            {mark: title for o in every for mark, title in o.causes.title.items()},
-        ),
-    )
+def _told(failures: Sequence[Failure]) -> str:
+    return "; ".join(f"{f.server}: {f.error}" for f in failures if f.server)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -15,6 +14,7 @@ from argolint.fleet import Fleet
 from argolint.gate.delta import Delta, Masks, delta, only_drawn_anew, settled, unnamed
 from argolint.gate.head import failed_app, head_app, rendered_app
 from argolint.gate.renders import Renders
+from argolint.host.threads import each
 from argolint.model import AppRef, Failure, Finding, ResourceKey, Want
 from argolint.renders.manifests import rendered
 from argolint.server.transport import Transport
@@ -47,8 +47,7 @@ def compared(
     t: Transport, renders: Sequence[Renders], fleet: Fleet, plan: Plan
 ) -> tuple[tuple[Touched, ...], tuple[Failure, ...]]:
     differing = [r for r in renders if r.differ]
-    with ThreadPoolExecutor(plan.workers, thread_name_prefix="argolint") as pool:
-        loaded = list(pool.map(lambda r: _loaded(t, r, fleet, plan), differing))
+    loaded = each(differing, lambda r: _loaded(t, r, fleet, plan), plan.workers)
     failures = tuple(f for _, more in loaded for f in more)
     made = [_touched(r, app, fleet, plan) for r, (app, _) in zip(differing, loaded, strict=True)]
     return tuple(sorted(filter(None, made), key=lambda j: j.ref)), failures

@@ -16,16 +16,19 @@ from argolint.gate.candidates import Change
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
-from argolint.redaction import show, without_secrets
+from argolint.redaction import in_name, show, without_secrets
 from argolint.reports import document as report
+
+Mark = tuple[str, str, str | None]
+"""Argo CD, fingerprint and cause of a finding."""
 
 
 @dataclass(frozen=True)
 class Verdict:
     """`base` and `head` are whole outcomes of the same applications; `unlisted` says what was left out, and why.
 
-    `fleets` are those of all Argo CDs that the change is judged on. `files` are the changed files that each application reads, as far
-    as a checkout tells.
+    `fleets` are those of all Argo CDs that were read. `files` are the changed files that each application reads, as far as a checkout
+    tells. `grown` are findings of head that base has too, about fewer objects: head's are about what has come to them.
     """
 
     fleets: tuple[Fleet, ...]
@@ -36,12 +39,13 @@ class Verdict:
     failures: tuple[Failure, ...]
     unlisted: tuple[str, ...] = ()
     files: Mapping[AppRef, tuple[str, ...]] = field(default_factory=dict)
+    grown: frozenset[Mark] = frozenset()
 
     @property
     def new(self) -> tuple[Finding, ...]:
         """Findings that base has not, in the order of every report; one that draws in another application or grows worse is new."""
         known = {mark(f): f for f in self.base.findings}
-        return tuple(f for f in self.head.findings if _adds(f, known.get(mark(f))))
+        return tuple(f for f in self.head.findings if mark(f) in self.grown or _adds(f, known.get(mark(f))))
 
     @property
     def fixed(self) -> tuple[Finding, ...]:
@@ -75,10 +79,6 @@ class Verdict:
         refs = {t.ref for t in self.apps}
         known = {mark(f) for f in self.head.findings} - {mark(f) for f in self.new}
         return len({own for f in self.base.findings if _parties(f) & refs and (own := mark(f)) in known})
-
-
-Mark = tuple[str, str, str | None]
-"""Argo CD, fingerprint and cause of a finding."""
 
 
 def mark(finding: Finding) -> Mark:
@@ -147,4 +147,4 @@ def _fields(edit: Edited) -> Iterator[report.GateField]:
             None if side is MISSING else show(side, pointer, 200, within)
             for side, within in ((before, edit.base), (after, edit.head))
         )
-        yield report.GateField(pointer, base, head)
+        yield report.GateField(in_name(pointer), base, head)

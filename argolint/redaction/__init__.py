@@ -49,6 +49,7 @@ def without_secrets(text: str) -> str:
     return _redacted(text) if len(text) < _REPEATED else _redacted.__wrapped__(text)
 
 
+@lru_cache(maxsize=8192)
 def in_name(text: str) -> str:
     """The name of a file, a branch or a field as it may be printed: it may look drawn, and is no secret for that."""
     return _SENTENCES.text(text, named=True)
@@ -140,11 +141,15 @@ _REFUSED_VALUE = re.compile(
 )
 
 
+_READ = 1 << 18  # characters
+
+
 def excerpt(text: str, limit: int = 240) -> str:
     """A server's text for a message: one line without secrets, cut at `limit` characters.
 
-    Long values that the API server refuses and repeats go too: they say nothing that the pointer does not.
+    Long values that the API server refuses and repeats go too: they say nothing that the pointer does not. Of a text without end
+    only the start is read.
     """
-    safe = without_secrets(_REFUSED_VALUE.sub("Invalid value: (left out)", text))
+    safe = without_secrets(_REFUSED_VALUE.sub("Invalid value: (left out)", text[:_READ]))
     line = " ".join(plain(safe).split()).rstrip(" .:")
     return shorten(line, limit)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import marshal
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 from argolint.model import Edit, Failure, Finding, Fix, Follows, Json, Location, Related, Source
 from argolint.redaction import HIDDEN, PRINTED, Redactor, in_name, in_place, without_secrets
+from argolint.values import items, mapping
 
 UNTOLD = f"a secret is not printed: put the value that you want in the place of {HIDDEN}"
 """Why a fix that holds one is not proven as it stands."""
@@ -82,6 +85,17 @@ _SAYS_MORE = ("command",)
 """Lists that say what their neighbours hold: `args` go with it."""
 
 
+def _values_of_schema(schema: Json) -> Iterator[dict[str, Json]]:
+    """What a CRD's schema gives fields for values, each below the field's name: all else in it is names, types and descriptions."""
+    for name, field in mapping(schema, "properties").items():
+        if isinstance(field, dict):
+            yield {name: [field.get("default"), field.get("example"), *items(field, "enum")]}
+            yield from _values_of_schema(field)
+    for within in ("items", "additionalProperties"):
+        if isinstance(inner := mapping(schema).get(within), dict):
+            yield from _values_of_schema(inner)
+
+
 class _Finder(Redactor):
     """Notes what it hides. The states of an object, and the objects of a fleet, share most of their texts: each is read once."""
 
@@ -93,9 +107,29 @@ class _Finder(Redactor):
         self.hidden.add(value)
         return HIDDEN
 
+    def _node(self, node: Json, name: str, everything: bool) -> Json:
+        if name == "openAPIV3Schema" and not everything:
+            for value in _values_of_schema(node):
+                super()._node(value, "", everything)
+            return node
+        if name != "spec" or everything or not node or not isinstance(node, dict):
+            return super()._node(node, name, everything)
+        try:
+            content = blake2b(marshal.dumps(node, 2), digest_size=16).digest()
+        except ValueError:  # something that JSON has not: a date, or it is nested too deeply
+            return super()._node(node, name, everything)
+        if (hidden := _IN_SPECS.get(content)) is None:
+            hidden = _IN_SPECS[content] = _Finder().read_spec(node)
+            if len(_IN_SPECS) > _MOST_SPECS:
+                _IN_SPECS.pop(next(iter(_IN_SPECS)), None)
+        self.hidden |= hidden
+        return node
+
     def _leaf(self, text: str, name: str, everything: bool) -> str:
         if everything or len(text) >= _SHORT:
             return super()._leaf(text, name, everything)
+        if name in _IDENTITIES:
+            return text
         return self._known(text, _read_leaf(text, name))
 
     def _found_in(self, text: str, manner: str) -> str:
@@ -118,12 +152,22 @@ class _Finder(Redactor):
         """The text without its secrets, and these."""
         return super()._found_in(text, manner), frozenset(self.hidden)
 
+    def read_spec(self, spec: dict[str, Json]) -> frozenset[str]:
+        """The secrets below a field `spec`."""
+        super()._node(spec, "spec", everything=False)
+        return frozenset(self.hidden)
+
     def read_key(self, key: str) -> _Read:
         """The same of a key of a map."""
         return super()._key_without(key), frozenset(self.hidden)
 
 
 _SHORT = 400  # characters
+_IDENTITIES = frozenset({"argocd.argoproj.io/tracking-id", "uid", "creationTimestamp"})
+_MOST_SPECS = 4096
+_IN_SPECS: dict[bytes, frozenset[str]] = {}
+"""The secrets in a spec, by the digest of what it holds: a fleet has the objects of one chart, and its CRDs, many times, and
+each live object has its spec once more in `last-applied-configuration`."""
 
 
 @lru_cache(maxsize=16384)
@@ -241,13 +285,14 @@ def _printed(kind: str, text: str) -> str:
 
 
 def _operation(operation: Mapping[str, Json], known: Known, objects: tuple[Json, ...]) -> Mapping[str, Json]:
-    """One operation of a patch; what its value is called, its place in the object tells."""
-    if "value" not in operation:
-        return operation
-    value = known.value(operation["value"])
-    for obj in objects or (None,):
-        value = in_place(value, obj, str(operation.get("path") or ""))
-    return operation if value == operation["value"] else {**operation, "value": value}
+    """One operation of a patch; its place in the object tells what its value is called."""
+    told = {name: PRINTED.text(str(operation[name]), named=True) for name in ("path", "from") if name in operation}
+    if "value" in operation:
+        value = known.value(operation["value"])
+        for obj in objects or (None,):
+            value = in_place(value, obj, str(operation.get("path") or ""))
+        told["value"] = value
+    return {**operation, **told} if any(operation[name] != text for name, text in told.items()) else operation
 
 
 def guarded_failure(failure: Failure, known: Known = NOTHING_KNOWN) -> Failure:

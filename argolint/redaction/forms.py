@@ -100,8 +100,24 @@ _WHOLE_LOGIN = re.compile(
 """An address that is all of a text: its password may hold quotes."""
 
 
+_IN_POINTER = re.compile(r"(?<=/)[^\s/\"'`]*~1[^\s/\"'`]*")
+"""A key of a map with a slash in it, as a JSON pointer writes it (RFC 6901)."""
+
+
 def by_form(text: str, hide: Hide, userinfo: Hide | None = None) -> str:
     """The text without what is a secret by its form alone, whatever words stand around it."""
+    if "~1" in text:
+        text = _IN_POINTER.sub(lambda found: _pointed(found[0], hide, userinfo), text)
+    return _by_form(text, hide, userinfo)
+
+
+def _pointed(token: str, hide: Hide, userinfo: Hide | None) -> str:
+    key = token.replace("~1", "/").replace("~0", "~")
+    found = _by_form(key, hide, userinfo)
+    return token if found == key else found.replace("~", "~0").replace("/", "~1")
+
+
+def _by_form(text: str, hide: Hide, userinfo: Hide | None) -> str:
     if "-BEGIN" in text or "- BEGIN" in text:
         text = PRIVATE_KEY.sub(lambda found: hide(found[0]), text)
     if "LS0tLS1" in text:

@@ -28,6 +28,7 @@ from argolint.fleet import Fleet
 from argolint.host.folder import is_name
 from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Object
+from argolint.remembered import Once
 from argolint.renders import helm
 from argolint.renders.helm import HelmError, NotHereError, Template
 from argolint.renders.secret_pair import masked_pair
@@ -49,6 +50,11 @@ class LocalRenders:
     scratch: Path
     _trees: dict[tuple[Path, str], Path | ExportError] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _made: Once | None = field(default=None, repr=False, compare=False)
+
+    def shared(self) -> LocalRenders:
+        """The same for several Argo CDs whose applications are rendered alike: each run of helm is made once, and its manifests kept."""
+        return replace(self, _made=Once())
 
     def covers(self, app: App) -> bool:
         """True when every source that renders is a path of a checkout and may be a Helm chart."""
@@ -67,7 +73,7 @@ class LocalRenders:
         if one is None:
             return None
         self.tick()
-        two = self.render(app, fleet, values=values)
+        two = self.render(app, fleet, values=values, turn=1)
         return None if two is None else masked_pair(one, two)
 
     def tick(self) -> None:
@@ -75,9 +81,17 @@ class LocalRenders:
         time.sleep(TICK_S)
 
     def render(
-        self, app: App, fleet: Fleet, revisions: Mapping[int, str] | None = None, values: Object | None = None
+        self,
+        app: App,
+        fleet: Fleet,
+        revisions: Mapping[int, str] | None = None,
+        values: Object | None = None,
+        turn: int = 0,
     ) -> Manifests | None:
-        """One render, Secrets in clear. `revisions` by position (from 1) in place of those that Argo CD compares with."""
+        """One render, Secrets in clear. `revisions` by position (from 1) in place of those that Argo CD compares with.
+
+        A second one of the same, to see what each draws anew, has another `turn`.
+        """
         roots = {n: self._root(app, n, (revisions or {}).get(n, "")) for n in range(1, len(app.sources) + 1)}
         found: list[Object] = []
         for number, source in enumerate(app.sources, 1):
@@ -86,7 +100,7 @@ class LocalRenders:
             root, commit = roots[number] or (None, "")
             if root is None:
                 return None
-            made = self._source(app, fleet, source, root, commit, roots, values)
+            made = self._source(app, fleet, source, root, commit, roots, values, turn)
             if made is None:
                 return None
             found += made
@@ -101,6 +115,7 @@ class LocalRenders:
         commit: str,
         roots: Mapping[int, tuple[Path, str] | None],
         values: Object | None,
+        turn: int,
     ) -> Manifests | None:
         folder = inside("", str(source.get("path") or ""))
         if folder is None:
@@ -121,8 +136,14 @@ class LocalRenders:
             template = template_of(app, fleet, whole, commit, root, refs, home)
             if values is not None:
                 template = replace(template, values=(*template.values, _written(values, home / "more-values.yaml")))
-            with self._lock if _has_file_dependencies(chart) else threading.Lock():
-                return helm.render(self.binary, template, home)
+            if self._made is None:
+                return self._run(template, home)
+            own = tuple(f.read_bytes() if f.is_relative_to(home) else f for f in template.values)
+            return self._made.of((turn, replace(template, values=()), own), lambda: self._run(template, home))
+
+    def _run(self, template: Template, home: Path) -> Manifests:
+        with self._lock if _has_file_dependencies(template.chart) else threading.Lock():
+            return helm.render(self.binary, template, home)
 
     def _checkout(self, source: Object) -> Checkout | None:
         url = str(source.get("repoURL") or "")

@@ -18,7 +18,7 @@ from argolint.comparison import managed_fields
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Change, Finding, Json, Object, ResourceId, Symptom, Writer
-from argolint.redaction import HIDDEN, excerpt, show, without_secrets
+from argolint.redaction import HIDDEN, excerpt, in_name, show, without_secrets
 from argolint.reports import document as report
 from argolint.resource import Resource
 from argolint.values import get, split_pointer
@@ -312,7 +312,7 @@ def _changed(resource: Resource, change: Change) -> FieldState:
         HIDDEN if change.masked else show(value, change.pointer, 80, obj or {}, secret=change.secret)
         for value, obj in sides
     )
-    return FieldState(change.pointer, desired, live, False, _writers(resource, change.pointer))
+    return FieldState(in_name(change.pointer), desired, live, False, _writers(resource, change.pointer))
 
 
 def _asked_field(resource: Resource, pointer: str) -> FieldState:

@@ -44,7 +44,10 @@ class Cluster:
     """The API server of one cluster, with a token that may write Reports."""
 
     def __init__(self, url: str, token: str, ca: Path | None) -> None:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            parts = urlsplit("")
         local = parts.hostname in ("127.0.0.1", "::1", "localhost")
         if parts.scheme != "https" and not (parts.scheme == "http" and local):
             raise UsageError(f"{plain(url)} is no https address", "a token is sent in clear to loopback alone")

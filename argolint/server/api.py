@@ -14,13 +14,14 @@ from urllib.parse import quote
 
 import msgspec
 
-from argolint.decoding import TooDeepError, decoder, items_apart, json_value, kind_of
+from argolint.decoding import TooDeepError, decoder, items_apart, json_value, kind_of, object_value
 from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
 from argolint.kubernetes import misshapen
-from argolint.model import AppRef, Object, ResourceId
+from argolint.model import AppRef, Json, Object, ResourceId
 from argolint.operation import Event
 from argolint.redaction import excerpt
 from argolint.resource import ManagedResource, Tree
+from argolint.server.messages import LONGEST_MESSAGE, without_long_messages
 from argolint.server.pace import reading_cluster
 from argolint.values import mapping, maps, number_at, parse_time, text_at
 
@@ -87,7 +88,7 @@ def applications(t: Transport, query: Query = ()) -> Iterator[Object | Unreadabl
 
 
 def application(t: Transport, ref: AppRef) -> Object:
-    return _object(t, _app_path(ref), _app_query(ref))
+    return without_long_messages(_object(t, _app_path(ref), _app_query(ref), object_value))
 
 
 def managed_resources(t: Transport, ref: AppRef, only: ResourceId | None = None) -> tuple[ManagedResource, ...]:
@@ -242,14 +243,16 @@ def _entries(body: bytes) -> Sequence[bytes | msgspec.Raw]:
 def _listed(raw: bytes) -> Object | Unreadable:
     """One entry of the application list."""
     try:
-        found = json_value(raw)
+        found = object_value(raw)
     except msgspec.MsgspecError as error:
         try:
             named = _entry(raw).metadata
             return Unreadable(str(error), AppRef(named.namespace, named.name))
         except msgspec.MsgspecError:
             return Unreadable(str(error))
-    return found if isinstance(found, dict) else Unreadable(f"it is {kind_of(found)} and no object")
+    if not isinstance(found, dict):
+        return Unreadable(f"it is {kind_of(found)} and no object")
+    return without_long_messages(found) if len(raw) > LONGEST_MESSAGE else found
 
 
 def _manifest(text: str, t: Transport, path: str) -> Object | None:
@@ -278,7 +281,7 @@ def _event(raw: Object) -> Event:
     return Event(
         text_at(raw, "type"),
         text_at(raw, "reason"),
-        text_at(raw, "message") or text_at(raw, "note"),
+        (text_at(raw, "message") or text_at(raw, "note"))[:LONGEST_MESSAGE],
         number_at(raw, "count") or number_at(series, "count") or 1,
         parse_time(raw.get("firstTimestamp") or raw.get("eventTime")),
         parse_time(last),
@@ -302,8 +305,8 @@ def _get(t: Transport, path: str, query: Query = ()) -> Answer:
     return answer
 
 
-def _object(t: Transport, path: str, query: Query = ()) -> Object:
-    found = _typed(_get(t, path, query), json_value, t, path)
+def _object(t: Transport, path: str, query: Query = (), decode: Callable[[bytes], Json] = json_value) -> Object:
+    found = _typed(_get(t, path, query), decode, t, path)
     if not isinstance(found, dict):
         raise ConnectError(
             f"{t.server} answered {path} with {kind_of(found)} where Argo CD answers an object", _NOT_ARGOCD

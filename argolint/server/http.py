@@ -22,7 +22,7 @@ import requests
 import urllib3
 from requests.auth import AuthBase
 
-from argolint.errors import ConnectError
+from argolint.errors import MORE_MEMORY, ConnectError
 from argolint.host.inflate import Room, TooLargeError
 from argolint.redaction import excerpt
 from argolint.server.api import TOO_LARGE
@@ -43,6 +43,8 @@ _STREAMED_BYTES = 64 << 10
 _ATTEMPTS = 4
 _RESTART = 3  # times the usual wait
 _GONE = 50  # requests in a row, each sent once, before a server that counts as gone is asked no more
+_SILENT = 2.0  # times the time of one answer without any: the server counts as gone, as does
+_SILENT_LEAST_S = 60.0  # none that is restarting
 _GATEWAY = (502, 503, 504)
 _RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
 _YEARS = range(2015, 2200)  # of a Date header that may be true; rules calculate with it
@@ -54,8 +56,9 @@ class HttpTransport:
 
     `project` is the only one that the token may see, if any.
 
-    `retry_s` is the mean wait before a first retry, `answer_s` the time of one whole answer, `max_bytes` bounds one answer,
-    what is read of one application, and what all threads hold at once.
+    `retry_s` is the mean wait before a first retry, `answer_s` the time of one whole answer, `gone_s` the time without any
+    answer after which the server is asked no more (twice `answer_s`, unless given); `max_bytes` bounds one answer, what is read
+    of one application, and what all threads hold at once.
     """
 
     offline = False
@@ -70,6 +73,7 @@ class HttpTransport:
         retry_s: float = 0.3,
         idle_s: float = IDLE_S,
         answer_s: float = ANSWER_S,
+        gone_s: float | None = None,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> None:
         self.server = connection.url
@@ -78,8 +82,10 @@ class HttpTransport:
         self._answer_s = answer_s
         self._timeouts_s = (min(CONNECT_S, answer_s), min(idle_s, answer_s))
         self._room = Room(max_bytes)
+        self._gone_s = gone_s or max(_SILENT_LEAST_S, _SILENT * answer_s)
         self._patience = 2 * workers  # requests in a row without an answer of Argo CD, after which it counts as gone
         self._lost = 0
+        self._silent_since = 0.0  # when the first of those began
         self._met = False  # it has answered: one that restarts is back after some seconds
         self._lock = threading.Lock()
         self._now: datetime | None = None
@@ -102,11 +108,8 @@ class HttpTransport:
         wait_s: float | None = None
         key_was_missing = False
         retry_s = self._retry_s
-        if self._lost > self._patience + _GONE:
-            raise ConnectError(
-                f"{self.server} is not asked any more: the last {self._lost} requests had no answer of Argo CD",
-                "run again when the server is up",
-            )
+        self._require_there()
+        began: float | None = None
         for attempt in range(_ATTEMPTS):
             if attempt:
                 backoff_s = retry_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311  # jitter
@@ -114,13 +117,15 @@ class HttpTransport:
             last = attempt == _ATTEMPTS - 1 or self._lost > self._patience
             try:
                 with self._pace.request(_kind(path)) as reply:
+                    self._require_there()  # it may have been lost while this request waited for its turn
+                    began = time.monotonic() if began is None else began
                     answer, wait_s = self._send(path, query, anonymous, reply)
             except _NoAnswerError as error:
                 wait_s = None
                 if self._met:
                     retry_s = self._retry_s * _RESTART
                 if error.final or last:
-                    self._lost += 1
+                    self._lose(began)
                     raise ConnectError(self._safe(error.message), error.hint) from None
                 continue
             if answer.status == 500 and b"key is missing" in answer.body and not key_was_missing:
@@ -130,7 +135,7 @@ class HttpTransport:
                 self._lost, self._met = 0, True
                 break
             if last:
-                self._lost += 1
+                self._lose(began)
                 break
             if self._met:
                 retry_s = self._retry_s * _RESTART
@@ -138,6 +143,24 @@ class HttpTransport:
                 self._pace.hold(wait_s)
         assert answer is not None
         return self._from_argocd(answer, path)
+
+    def _lose(self, began: float | None) -> None:
+        """Counts a request without an answer of Argo CD."""
+        with self._lock:
+            if not self._lost:
+                self._silent_since = began or time.monotonic()
+            self._lost += 1
+
+    def _require_there(self) -> None:
+        """ConnectError when so many requests in a row had no answer, or some for so long, that the server counts as gone."""
+        silent_s = time.monotonic() - self._silent_since
+        why = ""
+        if self._lost > self._patience + _GONE:
+            why = f"the last {self._lost} requests had no answer of Argo CD"
+        elif self._lost >= self._patience // 2 and silent_s > self._gone_s:
+            why = f"the last {self._lost} requests had no answer of Argo CD, for {silent_s:.0f} s"
+        if why:
+            raise ConnectError(f"{self.server} is not asked any more: {why}", "run again when the server is up")
 
     @contextlib.contextmanager
     def stream(self, path: str, query: Query, *, idle_s: float, whole_s: float, max_bytes: int) -> Iterator[Streamed]:
@@ -220,6 +243,7 @@ class HttpTransport:
                 body = self._body(response, until)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             self.stats.count(0)
+            reply.seconds = None  # an answer that began and did not end is none
             if time.monotonic() >= until:
                 raise _late(self.server, path, self._answer_s) from None
             raise _no_answer(self.server, error, first=self.stats.bytes == 0) from None
@@ -228,6 +252,7 @@ class HttpTransport:
             reason = str(error) or "it does not fit into the memory that is left"
             message = f"the answer of {self.server} to {path} cannot be read: {reason}"
             hint = "have the server's administrator look at what it answers, or pass --max-answer MB"
+            hint = MORE_MEMORY if isinstance(error, MemoryError) else hint
             raise _NoAnswerError(message, hint, final=True) from None
         except (EOFError, ValueError) as error:  # the latter of a chunk of negative length
             self.stats.count(0)

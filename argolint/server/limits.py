@@ -48,6 +48,14 @@ class Pacing(msgspec.Struct, frozen=True):
             min(rates, default=None),
         )
 
+    def shared_by(self, count: int) -> int:
+        """How many of so many processes or machines may share it: each has one request in flight at least, to each cluster too.
+
+        The usual number for a cluster is no limit that a user has set: there each has one all the same.
+        """
+        limited = self.per_cluster if self.per_cluster < PER_CLUSTER else count
+        return min(count, self.workers, limited)
+
     def part(self, workers: int) -> Pacing:
         """The share of one of several workers that has so many requests in flight; one at least for each cluster."""
         share = workers / self.workers

@@ -155,7 +155,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         replay, faults = self.server.replay, self.server.replay.faults
-        url = urlsplit(self.path)
+        try:
+            url = urlsplit(self.path)
+        except ValueError:
+            self.send_error(400)
+            return
         with replay._lock:
             replay.seen.append(self.path)
         if faults.slow_s:

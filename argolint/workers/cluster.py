@@ -6,18 +6,20 @@ chunk on three more workers, and to say `KilledWorker` when it has ended all of 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 import itertools
 import logging
 import os
 import queue
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -36,6 +38,7 @@ from argolint.workers.context import Answer, decode
 from argolint.workers.spec import Server, Spec, rule_specs, versions
 from argolint.workers.spread import Chunk, Lost, spread
 
+T = TypeVar("T")
 Client = Any
 """distributed.Client, which is typed in parts alone."""
 
@@ -50,6 +53,7 @@ LOOK_S = 2.0
 """Between two looks at who is there."""
 IN_FLIGHT = 2
 """Chunks of a worker: one that it looks at, and the next."""
+_SILENT = ("it did not answer in time", "end the workers that hang, and run again")
 _ENDED = "a Dask worker ended, as it does where memory runs out"
 _ENCRYPTED = ("tls", "wss")
 _PLAIN = ("tcp", "ws")
@@ -82,11 +86,21 @@ class _Worker:
 class Cluster:
     """The workers that are there, `most` of them at a time. Chunks of lost ones come back as `Lost`."""
 
-    def __init__(self, client: Client, spec: bytes, fleet: bytes, most: int, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        spec: bytes,
+        fleet: bytes,
+        most: int,
+        warn: Callable[[str], None],
+        silent: Sequence[str] = (),
+    ) -> None:
         self._client, self._spec, self._fleet, self._most, self._warn = client, spec, fleet, most, warn
         self._workers: dict[str, _Worker] = {}
         """Those that have the fleet."""
         self._unfit: dict[str, tuple[str, str]] = {}
+        for address in silent:
+            self._leave_out(address, _SILENT)
         self._done: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self._numbers = itertools.count()
         self._answered = self._staffed = time.monotonic()
@@ -153,19 +167,7 @@ class Cluster:
 
     def _equip(self, addresses: list[str], told: Mapping[str, Any]) -> None:
         """Sends the fleet to these workers; one that cannot look at anything is left out, aloud."""
-        late = f"it did not answer within {ASK_S:.0f} s"
-        try:
-            said = self._client.sync(
-                self._client._run,
-                equip,
-                self._spec,
-                self._fleet,
-                workers=addresses,
-                on_error="return",
-                callback_timeout=ASK_S,
-            )
-        except (OSError, TimeoutError):
-            said = dict.fromkeys(addresses)
+        said = told_by(self._client, addresses, equip, self._spec, self._fleet)
         now = time.monotonic()
         for address in addresses:
             answer = said.get(address)
@@ -173,9 +175,12 @@ class Cluster:
                 self._workers[address] = _Worker(told[address]["last_seen"], now, now)
                 continue
             if not isinstance(answer, bytes):
-                refusal = (late if answer is None else f"it answers {type(answer).__name__}", "end it, or mend it")
-            self._unfit[address] = refusal or ("", "")
-            self._warn(f"the Dask worker {address} is left out: {self._unfit[address][0]}")
+                refusal = _SILENT if answer is None else (f"it answers {type(answer).__name__}", "end it, or mend it")
+            self._leave_out(address, refusal or ("", ""))
+
+    def _leave_out(self, address: str, why: tuple[str, str]) -> None:
+        self._unfit[address] = why
+        self._warn(f"the Dask worker {address} is left out: {why[0]}")
 
     def _look(self, *, anew: bool = False) -> None:
         """Who is there now. Raises ArgolintError when the scheduler, or all workers, are gone for too long."""
@@ -208,7 +213,8 @@ class Cluster:
         if any(w.able for w in self._workers.values()):
             self._staffed = time.monotonic()
         elif told and all(address in self._unfit for address in told):
-            raise ArgolintError(*next(iter(self._unfit.values())))
+            address, (why, hint) = next((a, w) for a, w in self._unfit.items() if a in told)
+            raise ArgolintError(f"no Dask worker can look at anything; {address}: {why}", hint)
         elif now - self._staffed > SILENCE_S:
             raise _nobody_works(told)
 
@@ -239,6 +245,30 @@ def known_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
     return dict(told["workers"])
 
 
+def told_by(client: Client, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """What the function gives on each of these workers; None for one that does not answer within ASK_S.
+
+    All are asked with one message. Where some do not answer, each is asked alone, all at a time.
+    """
+
+    async def asked(*some: str) -> dict[str, Any]:
+        with contextlib.suppress(OSError, TimeoutError):
+            call = client._run(function, *arguments, workers=list(some), on_error="return")
+            return dict(await asyncio.wait_for(call, ASK_S))
+        return {}
+
+    async def all_asked() -> dict[str, Any]:
+        found = await asked(*workers)
+        for one in [] if found else await asyncio.gather(*map(asked, workers)):
+            found |= one
+        return found
+
+    try:
+        return dict(client.sync(all_asked, callback_timeout=3 * ASK_S))
+    except (OSError, TimeoutError):
+        return {}
+
+
 def _share(server: Server, workers: int, threads: int) -> Server:
     """The server as one worker may ask it, with so many requests in flight of all."""
     pace = Pacing(workers, server.per_cluster, server.rate).part(threads)
@@ -258,8 +288,10 @@ def in_cluster(
                 raise ConnectError(f"the Dask cluster at {address} has no workers", "start some, and run again")
             for worker in there:
                 require_encrypted("a Dask worker", worker, insecure=insecure)
-            require_versions(client, list(there))
-            most = len(there) if t.offline else min(len(there), plan.workers)
+            silent = require_versions(client, list(there))
+            able = len(there) - len(silent)
+            pace = Pacing(plan.workers, server.per_cluster, server.rate) if server else Pacing(able)
+            most = pace.shared_by(able)
             blob = packed(fleet)
             spec = Spec(
                 versions(),
@@ -273,7 +305,7 @@ def in_cluster(
                 manifests=plan.manifests,
                 timings=plan.timings,
             )
-            crew = Cluster(client, msgspec.json.encode(spec), blob, most, warn)
+            crew = Cluster(client, msgspec.json.encode(spec), blob, most, warn, silent)
             yield from spread(crew, most, apps, t.stats)
 
     return look
@@ -292,7 +324,14 @@ def connected(address: str) -> Iterator[Client]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of versions that differ: they are compared below
-            client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+            client = _within(
+                1.5 * CONNECT_S, lambda: distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+            )
+    except queue.Empty:
+        raise ConnectError(
+            f"what listens at {address} does not speak as a Dask scheduler does",
+            "check the address and its port; a scheduler that hangs has to be started again",
+        ) from None
     except (OSError, TimeoutError) as error:
         raise ConnectError(
             f"no Dask scheduler answers at {address}: {plain(str(error))[:200]}", "check the address and the network"
@@ -307,13 +346,34 @@ def connected(address: str) -> Iterator[Client]:
             client.close(timeout=2)
 
 
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """What the call gives. Raises queue.Empty after so long: distributed waits for ever for who accepts it and says nothing."""
+    done: queue.SimpleQueue[Callable[[], T]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            found = call()
+        except Exception as error:
+            failed = error
+
+            def fail() -> T:
+                raise failed
+
+            done.put(fail)
+        else:
+            done.put(lambda: found)
+
+    threading.Thread(target=run, daemon=True, name="argolint-dask").start()
+    return done.get(timeout=seconds)()
+
+
 def require_encrypted(who: str, address: str, *, insecure: bool) -> None:
     """UsageError for an address beyond this machine that anybody on the way can read, and send code to."""
-    parts = urlsplit(address if "://" in address else f"tcp://{address}")
     try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        host, port = "", None
+        parts, host, port = urlsplit(""), "", None
     if parts.scheme not in (*_ENCRYPTED, *_PLAIN) or not host or not port:
         raise UsageError(f"{address!r} is no address of a Dask scheduler", "write tls://HOST:PORT")
     if parts.scheme in _ENCRYPTED or insecure or is_loopback(host):
@@ -324,19 +384,21 @@ def require_encrypted(who: str, address: str, *, insecure: bool) -> None:
     )
 
 
-def require_versions(client: Client, workers: Sequence[str]) -> None:
-    """UsageError with a table when a worker runs other versions than this process."""
+def require_versions(client: Client, workers: Sequence[str]) -> tuple[str, ...]:
+    """UsageError with a table when a worker runs other versions than this process. Gives those that do not answer."""
     own = versions()
-    try:
-        told = client.sync(client._run, versions, workers=list(workers), on_error="return", callback_timeout=ASK_S)
-    except (OSError, TimeoutError):
-        raise ConnectError(
-            f"the workers of the Dask cluster did not all answer within {ASK_S:.0f} s",
-            "end those that hang, and run again",
-        ) from None
+    told = told_by(client, workers, versions)
+    silent = tuple(address for address in workers if told.get(address) is None)
+    if len(silent) == len(workers):
+        try:
+            known_workers(client)
+        except (OSError, TimeoutError):
+            raise ConnectError("the Dask scheduler does not answer any more", "run again when it is up") from None
+        raise ConnectError(f"none of {len(workers)} Dask workers answered in time", _SILENT[1])
+    told = {address: found for address, found in told.items() if address not in silent}
     wrong = {address: found for address, found in sorted(told.items()) if found != own}
     if not wrong:
-        return
+        return silent
     rows = [["", *own], ["here", *own.values()]]
     for address, found in wrong.items():
         known = found if isinstance(found, dict) else {}

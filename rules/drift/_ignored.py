@@ -52,12 +52,13 @@ def paths(entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
 
 
 def selected(app: App, entry: IgnoreRule) -> tuple[Resource, ...]:
-    """The managed objects that the entry speaks of; what is to be pruned is not compared any more."""
-    return tuple(
-        r
-        for r in app.resources
-        if not (r.hook or r.requires_pruning) and matches(entry, r.group, r.kind, r.namespace, r.name)
-    )
+    """The managed objects that the entry speaks of."""
+    return tuple(r for r in app.resources if selects(entry, r))
+
+
+def selects(entry: IgnoreRule, r: Resource) -> bool:
+    """Whether the entry speaks of a managed object; what is to be pruned is not compared any more."""
+    return not (r.hook or r.requires_pruning) and matches(entry, r.group, r.kind, r.namespace, r.name)
 
 
 def taken_out(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from ._defaults import is_custom
 from ._edits import drop, place, write_live
 from ._fields import finding, listing, matching, pointers, value
 from ._grammar import only_hollow
-from ._ignored import selected, taken_out
+from ._ignored import selects, taken_out
 from ._writers import is_sort
 
 
@@ -72,7 +72,7 @@ def _ignored_keys(app: App, fleet: Fleet, resource: Resource, change: Change) ->
     places = {
         pointer
         for entry in rules_of(app.raw, fleet.settings).ignore
-        if resource in selected(app, entry)
+        if selects(entry, resource)
         for pointer in taken_out(entry, resource)
         if below(pointer, change.pointer) and pointer != change.pointer
     }

@@ -25,7 +25,7 @@ from argolint.values import annotations_of, below, get
 
 from ._edits import remove, respect
 from ._fields import described, listing, value, writer
-from ._ignored import entries, has_entries, hidden_changes, selected, server_entries
+from ._ignored import entries, has_entries, hidden_changes, selected, selects, server_entries
 from ._scalers import rests, scaler_of
 from ._writers import is_sort
 
@@ -43,7 +43,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         changes = tuple(
             change
             for entry in ignored
-            if resource in selected(app, entry)
+            if selects(entry, resource)
             for change in hidden_changes(app, fleet, resource, entry)
             if _lost(app, resource, change)
         )

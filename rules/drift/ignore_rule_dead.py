@@ -20,11 +20,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from argolint import MISSING, App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
+from argolint import MISSING, App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
 from argolint.edits import RESPECT, application_place, sync_option
 from argolint.kubernetes import is_secret
-from argolint.values import below, get, index_of, items, join_pointer, owner_references, split_pointer
+from argolint.values import below, get, index_of, join_pointer, owner_references, split_pointer
 
 from ._ignored import entries, has_entries, paths, selected, taken_out
 
@@ -86,14 +86,16 @@ def _sets(app: App) -> frozenset[tuple[str, str]]:
 def _useful_elsewhere(app: App, fleet: Fleet, entry: IgnoreRule) -> tuple[bool, bool]:
     """Whether the entry selects something in another application of the same ApplicationSet, whose template brings it; and
     whether any other application has it too and needs it there."""
-    sibling = copied = False
-    raw = items(app.spec, "ignoreDifferences")[int(entry.origin.rpartition("/")[2])]
-    for other in fleet.apps:
-        if other.ref != app.ref and raw in items(other.spec, "ignoreDifferences"):
-            useful = bool(selected(other, entry))
-            copied |= useful
-            sibling |= useful and bool(_sets(app) & _sets(other))
-    return sibling, copied
+    needing = fleet.derive(_needing, replace(entry, origin=""))
+    mine = _sets(app)
+    sibling = any(sets & mine and ref != app.ref for ref, sets in needing.items()) if mine else False
+    return sibling, sibling or any(ref != app.ref for ref in needing)
+
+
+def _needing(fleet: Fleet, entry: IgnoreRule) -> Mapping[AppRef, frozenset[tuple[str, str]]]:
+    """The applications that have this entry, wherever in their list, and an object that it selects; and the ApplicationSets that made them."""
+    having = (app for app in fleet.apps if any(replace(other, origin="") == entry for other in entries(app)))
+    return {app.ref: _sets(app) for app in having if selected(app, entry)}
 
 
 def _selects_nothing(app: App, entry: IgnoreRule, *, copied: bool) -> Finding:

@@ -74,7 +74,8 @@ def collect(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
                 "objects": [list(o) for o in crossing.objects[:_TOLD]],
                 "count": len(crossing.objects),
                 "symptoms": list(_symptoms(app, fleet, crossing)),
-                "out": any((r := _own(app, o)) and r.status == "OutOfSync" for o in crossing.objects),
+                "coming": all(_is_coming(_own(app, found)) for found in crossing.objects),
+                "out": any(_out(_own(app, found)) for found in crossing.objects),
             },
         )
 
@@ -97,6 +98,16 @@ def _party(claimant: Claimant) -> dict[str, Json]:
 
 def _own(app: App, found: Sequence[str]) -> Any:
     return app.resource(ResourceKey(app.cluster, *found))
+
+
+def _is_coming(resource: Any) -> bool:
+    """True for an object that a change not merged yet brings: nobody has looked for it on the cluster."""
+    return resource is not None and resource.desired_known and not resource.live_known
+
+
+def _out(resource: Any) -> bool:
+    """OutOfSync, and not for an edit alone that the next sync of a change writes."""
+    return resource is not None and resource.status == "OutOfSync" and not resource.pending
 
 
 def _symptoms(app: App, fleet: Fleet, crossing: Crossing) -> Iterator[list[Json]]:
@@ -129,7 +140,7 @@ def join(key: str, facts: Sequence[Fact], options: object) -> Iterator[Finding]:
         severity=None if pruners or any(fact.data["out"] for fact in facts) else "warning",
         evidence=tuple(_evidence(told, parties)),
         related=tuple(Related(_ref(p), _on(one, p), role="claimant" if p in claimants else "owner") for p in others),
-        fixes=tuple(_fixes(cause, told, ids)),
+        fixes=tuple(_fixes(cause, told, ids, [fact.app for fact in facts if fact.data["coming"]])),
         explains=tuple(
             Symptom(kind, ResourceKey(*found) if found else None, detail)
             for fact in facts
@@ -205,17 +216,39 @@ def _evidence(told: Mapping[str, Json], parties: Sequence[Mapping[str, Json]]) -
         )
 
 
-def _fixes(cause: str, told: Mapping[str, Json], ids: Sequence[ResourceId]) -> Iterator[Fix]:
+def _fixes(cause: str, told: Mapping[str, Json], ids: Sequence[ResourceId], coming: Sequence[AppRef]) -> Iterator[Fix]:
+    """`coming` are the applications that a change not merged yet gives the objects to."""
     claimants, pruners = told["claimants"], told["pruners"]
+    if coming and not pruners:
+        yield _left_out(claimants, coming, told)
     if cause == "left-behind":
         yield _take_over(claimants[0])
     elif cause == "same-tracking":
         yield from _apart((*claimants, *pruners))
     else:
-        yield _one_argocd(claimants)
+        if not coming:
+            yield _one_argocd(claimants)
         yield from _apart(claimants)
     if pruners:
         yield _guarded(ids[:_SHOWN], told["count"], claimants[0])
+
+
+def _left_out(claimants: Sequence[Mapping[str, Json]], coming: Sequence[AppRef], told: Mapping[str, Json]) -> Fix:
+    keepers = [p for p in claimants if _ref(p) not in coming] or claimants[:1]
+    leavers = [p for p in claimants if p not in keepers]
+    shown = [str(ResourceId(*found)) for found in told["objects"][:_SHOWN]]
+    them = "them" if told["count"] > 1 else "it"
+    more = f" and {told['count'] - len(shown)} more" if told["count"] > len(shown) else ""
+    return Fix(
+        f"Leave {them} to {_names(keepers)}",
+        "manifest",
+        enumerated([f"Application {_name(p)}" for p in leavers]),
+        Edit(
+            "text",
+            f"Before the change is merged, take out of what {_names(leavers)} render{'' if leavers[1:] else 's'}: "
+            f"{enumerated(shown, limit=None)}{more}.",
+        ),
+    )
 
 
 def _one_argocd(claimants: Sequence[Mapping[str, Json]]) -> Fix:

@@ -73,6 +73,10 @@ def text(version: Version) -> str:
 
 def version_of(app: App, fleet: Fleet) -> OperatorVersion:
     """The version on an application's cluster, by all that the application and the fleet show."""
+    return app.derive(_version_of, fleet)
+
+
+def _version_of(app: App, fleet: Fleet) -> OperatorVersion:
     own = (
         r
         for r in app.resources
@@ -110,7 +114,7 @@ def operator_version(fleet: Fleet, cluster: str, objects: Iterable[Object] = ())
         return OperatorVersion(low=min(exact), below=_next(max(exact)))
     low: Version | None = None
     below: Version | None = None
-    for bound in (*_served(fleet, cluster), *(b for o in seen for b in (*_states(o), *_schema(o)))):
+    for bound in (*fleet.derive(_served, cluster), *(b for o in seen for b in (*_states(o), *_schema(o)))):
         if since := bound.get("since"):
             low = max(low or parse(since), parse(since))
         if until := bound.get("until"):
@@ -157,13 +161,14 @@ def _labelled(obj: Object) -> Version | None:
     return parse(version) if version else None
 
 
-def _served(fleet: Fleet, cluster: str) -> Iterator[Object]:
+def _served(fleet: Fleet, cluster: str) -> tuple[Object, ...]:
+    """What the kinds that the cluster serves imply."""
     data = load(__package__, "operator_versions.yaml")
     served = fleet.api_versions(cluster)
     if not any(kind.startswith("external-secrets.io/") and kind.endswith("/ExternalSecret") for kind in served):
-        return
-    yield from (bound for bound in data["served"] if bound["kind"] in served)
-    yield from (b for b in data["absent"] if b["kind"] not in served and b.get("unless") not in served)
+        return ()
+    there = (bound for bound in data["served"] if bound["kind"] in served)
+    return (*there, *(b for b in data["absent"] if b["kind"] not in served and b.get("unless") not in served))
 
 
 def _states(obj: Object) -> Iterator[Object]:

@@ -24,7 +24,7 @@ _REFUSED = re.compile(
     r'admission webhook "validate\.(?:cluster)?secretstore\.external-secrets\.io" denied the request: (?P<why>.+)',
     re.DOTALL,
 )
-_RETRIED = re.compile(r"\s*\(retried \d{1,9} times\)\.?$")
+_RETRIED = re.compile(r"(?<!\s)\s*\(retried \d{1,9} times\)\.?$")
 
 
 def refusal(app: App, resource: Resource) -> str:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from argolint import App, Fleet, Object
+from argolint.values import text_at
+
+Repository = tuple[str, str]
+"""repoURL, and the chart that it names."""
 
 _NUMBERED = re.compile(r"source (\d{1,9}) of \d+")
 
@@ -35,13 +40,27 @@ def _index(app: App, message: str) -> int:
 
 def usual_revision(fleet: Fleet, app: App, source: Object) -> str:
     """The revision that most other applications, compared without trouble, follow in the same repository; empty when none do."""
-    counted = Counter(
-        str(other.get("targetRevision") or "")
-        for peer in fleet.apps
-        if peer.ref != app.ref and peer.desired_known
-        for other in peer.sources
-        if other.get("repoURL") == source.get("repoURL") and other.get("chart") == source.get("chart")
-    )
-    counted.pop("", None)
-    ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
+    followed = fleet.derive(_followed).get(_repository(source), Counter())
+    listed = fleet.by_ref.get(app.ref)
+    own = _revisions(listed, _repository(source)) if listed is not None and listed.desired_known else ()
+    ranked = sorted((followed - Counter(own)).items(), key=lambda pair: (-pair[1], pair[0]))
     return ranked[0][0] if ranked and ranked[0][0] != source.get("targetRevision") else ""
+
+
+def _followed(fleet: Fleet) -> Mapping[Repository, Counter[str]]:
+    """How often each revision of each repository is followed by applications that are compared without trouble."""
+    found: dict[Repository, Counter[str]] = defaultdict(Counter)
+    for app in fleet.apps:
+        for repository in {_repository(source) for source in app.sources} if app.desired_known else ():
+            found[repository].update(_revisions(app, repository))
+    return found
+
+
+def _revisions(app: App, repository: Repository) -> list[str]:
+    """What the application follows in a repository."""
+    found = (text_at(source, "targetRevision") for source in app.sources if _repository(source) == repository)
+    return [revision for revision in found if revision]
+
+
+def _repository(source: Object) -> Repository:
+    return text_at(source, "repoURL"), text_at(source, "chart")

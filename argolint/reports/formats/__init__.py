@@ -228,6 +228,7 @@ def with_server_names(report: Report) -> Report:
     findings = tuple(
         msgspec.structs.replace(f, fixes=tuple(_meant_for(fix, names[f.app.server]) for fix in f.fixes))
         if f.app.server in names
+        and all(r.app.server == f.app.server for r in f.related)  # else the fix itself says where
         else f
         for f in report.findings
     )

@@ -135,7 +135,10 @@ def server_of(app: App) -> str:
 
 def short_name(url: str) -> str:
     """A server as a label: its address without the scheme."""
-    parts = urlsplit(url if "//" in url else f"//{url}")
+    try:
+        parts = urlsplit(url if "//" in url else f"//{url}")
+    except ValueError:  # a snapshot or a report of others may call it anything
+        return url
     return f"{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
 

@@ -1,0 +1,123 @@
+"""What a change makes of the objects that Applications of several Argo CDs share.
+
+Facts of all Argo CDs meet in rules with `across`, and one finding of theirs may be about many objects of the same Applications. So
+news is told by objects: what the same Applications shared before is old, whatever its finding is called, and one more is new.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from argolint.engine.crossings import Member, crossed
+from argolint.engine.inspect import inspect
+from argolint.engine.join import join
+from argolint.engine.plan import Plan
+from argolint.fleet import Claimant, Crossing, Fleet
+from argolint.gate.examine import Examined
+from argolint.gate.sides import Sides
+from argolint.model import AppRef, Finding
+
+Crossings = Mapping[AppRef, tuple[Crossing, ...]]
+
+
+@dataclass(frozen=True)
+class Between:
+    """Findings about what Applications of several Argo CDs share after a change: about what of it they shared before, and
+    about the other objects alone."""
+
+    old: tuple[Finding, ...] = ()
+    new: tuple[Finding, ...] = ()
+
+
+def crossing(members: Sequence[tuple[Member, Sides]]) -> list[Sides]:
+    """The sides of all Argo CDs of a run, each fleet knowing what it shares with the others."""
+    if not any(sides.judged for _, sides in members):
+        return [sides for _, sides in members]
+    fleets, _ = crossed([replace(member, fleet=_before(sides)) for member, sides in members])
+    aheads, _ = crossed([replace(member, fleet=sides.ahead) for member, sides in members])
+    return [
+        replace(sides, fleet=replace(sides.fleet, crossings=fleet.crossings), ahead=ahead)
+        for (_, sides), fleet, ahead in zip(members, fleets, aheads, strict=True)
+    ]
+
+
+def _before(sides: Sides) -> Fleet:
+    """With the applications that were read in place of their entries of the list: the other side is made of these."""
+    read = {j.ref: j.before for j in sides.judged if j.before is not None}
+    return sides.fleet.with_apps(read.get(app.ref, app) for app in sides.fleet.apps)
+
+
+def parties(sides: Iterable[Sides]) -> frozenset[AppRef]:
+    """The applications of all Argo CDs that share an object with one that the change touches, before or after it."""
+    return frozenset(
+        claimant.app
+        for one in sides
+        for j in one.judged
+        for fleet in (one.fleet, one.ahead)
+        for found in fleet.crossings.get(j.ref, ())
+        for claimant in (*found.claimants, *found.pruners)
+    )
+
+
+def between(sides: Sequence[Sides], found: Sequence[Examined], plan: Plan) -> Between:
+    """What rules of several Argo CDs say of old and of new sharing."""
+    old, new = _parted(_all(one.fleet for one in sides), _all(one.ahead for one in sides))
+    if not (old or new):
+        return Between()
+    anyway = _said(sides, found, plan, {}, after=True)
+    return Between(
+        _said(sides, found, plan, old, after=False),
+        tuple(f for f in _said(sides, found, plan, new, after=True) if f not in anyway),
+    )
+
+
+def _all(fleets: Iterable[Fleet]) -> Crossings:
+    return {ref: crossings for fleet in fleets for ref, crossings in fleet.crossings.items()}
+
+
+def _parted(before: Crossings, after: Crossings) -> tuple[Crossings, Crossings]:
+    """What is shared after the change: the objects that the same applications, and perhaps more, shared before; and the others."""
+    known = {(c.cluster, obj): c for crossings in before.values() for c in crossings for obj in c.objects}
+    old: dict[AppRef, list[Crossing]] = defaultdict(list)
+    new: dict[AppRef, list[Crossing]] = defaultdict(list)
+    for ref, crossings in after.items():
+        for one in crossings:
+            kept = tuple(o for o in one.objects if _covers(known.get((one.cluster, o)), one))
+            come = tuple(o for o in one.objects if o not in kept)
+            if kept:
+                old[ref].append(replace(one, objects=kept))
+            if come:
+                new[ref].append(replace(one, objects=come))
+    return _tuples(old), _tuples(new)
+
+
+def _covers(before: Crossing | None, after: Crossing) -> bool:
+    """True where each party had its part already: one that wanted the object and will prune it has a new one."""
+    return (
+        before is not None
+        and _refs(after.claimants) <= _refs(before.claimants)
+        and _refs(after.pruners) <= _refs(before.pruners)
+    )
+
+
+def _refs(claimants: Iterable[Claimant]) -> set[AppRef]:
+    return {claimant.app for claimant in claimants}
+
+
+def _tuples(found: Mapping[AppRef, Sequence[Crossing]]) -> Crossings:
+    return {ref: tuple(crossings) for ref, crossings in found.items()}
+
+
+def _said(
+    sides: Sequence[Sides], found: Sequence[Examined], plan: Plan, crossings: Crossings, *, after: bool
+) -> tuple[Finding, ...]:
+    """What the rules say, had the applications nothing else in common."""
+    rules = [chosen for chosen in plan.rules if chosen.rule.across]
+    results = []
+    for one, examined in zip(sides, found, strict=True):
+        fleet = replace(one.ahead if after else one.fleet, crossings=crossings)
+        apps = (later if after else earlier for earlier, later in examined.apps.values())
+        results += [inspect(app, fleet, rules) for app in apps if app is not None]
+    return join(results, rules).findings

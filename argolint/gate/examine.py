@@ -1,0 +1,182 @@
+"""What the rules find in the applications that a change touches, and in those beside them, before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from msgspec import structs
+
+from argolint.app import App
+from argolint.engine.fingerprint import fingerprint
+from argolint.engine.inspect import inspect
+from argolint.engine.load import gather, load, needs_states
+from argolint.engine.plan import AppResult, Chosen, Plan
+from argolint.fleet import Fleet
+from argolint.gate.delta import Delta, overlap
+from argolint.gate.refused import REFUSED_RULE, unknown_repositories
+from argolint.gate.sides import Sides
+from argolint.gate.touched import Touched
+from argolint.gate.verdict import Mark, mark
+from argolint.host.threads import each
+from argolint.model import AppRef, Failure, Finding, ResourceKey, Symptom
+from argolint.resource import Resource
+from argolint.server.transport import Transport
+from argolint.values import mapping
+
+
+@dataclass(frozen=True)
+class Examined:
+    """Results of the same applications on both sides. `apps` are the read ones that share objects with another Argo CD's, as (before, after)."""
+
+    before: tuple[AppResult, ...]
+    after: tuple[AppResult, ...]
+    failures: tuple[Failure, ...]
+    apps: Mapping[AppRef, tuple[App | None, App | None]]
+
+
+def examined(sides: Sides, plan: Plan, shared: Collection[AppRef] = ()) -> Examined:
+    """Both sides of one Argo CD. `shared` are applications here that share objects with one of another Argo CD that the change touches."""
+    t, fleet, ahead, judged = sides.transport, sides.fleet, sides.ahead, sides.judged
+    gathered: list[Failure] = []
+    after = {j.ref: gather(t, ahead.by_ref[j.ref], ahead, plan, gathered) for j in judged if j.after is not None}
+    apps = {j.ref: (j.before, after.get(j.ref)) for j in judged}
+    results = [(_before(j, fleet, plan), _after(j, after.get(j.ref), sides, plan)) for j in judged]
+    before_results = [before for before, _ in results]
+    after_results = [
+        _concluded(j, after.get(j.ref), *both, sides, plan) for j, both in zip(judged, results, strict=True)
+    ]
+    for peer in each(_peers(judged, fleet, shared), lambda app: _peer(t, app, fleet, ahead, plan), plan.workers):
+        before_results.append(peer.before)
+        after_results.append(peer.after)
+        gathered += peer.failures
+        apps[peer.before.ref] = peer.apps
+    crossed = fleet.crossings.keys() | ahead.crossings.keys()
+    kept = {ref: pair for ref, pair in apps.items() if ref in crossed}
+    return Examined(tuple(before_results), tuple(after_results), tuple(gathered), kept)
+
+
+def _before(judged: Touched, fleet: Fleet, plan: Plan) -> AppResult:
+    return inspect(judged.before, fleet, plan.rules) if judged.before is not None else AppResult(judged.ref)
+
+
+def _after(judged: Touched, app: App | None, sides: Sides, plan: Plan) -> AppResult:
+    if app is None:
+        return AppResult(judged.ref)
+    result = inspect(app, sides.ahead, plan.rules)
+    if judged.after is not None and judged.respecified and any(c.rule.id == REFUSED_RULE for c in plan.rules):
+        result = replace(result, findings=(*result.findings, *unknown_repositories(judged.after, sides.fleet)))
+    return result
+
+
+def _concluded(
+    judged: Touched, app: App | None, before: AppResult, after: AppResult, sides: Sides, plan: Plan
+) -> AppResult:
+    kept = _kept(before, after, judged, plan.rules)
+    if app is None or judged.before is None:
+        return kept
+    others = _other_causes(judged, app, before, sides.fleet, sides.ahead, plan)
+    return replace(kept, findings=(*kept.findings, *others))
+
+
+@dataclass(frozen=True)
+class _Peer:
+    before: AppResult
+    after: AppResult
+    failures: tuple[Failure, ...]
+    apps: tuple[App, App]
+
+
+def _peer(t: Transport, app: App, fleet: Fleet, ahead: Fleet, plan: Plan) -> _Peer:
+    """An application that the change leaves alone, in the fleet as it is and as it will be."""
+    states = needs_states(app, fleet, plan.rules) or needs_states(app, ahead, plan.rules)
+    loaded, failures = load(t, app, fleet, plan, states=states)
+    gathered = [*failures]
+    later = gather(t, replace(loaded, raw=ahead.by_ref[app.ref].raw), ahead, plan, gathered)
+    results = inspect(loaded, fleet, plan.rules), inspect(later, ahead, plan.rules)
+    return _Peer(*results, tuple(gathered), (loaded, later))
+
+
+def _peers(judged: Sequence[Touched], fleet: Fleet, shared: Collection[AppRef]) -> Iterator[App]:
+    """The other applications of the clusters on which objects come or go: what they share or look up may change with it.
+
+    And those that share objects with an application of another Argo CD.
+    """
+    clusters = {app.cluster for j in judged if (j.delta.added or j.delta.removed) and (app := j.before or j.after)}
+    refs = {j.ref for j in judged}
+    return (a for a in fleet.apps if (a.cluster in clusters or a.ref in shared) and a.ref not in refs)
+
+
+def _kept(before: AppResult, after: AppResult, judged: Touched, rules: Sequence[Chosen]) -> AppResult:
+    """Head's findings without those that a sync ends, and without new names for what base shows as well.
+
+    When head does not render, base's findings still hold and only the failed render is added.
+    """
+    if judged.what == "failed":
+        error = [
+            f
+            for f in after.findings
+            if any(c.kind == "condition" and "ComparisonError" in c.detail for c in f.explains)
+        ]
+        already = {mark(f): f for f in (*error, *before.findings)}
+        return replace(before, findings=tuple(already.values()))
+    fallback = {c.rule.id for c in rules if c.rule.rank < 0}
+    pruned = {Symptom("extra", key) for key in judged.delta.removed}
+    known = {fingerprint(f) for f in before.findings}
+    kept: dict[Mark, Finding] = {}
+    for finding in after.findings:
+        if fingerprint(finding) in known or not finding.explains:
+            kept[mark(finding)] = finding
+        elif not (finding.rule in fallback and set(finding.explains) <= pruned):
+            earlier = [_earlier(claim, before.findings, judged.delta) for claim in finding.explains]
+            if all(earlier):
+                kept |= {mark(f): f for f in earlier if f is not None}
+            else:
+                kept[mark(finding)] = finding
+    return replace(after, findings=tuple(kept.values()))
+
+
+def _other_causes(
+    judged: Touched, after: App, before: AppResult, fleet: Fleet, ahead: Fleet, plan: Plan
+) -> Iterator[Finding]:
+    """Why an edited object that fails today will fail for another reason as well.
+
+    What a controller last wrote into its status speaks of the spec as it was, and hides what the edit breaks. So both sides are looked
+    at once more without the status, and what only head shows counts.
+    """
+    assert judged.before is not None
+    failing = {f.at.resource.key for f in before.findings if f.at.resource is not None and f.cause}
+    keys = {key for key in failing & judged.delta.changed.keys() if _has_status(judged.before, key)}
+    if not keys:
+        return
+    known = {mark(f) for f in before.findings}
+    subjects = {(f.rule, f.at.resource.key) for f in before.findings if f.at.resource is not None}
+    sides = (_without_status(judged.before, keys), fleet), (_without_status(after, keys), ahead)
+    old, new = (inspect(app, of, plan.rules).findings for app, of in sides)
+    known |= {mark(f) for f in old}
+    for finding in new:
+        key = finding.at.resource.key if finding.at.resource is not None else None
+        if key in keys and (finding.rule, key) in subjects and mark(finding) not in known:
+            yield replace(finding, explains=())  # the symptom of today has its explanation
+
+
+def _has_status(app: App, key: ResourceKey) -> bool:
+    resource = app.resource(key)
+    return resource is not None and bool(mapping(resource.live, "status"))
+
+
+def _without_status(app: App, keys: Set[ResourceKey]) -> App:
+    def bare(resource: Resource) -> Resource:
+        if resource.key not in keys or resource.live is None:
+            return resource
+        return structs.replace(resource, live_state={k: v for k, v in resource.live.items() if k != "status"})
+
+    return replace(app, resources=tuple(map(bare, app.resources)))
+
+
+def _earlier(claim: Symptom, before: Iterable[Finding], change: Delta) -> Finding | None:
+    """Base's finding about the same symptom, unless the change itself touches the place."""
+    edit = change.changed.get(claim.resource) if claim.resource else None
+    if claim.kind == "change" and edit is not None and any(overlap(claim.detail, p) for p in edit.pointers):
+        return None
+    return next((f for f in before if any(old.covers(claim) for old in f.explains)), None)

@@ -1,0 +1,105 @@
+"""Whose Applications the manifests of a change are, where several Argo CDs judge it: a manifest does not name its Argo CD."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from argolint.checkouts.whose import whose
+from argolint.fleet import Fleet
+from argolint.gate.refused import refusals
+from argolint.gate.written import NEW, Pair, Written, is_live, of_other, ref_of, unrendered
+from argolint.model import Failure, Object
+from argolint.values import dig, enumerated, mapping, plain
+
+_NAME_IT = "name the one that it is for: --server or --argocd-context"
+
+
+@dataclass
+class Homes:
+    """Each Argo CD's part of what the change says, in the order of the fleets; and what to know of what is nobody's."""
+
+    own: list[Written]
+    notes: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def homes(found: Written, fleets: Sequence[Fleet], coming: frozenset[str]) -> Homes:
+    """Share out what a change says among Argo CDs. `coming` are names of projects that it brings.
+
+    An Application is of those that have one of its name which deploys from and to where the manifest says, as it was before the
+    change; several may apply one manifest. Of files that are named, a new one is of the only Argo CD that would take it.
+    """
+    applications: list[list[Pair]] = [[] for _ in fleets]
+    others: list[list[Pair]] = [[] for _ in fleets]
+    made = Homes([], list(found.notes), list(found.failures))
+    for pair in found.applications:
+        takers, why = _of_application(pair, fleets, coming, by_files=found.by_files)
+        for number in takers:
+            applications[number].append(pair)
+        if why and found.by_files:
+            made.failures.append(Failure("not judged", f"{plain(pair.file)}: {why[0]}", why[1]))
+        elif why:
+            made.notes.append(f"{'/'.join(ref_of(pair.manifest, fleets[0]))}: {why[0]}")
+    for pair in found.others:
+        takers = [number for number, fleet in enumerate(fleets) if _has_other(pair.manifest, fleet)]
+        for number in takers:
+            others[number].append(pair)
+        if not takers and found.by_files and pair.manifest["kind"] == "ApplicationSet":
+            made.failures += unrendered([pair], fleets[0])
+        elif not takers:
+            made.notes.append(of_other(pair, fleets[0]))
+    empty = replace(found, notes=(), failures=())
+    made.own = [
+        replace(empty, applications=tuple(a), others=tuple(o)) for a, o in zip(applications, others, strict=True)
+    ]
+    return made
+
+
+def _of_application(
+    pair: Pair, fleets: Sequence[Fleet], coming: frozenset[str], *, by_files: bool
+) -> tuple[Sequence[int], tuple[str, str] | None]:
+    """The places of the fleets that have it; or why nobody has, and what to do."""
+    live = {
+        number: app
+        for number, fleet in enumerate(fleets)
+        if (app := fleet.app(*reversed(ref_of(pair.manifest, fleet))))
+    }
+    if pair.before is None and (same := [n for n, app in live.items() if is_live(pair.manifest, app)]):
+        return same, None
+    if takers := whose(pair.manifest, {number: app.raw for number, app in live.items()}):
+        return takers, None
+    if pair.before is None and len(live) == 1:
+        return tuple(live), None
+    if pair.before == pair.after or pair.after is None:
+        return (), None
+    if live:
+        names = enumerated([fleets[number].name for number in live])
+        have = "has an Application" if len(live) == 1 else "have Applications"
+        return (), (f"{names} {have} of this name that deploy{'s' if len(live) == 1 else ''} elsewhere", _NAME_IT)
+    return _of_new(pair.after, fleets, coming) if by_files else ((), (NEW, ""))
+
+
+def _of_new(
+    manifest: Object, fleets: Sequence[Fleet], coming: frozenset[str]
+) -> tuple[Sequence[int], tuple[str, str] | None]:
+    """Of an Application that none has: whether just one would take it, by its clusters and projects."""
+    spec = mapping(manifest, "spec")
+    refused = [next(refusals(spec, fleet, coming), "") for fleet in fleets]
+    takers = [number for number, reason in enumerate(refused) if not reason]
+    if len(takers) == 1:
+        return takers, None
+    who = plain(f"Application {dig(manifest, 'metadata', 'name')}")
+    if takers:
+        return (), (f"{who} is new, and {enumerated([fleets[n].name for n in takers])} would take it", _NAME_IT)
+    reasons = "; ".join(
+        f"{enumerated([f.name for f, own in zip(fleets, refused, strict=True) if own == reason])}: {plain(reason)}"
+        for reason in dict.fromkeys(refused)
+    )
+    return (), (f"{who} is new, and no Argo CD would take it: {reasons}", f"correct it, or {_NAME_IT}")
+
+
+def _has_other(manifest: Object, fleet: Fleet) -> bool:
+    if manifest["kind"] == "AppProject":
+        return str(dig(manifest, "metadata", "name")) in fleet.projects
+    return any(ref_of(other, fleet) == ref_of(manifest, fleet) for other in fleet.application_sets)

@@ -1,0 +1,135 @@
+"""What a change makes of the applications of one Argo CD: as they are, and as it will leave them. No rule has looked at them yet.
+
+candidates → renders of base and head → App and head App → the fleet ahead
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from argolint.app import App
+from argolint.engine.plan import Plan
+from argolint.errors import UsageError
+from argolint.fleet import Fleet
+from argolint.gate import candidates as touched
+from argolint.gate.candidates import Change
+from argolint.gate.children import with_children
+from argolint.gate.renders import render
+from argolint.gate.touched import Touched, compared
+from argolint.gate.written import Written, edits_of, written
+from argolint.host.threads import each
+from argolint.model import AppRef, Failure
+from argolint.server.transport import Transport
+from argolint.shared_warnings import SharedWarning, without_warnings
+from argolint.values import enumerated
+
+_UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"
+_RENDERS_IN_FLIGHT = 4
+"""A render costs the repo-server a Helm or Kustomize run; several gates may run at once."""
+
+
+class NoneHereError(UsageError):
+    """The repository has no application on this Argo CD."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """One Argo CD before and after a change: all of its applications in two fleets, and those that the change touches.
+
+    `unlisted` says what was left out, and why. `files` are the changed files that each application reads, as far as a checkout tells.
+    """
+
+    transport: Transport
+    fleet: Fleet
+    ahead: Fleet
+    judged: tuple[Touched, ...] = ()
+    base_name: str = ""
+    failures: tuple[Failure, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    files: Mapping[AppRef, tuple[str, ...]] = field(default_factory=dict)
+
+
+def untouched(t: Transport, fleet: Fleet) -> Sides:
+    """An Argo CD that the change leaves as it is."""
+    return Sides(t, fleet, fleet)
+
+
+def base_of(fleet: Fleet, change: Change) -> str:
+    """What the change will be merged into: as it says itself, else as most applications of the repository have it."""
+    return change.base or touched.usual_base(fleet, change.repo)
+
+
+def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Written | None = None) -> Sides:
+    """The sides of a change. Raises NoneHereError when the repository has no application here, UsageError when revisions are not there.
+
+    `own` are the manifests of this Argo CD's Applications among those of the change, where several Argo CDs judge it.
+    """
+    base_name = base_of(fleet, change)
+    found, others = touched.candidates(fleet, change.repo, base_name)
+    has_sources = bool(found or others)
+    found = tuple(c for c in found if plan.wanted(c.app, fleet))
+    if own is None:
+        own = written(change, base_name) if has_sources or change.by_files or base_name else Written()
+    edits = edits_of(own, fleet)
+    failures = edits.failures
+    if not (found or others or edits.edited or edits.new or change.by_files):
+        raise NoneHereError(
+            f"no application of {fleet.server} has a source in {change.repo}",
+            "--repo is the repository's URL as the Applications name it; `argocd app list --repo URL` shows them",
+        )
+    unlisted = [f"{_listed(a.ref for a in others)}: follows another revision than {base_name}"] if others else []
+    files: dict[AppRef, tuple[str, ...]] = {}
+    if change.git is not None:
+        try:
+            changed = [c.path for c in change.git.changes(base_name, change.head)]
+            files = {c.app.ref: touched.by_files(c, changed, change.git, change.head) for c in found}
+        except UsageError:
+            if not change.everything:
+                raise
+        found = tuple(c for c in found if change.everything or files[c.app.ref])
+    renders = each(found, lambda c: render(t, c, change, base_name, fleet), min(plan.workers, _RENDERS_IN_FLIGHT))
+    failures = (*failures, *(f for r in renders for f in r.failures))
+    judged, more = compared(t, renders, fleet, plan)
+    failures = (*failures, *more)
+    given = change.rendered is not None and change.git is not None and not change.everything
+    if given and (lacking := [r.candidate.app.ref for r in renders if r.unread]):
+        unlisted.append(f"{_listed(lacking)}: changed files touch it, and --rendered holds nothing of that name")
+    if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
+        unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
+    judged = with_children(judged, fleet, t, plan, edits, change)
+    if change.by_files:
+        failures = (*failures, *(Failure("not judged", j.unjudged, _UNJUDGED, j.ref) for j in judged if j.unjudged))
+    unchanged = [j.ref for j in judged if j.drawn_only]
+    if unchanged:
+        unlisted.append(
+            f"{_listed(unchanged)}: differs only in values that no two renders share, or that follow a Secret's masked data"
+        )
+    judged = tuple(j for j in judged if not j.drawn_only)
+    ahead = _head_fleet(fleet, judged)
+    return Sides(t, fleet, ahead, judged, base_name, failures, (*unlisted, *edits.notes), files)
+
+
+def _listed(refs: Iterable[AppRef]) -> str:
+    return enumerated([str(ref) for ref in refs], limit=5)
+
+
+def _head_fleet(fleet: Fleet, judged: Sequence[Touched]) -> Fleet:
+    """The fleet with the applications as head leaves them, and without warnings about objects that are shared no more."""
+    after = {j.ref: j.after for j in judged}
+    new = [j.after for j in judged if j.before is None and j.after is not None]
+    apps = (*(app for a in fleet.apps if (app := after.get(a.ref, a)) is not None), *new)
+    let_go = {(key.kind, key.name): j.ref for j in judged for key in j.delta.removed}
+    if let_go:
+        apps = tuple(without_ended_warnings(app, fleet, let_go) for app in apps)
+    return fleet.with_apps(apps)
+
+
+def without_ended_warnings(app: App, fleet: Fleet, let_go: Mapping[tuple[str, str], AppRef]) -> App:
+    """The application without the warnings that end when one of the two parties lets the object go."""
+
+    def is_over(warning: SharedWarning) -> bool:
+        leaver, owner = let_go.get((warning.kind, warning.name)), fleet.app_of_instance(warning.owner)
+        return leaver is not None and leaver in (app.ref, owner.ref if owner else None)
+
+    return without_warnings(app, is_over)

@@ -1,0 +1,36 @@
+"""Messages in the status of an Application, cut where nobody reads on: rules read each one whole, and a server may send any length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argolint.model import Object
+
+LONGEST_MESSAGE = 1 << 16
+"""Characters; a long one is a helm command with all its arguments, some thousands."""
+_WORD = 4096
+"""Characters of a word that is not cut in the middle, as it may be a secret's first half."""
+
+
+def without_long_messages(app: Object) -> Object:
+    """The Application, whose long messages are cut in place."""
+    _cut(app.get("status"))
+    return app
+
+
+def _cut(node: Any) -> None:
+    if isinstance(node, dict):
+        message = node.get("message")
+        if isinstance(message, str) and len(message) > LONGEST_MESSAGE:
+            node["message"] = _start(message)
+        for child in node.values():
+            _cut(child)
+    elif isinstance(node, list):
+        for child in node:
+            _cut(child)
+
+
+def _start(message: str) -> str:
+    start = message[:LONGEST_MESSAGE]
+    words, space, last = start.rpartition(" ")
+    return f"{words if space and len(last) < _WORD else start} …"
