@@ -157,6 +157,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     said = {
         "sync-failed/no-namespace": {"missing_namespace"},
         "sync-failed/host-taken": {"host", "path", "other"},
+        "sync-failed/left-over": {"field", "selected"},
         "sync-failed/stored-versions": {"version"},
         "sync-failed/other-namespace": {"missing_namespace"},
         "sync-failed/quote-at": {"at", "patch"},
@@ -195,13 +196,14 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     trouble = pods.Trouble("unknown", "wait", "nothing", node, None, failed=True)
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
     made = {"maker", "command", "there"}  # of what makes a Secret
+    after = {"hook", "unseen"}  # of a hook that makes it too late
     later = {"missing", "wave", "later"}  # of what the same application brings
-    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *made, *later}) == {}
+    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *made, *after, *later}) == {}
     reasons = load("argolint_rules.shared", "pod_reasons.yaml")
     known = {f"pods/{e['cause']}" for e in (*reasons["reasons"], *reasons["scheduling"]) if e["cause"]}
     assert set(needed) == {
         *known,
-        *(f"pods/missing{more}" for more in ("", "-key", "-made", "-before", "-later")),
+        *(f"pods/missing{more}" for more in ("", "-after", "-key", "-made", "-before", "-later")),
         "pods/security",
         "pods/pulling",
         "pods/unknown",

@@ -11,7 +11,7 @@ its manager (`managedFieldsManagers`).
 
 Example: a policy that rewrites `docker.io/...` images to a mirror.
 
-Sources: argoproj/argo-cd#25260; docs/user-guide/diff-strategies.md (IncludeMutationWebhook).
+Sources: argoproj/argo-cd#25260, #14035; docs/user-guide/diff-strategies.md (IncludeMutationWebhook).
 """
 
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowes
 from argolint.applied import rewritten_on_arrival
 
 from ._ca_bundles import by_the_patcher, injected
+from ._defaults import is_default
 from ._edits import write_live
 from ._fields import finding, listing, matching, of_server, pointers, value, writer
 from ._writers import is_sort, known
@@ -36,9 +37,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         assert tool is not None
         yield _finding(app, resource, changes, f"{tool.tool} ({writer(changes[0])}) made it so", "proven")
     for resource, changes in matching(app, on_arrival):
-        yield _finding(
-            app, resource, changes, "it changed on its way into the cluster, as by an admission webhook", "likely"
-        )
+        yield _finding(app, resource, changes, _how(resource, changes), "likely")
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str, confidence: str) -> Finding:
@@ -50,11 +49,23 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str
         f"{resource.id} holds {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {how},"
         " and every sync starts it anew.",
         fixes=(
-            write_live(app, resource, changes, "Write in Git what the webhook makes of it"),
+            None
+            if _stored(resource, changes)
+            else write_live(app, resource, changes, "Write in Git what the webhook makes of it"),
             narrowest_ignore(app, resource, pointers(changes)),
         ),
         confidence=confidence,
     )
+
+
+def _how(resource: Resource, changes: tuple[Change, ...]) -> str:
+    if _stored(resource, changes):
+        return "the API server stores it for what is left out, and refuses it from a manifest"
+    return "it changed on its way into the cluster, as by an admission webhook"
+
+
+def _stored(resource: Resource, changes: tuple[Change, ...]) -> bool:
+    return all(is_default("unwritable", resource, change) for change in changes)
 
 
 def _by_mutator(resource: Resource, change: Change) -> bool:

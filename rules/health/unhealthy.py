@@ -225,6 +225,7 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
     conditions = [c for c in items(resource.live, "status", "conditions") if _speaks(c)]
     candidates += [_of_condition(c) for c in sorted(conditions, key=lambda c: c.get("reason") in _CONSEQUENCES)]
     candidates += [_of_event(e) for e in events or () if e.type == "Warning"]
+    candidates += _of_task(resource)
     lines += [excerpt(c, 400) for c in candidates[:6]]
     if events is None and resource.uid:
         lines.append("its Events could not be had")
@@ -232,6 +233,15 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
     newest = next((_of_event(e) for e in events or ()), "")  # of claims, what is amiss is a Normal Event
     best = next(iter(candidates), message or newest)
     return best, tuple(lines)
+
+
+def _of_task(resource: Resource) -> tuple[str, ...]:
+    """Argo CD takes a Pod that is not restarted for ever for a task, and waits for its end (gitops-engine, pkg/health)."""
+    policy = text_at(resource.live, "spec", "restartPolicy") or "Always"
+    runs = (resource.group, resource.kind) == ("", "Pod") and dig(resource.live, "status", "phase") == "Running"
+    return (
+        (f"restartPolicy {policy}: a task to Argo CD, which waits for its end",) if runs and policy != "Always" else ()
+    )
 
 
 _CONSEQUENCES = ("ProgressDeadlineExceeded", "MinimumReplicasUnavailable", "ReplicaSetUpdated")

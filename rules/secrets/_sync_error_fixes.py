@@ -106,6 +106,8 @@ def edits(app: App, fleet: Fleet, resource: Resource, found: Diagnosis, version:
         case "owned-by-other-controller" if found.detail.get("owner_group") == es.KES_GROUP:
             yield _take_over(resource, secret)
             yield _rename(resource)
+        case "owned-by-external-secret" if found.detail.get("owner") == resource.name:
+            yield _of_former(resource, secret)
         case "owned-by-external-secret" | "owned-by-other-controller":
             yield _rename(resource)
         case "merge-target-missing":
@@ -229,6 +231,17 @@ def _take_over(resource: Resource, secret: str) -> Fix:
         f"Secret {ns}/{secret}",
         Edit("command", "\n".join(lines)),
         "with self-heal on, Argo CD restarts Kubernetes External Secrets: pause it first",
+    )
+
+
+def _of_former(resource: Resource, secret: str) -> Fix:
+    """The Secret of an ExternalSecret that was deleted and made anew under its name: nobody holds it any more."""
+    return Fix(
+        f"Delete Secret {secret}, which the former ExternalSecret of this name left; the operator makes it anew",
+        "live",
+        f"Secret {resource.namespace}/{secret}",
+        Edit("command", f"kubectl -n {sh(resource.namespace)} delete secret {sh(secret)}"),
+        "the provider must still hold the values; pods that start in between wait for it",
     )
 
 

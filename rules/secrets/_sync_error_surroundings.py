@@ -197,7 +197,8 @@ def by_owner(app: App, fleet: Fleet, resource: Resource, found: Diagnosis) -> Di
     new = known(es.GROUP) and name != resource.name
     foreign = _FOREIGN_OWNER in found.text
     if found.detail.get("owner_group") == es.GROUP or (not foreign and ((new and not known(es.KES_GROUP)) or not old)):
-        says = f'the target Secret already belongs to ExternalSecret "{name}"'
+        former = name == resource.name
+        says = f'the target Secret {"still belongs to a former" if former else "already belongs to"} ExternalSecret "{name}"'
         sure = found.certain and (new or bool(served) or found.detail.get("owner_group") == es.GROUP)
         detail = {**found.detail, "owner": name}
         return replace(found, cause="owned-by-external-secret", says=says, detail=detail, certain=sure)

@@ -36,20 +36,24 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding for each ComparisonError."""
     for condition in app.conditions:
         if condition.of_health:
-            yield from _of_health(app, condition)
+            yield from _of_health(app, fleet, condition)
         elif condition.type == "ComparisonError":
             yield _finding(app, fleet, condition)
 
 
-def _of_health(app: App, condition: Condition) -> Iterator[Finding]:
+def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding]:
     """Argo CD did compare, and then a health check failed: the finding of an object that shows it answers the condition."""
     if any(condition.judges(r.id) and r.health.status == "Unknown" for r in app.resources):
         return
+    found = read(app, fleet, condition.message)
+    known = found.name == "health-version"
+    why = found.fact if known else "a health check fails"
     yield Finding(
-        message=f'Argo CD compares application {app.ref} and cannot tell its health, since a health check fails: "{quoted(said(condition.message))}".',
+        message=f'Argo CD compares application {app.ref} and cannot tell its health, since {why}: "{quoted(said(condition.message))}".',
         at=Location(app.ref),
-        cause="unknown",
+        cause=found.cause if known else "unknown",
         evidence=tuple(_evidence(condition)),
+        fixes=found.fixes if known else (),
         explains=(condition.symptom, Symptom.health()),
     )
 
