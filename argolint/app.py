@@ -227,8 +227,13 @@ class App:
     def _nodes_by_uid(self) -> Mapping[str, Node]:
         return {n.uid: n for n in self.nodes if n.uid}
 
+    @cached_property
+    def _nodes_by_key(self) -> Mapping[ResourceKey, Node]:
+        return {n.id.key: n for n in reversed(self.nodes)}
+
     def node(self, resource: ResourceId) -> Node | None:
-        return next((n for n in self.nodes if n.id.key == resource.key), None)
+        """The first one of this object in the tree."""
+        return self._nodes_by_key.get(resource.key)
 
     @cached_property
     def _children(self) -> Mapping[str, Sequence[Node]]:

@@ -36,7 +36,7 @@ def with_consequences(finding: Finding, app: App) -> Finding:
     That is the object that the running operation waits for, and one whose health alone has failed the last one.
     """
     operation = app.operation
-    if operation is None or (operation.awaited is None and not failed_by_health(app)):
+    if operation is None or (operation.awaited is None and not app.derive(failed_by_health)):
         return finding
     explained = {claim.resource for claim in finding.explains if claim.kind == "health" and claim.resource}
     if not any(r.key in explained and _holds_up(operation, r) for r in app.resources):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from argolint.model import Object, ResourceId, Symptom
 from argolint.redaction import without_secrets
@@ -70,7 +71,7 @@ _AWAITED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operation:
     """status.operationState: the last or running sync."""
 
@@ -88,17 +89,17 @@ class Operation:
         one = text_at(result, "revision") or text_at(asked, "revision")
         return texts(result, "revisions") or texts(asked, "revisions") or ((one,) if one else ())
 
-    @property
+    @cached_property
     def results(self) -> tuple[Object, ...]:
         """syncResult.resources: group, version, kind, namespace, name, status, message, hookType, hookPhase, syncPhase."""
         return maps(self.raw, "syncResult", "resources")
 
-    @property
+    @cached_property
     def hook_failed(self) -> bool:
         """True when a hook of this operation ended badly."""
         return any(r.get("hookType") and r.get("hookPhase") in ("Failed", "Error") for r in self.results)
 
-    @property
+    @cached_property
     def turned_degraded(self) -> tuple[Object, ...]:
         """Results of objects that were applied and then found Degraded, which fails a sync as well; hooks are not among them.
 

@@ -56,8 +56,8 @@ class Today:
         """The Application after each edit, by what the edit says."""
         self.touched: dict[str, tuple[Resource, ...]] = {}
         """The objects whose comparison each edit of the Application can change."""
-        self.played: dict[tuple[str, ResourceKey], Played] = {}
-        """What becomes of them by it, of the last ones asked for."""
+        self.played: dict[tuple[str, bool, ResourceKey], Played] = {}
+        """What becomes of them by it, after a sync that has failed or not, of the last ones asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,8 +106,10 @@ def replay(
     for pair in _pairs(fix, finding, app, raw, fleet, today):
         stepped = replace(pair, live=kept.get(pair.resource.key, pair.live))
         play = partial(_play, fix, stepped, app, raw, fleet, drawn, failed_sync=failed_sync)
-        shared = fix.target == "application" and not pair.claimed and not failed_sync
-        touched[pair.resource.key] = _once(_said(fix), pair, today, play, found) if shared else play(found)
+        if fix.target == "application" and not pair.claimed:
+            touched[pair.resource.key] = _once((_said(fix), failed_sync, pair.resource.key), today, play, found)
+        else:
+            touched[pair.resource.key] = play(found)
     if any(symptom.kind != "change" for symptom in finding.explains):
         raise CannotReplay("only a sync shows whether this ends it")
     if any(symptom.resource not in touched for symptom in finding.explains):
@@ -161,9 +163,10 @@ _REMEMBERED = 4096
 """Objects after an edit, of one application."""
 
 
-def _once(edit: str, pair: _Pair, today: Today, play: Callable[[set[Effect]], Moment], found: set[Effect]) -> Moment:
+def _once(
+    place: tuple[str, bool, ResourceKey], today: Today, play: Callable[[set[Effect]], Moment], found: set[Effect]
+) -> Moment:
     """The last moment of an object that the finding claims nothing of: the same for all findings that offer the same edit."""
-    place = edit, pair.resource.key
     if place not in today.played:
         if len(today.played) >= _REMEMBERED:
             today.played.clear()

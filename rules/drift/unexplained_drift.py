@@ -20,7 +20,7 @@ from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Res
 from argolint.applied import by_argocd, not_stored
 from argolint.pruning import ignored_extraneous
 from argolint.redaction import excerpt
-from argolint.values import dig, maps, parse_time, sh, text_at
+from argolint.values import dig, parse_time, sh, text_at
 
 from ._edits import write_live
 from ._fields import finding, listing, pointers, tracks, value, writer
@@ -95,7 +95,7 @@ def _gone(app: App, resource: Resource) -> Finding | None:
     row = next(
         (
             row
-            for row in maps(raw, "syncResult", "resources")
+            for row in (app.operation.results if app.operation is not None else ())
             if row.get("status") == "Synced"
             and all(text_at(row, field) == getattr(resource, field) for field in ("group", "kind", "namespace", "name"))
         ),

@@ -280,16 +280,21 @@ def secrets_used_by(obj: Object | None) -> frozenset[str]:
 
 def users_of(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     """Workloads of the application that need this Secret."""
-    return tuple(
-        r for r in app.resources if r.namespace == namespace and not r.missing and secret in secrets_used_by(r.any)
-    )
+    return app.derive(_users).get((namespace, secret), ())
+
+
+def _users(app: App) -> dict[tuple[str, str], tuple[Resource, ...]]:
+    found: dict[tuple[str, str], list[Resource]] = {}
+    for resource in app.resources:
+        if not resource.missing:
+            for secret in sorted(secrets_used_by(resource.any)):
+                found.setdefault((resource.namespace, secret), []).append(resource)
+    return {place: tuple(users) for place, users in found.items()}
 
 
 def waiting(app: App, namespace: str, secret: str) -> tuple[Resource, ...]:
     """Workloads that are not healthy and need this Secret, where nothing shows it: their pods cannot start."""
-    there = any(
-        (n.id.kind, n.id.group, n.id.namespace, n.id.name) == ("Secret", "", namespace, secret) for n in app.nodes
-    )
+    there = any(n.id.namespace == namespace and n.id.name == secret for n in app.nodes_of("Secret", ""))
     if not secret or there or not app.nodes or app.find("", "Secret", namespace, secret) is not None:
         return ()
     return tuple(u for u in users_of(app, namespace, secret) if u.health.status in ("Progressing", "Degraded"))

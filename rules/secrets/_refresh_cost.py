@@ -5,10 +5,10 @@ Counts are the least that the operator makes; providers.yaml holds what is known
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
-from argolint import App, Fleet, Object
+from argolint import App, Fleet, Object, Resource
 from argolint.knowledge import load
 from argolint.values import dig, items, mapping
 
@@ -49,17 +49,21 @@ def price(calls: int, cost: Object) -> str:
     return f" (${calls * cost['usd_per_10k'] / 10_000:,.2f})" if cost.get("usd_per_10k") else ""
 
 
+def _readers(app: App) -> Mapping[tuple[str, str], Sequence[Resource]]:
+    """The ExternalSecrets that read each store again and again."""
+    found: dict[tuple[str, str], list[Resource]] = {}
+    for resource in es.external_secrets(app):
+        if es.refresh_policy(resource.any) == "Periodic" and es.interval(resource.any) > timedelta():
+            for store in {(s.kind, s.name) for s in es.store_refs(resource.any)}:
+                found.setdefault(store, []).append(resource)
+    return found
+
+
 def load_of_store(app: App, fleet: Fleet, obj: Object, namespace: str) -> Iterator[str]:
     """What all ExternalSecrets of the application that read the same store make together, and the provider's quota."""
     cost = cost_of(app, fleet, obj, namespace)
     first = next(iter(es.store_refs(obj)), None)
-    sharing = [
-        r
-        for r in es.external_secrets(app)
-        if es.refresh_policy(r.any) == "Periodic"
-        and es.interval(r.any) > timedelta()
-        and any(first is not None and (s.kind, s.name) == (first.kind, first.name) for s in es.store_refs(r.any))
-    ]
+    sharing = app.derive(_readers).get((first.kind, first.name), ()) if first else ()
     if len(sharing) > 1:
         calls = sum(a_month(calls_per_refresh(r.any, cost), es.interval(r.any)) for r in sharing)
         yield f"{len(sharing)} ExternalSecrets of this application read the same store: {calls:,} calls a month{price(calls, cost)}"
