@@ -230,6 +230,7 @@
     try { const kept = localStorage.getItem('argolint-theme'); if (kept) document.documentElement.dataset.theme = kept; } catch { /* none */ }
     let waiting = 0;
     $('query').oninput = () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(() => search($('query').value)); };
+    const leave = (field) => { field.blur(); cancelAnimationFrame(waiting); search($('query').value); };  // the next key acts on what is found
     $('sort').onchange = () => search($('query').value);
     $('theme').onclick = theme;
     $('json').onclick = () => save('findings.json', 'application/json', JSON.stringify(shown.map((row) => Object.fromEntries(FIELDS.map((f) => [f, row[f]]))), null, 1));
@@ -242,7 +243,7 @@
     addEventListener('keydown', (event) => {
       const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
       if (event.ctrlKey || event.metaKey || event.altKey) return;
-      if (event.key === 'Escape') { if (typing) event.target.blur(); else location.hash = address(''); return; }
+      if (event.key === 'Escape') { if (typing) leave(event.target); else location.hash = address(''); return; }
       if (typing) return;
       const does = { '/': () => $('query').focus(), j: () => step(1), k: () => step(-1), t: theme, '?': () => { $('help').open = !$('help').open; } }[event.key];
       if (does) { event.preventDefault(); does(); }
