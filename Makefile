@@ -52,6 +52,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python bench/join.py
 	$(BIN)/python bench/place.py
 	$(BIN)/python bench/causes.py
+	$(BIN)/python bench/alike.py
 	$(BIN)/python bench/many.py
 	$(BIN)/python bench/watch.py
 	$(BIN)/python bench/page.py

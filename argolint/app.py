@@ -270,10 +270,7 @@ class App:
 
     def events(self, resource: ResourceId, uid: str = "") -> tuple[Event, ...] | None:
         """Events of one object, newest first; None when they were not asked for or cannot be had."""
-        found = next(
-            (v for w, v in self.evidence.items() if w.kind == "events" and w.resource == resource and w.uid == uid),
-            None,
-        )
+        found = self.evidence.get(Want("events", resource, uid))
         return tuple(found) if found is not None else None
 
     def with_evidence(self, found: Mapping[Want, Any]) -> App:

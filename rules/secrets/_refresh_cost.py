@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 from argolint import App, Fleet, Object, Resource
 from argolint.knowledge import load
@@ -59,13 +60,20 @@ def _readers(app: App) -> Mapping[tuple[str, str], Sequence[Resource]]:
     return found
 
 
+def _calls_a_month(app: App, store: tuple[str, str], counted: tuple[tuple[str, Any], ...]) -> int:
+    """Calls that all who read a store make in 30 days; `counted` is what a provider's entry says of how they are counted."""
+    cost = dict(counted)
+    return sum(a_month(calls_per_refresh(r.any, cost), es.interval(r.any)) for r in app.derive(_readers)[store])
+
+
 def load_of_store(app: App, fleet: Fleet, obj: Object, namespace: str) -> Iterator[str]:
     """What all ExternalSecrets of the application that read the same store make together, and the provider's quota."""
     cost = cost_of(app, fleet, obj, namespace)
     first = next(iter(es.store_refs(obj)), None)
     sharing = app.derive(_readers).get((first.kind, first.name), ()) if first else ()
-    if len(sharing) > 1:
-        calls = sum(a_month(calls_per_refresh(r.any, cost), es.interval(r.any)) for r in sharing)
+    if first and len(sharing) > 1:
+        counted = tuple((key, cost[key]) for key in ("data", "find", "extra") if key in cost)
+        calls = app.derive(_calls_a_month, (first.kind, first.name), counted)
         yield f"{len(sharing)} ExternalSecrets of this application read the same store: {calls:,} calls a month{price(calls, cost)}"
     if cost.get("quota"):
         yield f"quota: {cost['quota']}"
