@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,17 +17,45 @@ _programs: set[subprocess.Popen[bytes]] = set()
 _folders: set[Path] = set()
 
 
+_starting = threading.RLock()
+"""Held while a program is started and not yet among those to be ended."""
+
+
 @contextmanager
-def running(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """A program that was started with `start_new_session`: ended when the block is left by an error, or with the process."""
-    _programs.add(process)
+def running(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess.Popen[bytes]]:
+    """The program that `start` starts with `start_new_session`: ended when the block is left by an error, or with the process."""
+    process: subprocess.Popen[bytes] | None = None
     try:
-        yield
+        with _starting, _undisturbed():
+            process = start()
+            _programs.add(process)
+        yield process
     except BaseException:
-        end(process)
+        if process is not None:
+            end(process)
         raise
     finally:
-        _programs.discard(process)
+        if process is not None:
+            _programs.discard(process)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A signal that arrives in this block is answered after it: a program that has begun and has no name yet could not be ended."""
+    came: list[int] = []
+    known = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))
+        known = {number: found for number in numbers if number and callable(found := signal.getsignal(number))}
+    for number in known:
+        signal.signal(number, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in known.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -49,16 +78,27 @@ def temporary_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+_START_S = 5.0
+"""No program takes so long to start, unless the machine does not answer at all."""
+
+
 def clean_up() -> None:
     """Ends every program and removes every folder, for a process that is about to end with threads at work."""
-    for process in list(_programs):
-        end(process)
+    held = _starting.acquire(timeout=_START_S)
+    try:
+        for process in list(_programs):
+            end(process)
+    finally:
+        if held:
+            _starting.release()
     for folder in _folders:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forget() -> None:
     """In a forked process: what the parent started and made is the parent's."""
+    global _starting  # noqa: PLW0603  # another thread of the parent may hold it
+    _starting = threading.RLock()
     _programs.clear()
     _folders.clear()
 

@@ -76,21 +76,25 @@ def run(
     with tempfile.TemporaryFile() as given:
         given.write(stdin)
         given.seek(0)
-        process = subprocess.Popen(  # noqa: S603  # programs of ours, arguments are passed as such
-            command,
-            cwd=cwd,
-            env=dict(env),
-            stdin=given,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    running = _Running(process, limits)
-    try:
-        _limit_memory(process.pid, limits.memory_bytes)
-        ended = running.finish(out)
-    finally:
-        running.stop()
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(  # noqa: S603  # programs of ours, arguments are passed as such
+                command,
+                cwd=cwd,
+                env=dict(env),
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+
+        with leftovers.running(start) as process:
+            running = _Running(process, limits)
+            try:
+                _limit_memory(process.pid, limits.memory_bytes)
+                ended = running.finish(out)
+            finally:
+                running.stop()
     if running.late:
         raise LimitError(f"{name} took longer than {limits.seconds:g} s")
     if running.too_much:
@@ -117,9 +121,13 @@ class _Running:
         output: list[bytes] = []
         reader = threading.Thread(target=lambda: output.append(self._read(errors, None)), daemon=True)
         reader.start()
-        with process.stdout, errors, leftovers.running(process):  # a stream that is being read cannot be closed before
-            found = self._read(process.stdout, out)
-            reader.join()
+        with process.stdout, errors:
+            try:
+                found = self._read(process.stdout, out)
+                reader.join()
+            except BaseException:  # a stream that is being read cannot be closed before
+                self._kill()
+                raise
             return Ended(process.wait(), found, output[0])
 
     def stop(self) -> None:
