@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -146,6 +147,30 @@ def test_a_signal_ends_a_gate_that_waits_for_several_servers(
             out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err.strip()) == (code, "", f"argolint: {told}")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["servers.yaml", "tmp"]
+
+
+def send_to_another_thread(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    """As the system does now and then: the main thread is not told, and its wait goes on."""
+    other = max(int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir())
+    assert other != process.pid
+    assert ctypes.CDLL(None, use_errno=True).tgkill(process.pid, other, number) == 0, os.strerror(ctypes.get_errno())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals one thread of another process")
+@pytest.mark.parametrize("command", [("check",), ("gate", "--repo", "http://git.example.com/payments.git"), ("serve",)])
+def test_a_signal_that_another_thread_gets_ends_a_command_all_the_same(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    with server_that_keeps_waiting() as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        more = {"gate": ("--head", "feature"), "serve": ("--listen", "127.0.0.1:0")}.get(command[0], ())
+        with started(tmp_path, *command, *access, *more) as process:
+            wait_for(lambda: any("/man" in path for path in server.seen), process)  # objects, or manifests
+            time.sleep(0.5)  # by now the main thread waits
+            send_to_another_thread(process, signal.SIGINT)
+            _, err = process.communicate(timeout=20)
+    ends = (0, "argolint: ended") if command == ("serve",) else (130, "argolint: interrupted")
+    assert (process.returncode, err.strip().splitlines()[-1]) == ends
 
 
 def children(pid: int) -> list[int]:

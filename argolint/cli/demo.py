@@ -14,6 +14,7 @@ from argolint.cli.options import NO_SELECTION, Sectioned, output_options, rule_o
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.errors import UsageError
+from argolint.host import threads
 from argolint.reports.formats import SCREEN
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import USERNAME, ReplayServer
@@ -68,7 +69,7 @@ User {USERNAME}, password {server.password}, for whoever wants to log in alone:
        -d '{{"username": "{USERNAME}", "password": "{server.password}"}}'
 """)
     try:
-        threading.Event().wait()
+        threads.until(threading.Event())
     except KeyboardInterrupt:
         click.echo("ended")
     return 0

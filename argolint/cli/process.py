@@ -41,7 +41,7 @@ def run() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
+    if threading.active_count() > 1:  # daemons too: at exit Python waits for those of a pool all the same
         from argolint.host.leftovers import clean_up
 
         clean_up()

@@ -32,6 +32,7 @@ from argolint.cli.prepare import Run, prepare, workers
 from argolint.cli.reading import collect, collect_all
 from argolint.errors import AuthError, UsageError
 from argolint.harmless import plain
+from argolint.host import threads
 from argolint.host.addresses import is_loopback
 from argolint.host.folder import FileError
 from argolint.reports import document as report
@@ -306,8 +307,7 @@ def _serve(web: Web, asked: threading.Event) -> None:
     """Until it is asked to end; then nothing more is accepted, and what is being answered has some seconds to end."""
     thread = threading.Thread(target=web.serve_forever, args=(0.2,), name="argolint-web", daemon=True)
     thread.start()
-    while not asked.wait(3600):
-        pass
+    threads.until(asked)
     web.shutdown()
     until = time.monotonic() + _GRACE_S
     while web.answering and time.monotonic() < until:

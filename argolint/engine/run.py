@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from argolint.app import App
@@ -22,6 +22,7 @@ from argolint.engine.plan import AppResult, Plan, Progress
 from argolint.engine.verify import Render
 from argolint.errors import ArgolintError, AuthError
 from argolint.fleet import Fleet
+from argolint.host import threads
 from argolint.host.inflate import held_together
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
@@ -102,7 +103,7 @@ def _in_threads(task: Callable[[App], AppResult], apps: Iterable[App], workers: 
                     break
             if not pending:
                 return
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+            finished, pending = threads.first(pending)
             for future in finished:
                 yield future.result()
     finally:

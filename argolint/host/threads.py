@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+LOOK_S = 0.5
+"""How long the main thread waits at a time. Python answers a signal there alone, and one that the system gives to another thread does
+not end the main thread's wait: it is answered when the wait is over."""
 
 
 def each(items: Iterable[S], call: Callable[[S], T], at_once: int, name: str = "argolint") -> list[T]:
@@ -19,10 +24,28 @@ def each(items: Iterable[S], call: Callable[[S], T], at_once: int, name: str = "
     if at_once < 2 or len(waiting) < 2:
         return [call(item) for item in waiting]
     pool = ThreadPoolExecutor(at_once, thread_name_prefix=name)
+    found: list[T] = []
     ended = False
     try:
-        found = list(pool.map(call, waiting))
+        futures = [pool.submit(call, item) for item in waiting]
+        for future in futures:
+            first([future])
+            found.append(future.result())
         ended = True
         return found
     finally:
         pool.shutdown(wait=ended, cancel_futures=True)  # who is interrupted does not wait for a server
+
+
+def first(futures: Collection[Future[T]]) -> tuple[set[Future[T]], set[Future[T]]]:
+    """Those that are done, at least one, and the others."""
+    while True:
+        done, others = wait(futures, LOOK_S, FIRST_COMPLETED)
+        if done:
+            return done, others
+
+
+def until(event: threading.Event) -> None:
+    """Waits for an event, or for ever."""
+    while not event.wait(LOOK_S):
+        pass
