@@ -84,7 +84,7 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def started_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("dask")
     rules = plugin(folder / "rules", "1.0")
     ending = folder / "ending"
@@ -112,12 +112,17 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             started("dask_worker", *WORKERS, *common, cwd=folder, env=environment | own),
         ):
             address = json.loads(known.read_text())["address"]
-            found = Running(address, ending, scheduler, server, small, config | {CLIENT_KEY: str(key)}, token)
-            import dask
+            yield Running(address, ending, scheduler, server, small, config | {CLIENT_KEY: str(key)}, token)
 
-            with dask.config.set(found.config), cluster.connected(address) as client:
-                client.wait_for_workers(2, timeout=60)
-            yield found
+
+@pytest.fixture
+def running(started_once: Running) -> Running:
+    """With both workers: one that an earlier test has ended comes back."""
+    import dask
+
+    with dask.config.set(started_once.config), cluster.connected(started_once.address) as client:
+        client.wait_for_workers(2, timeout=60)
+    return started_once
 
 
 @pytest.fixture(autouse=True)
@@ -195,9 +200,10 @@ def report(ran: Ran) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def plain(running: Running, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def plain(started_once: Running, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The small fleet, looked at by this process."""
-    access = ("--server", running.small.address, "--plaintext", "--auth-token", running.small.token())
+    small = started_once.small
+    access = ("--server", small.address, "--plaintext", "--auth-token", small.token())
     return report(run_here("check", *access, "--deep", "-o", "json", cwd=tmp_path_factory.mktemp("plain")))
 
 
