@@ -181,7 +181,7 @@ def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
         return ()
     name, words = known
     named = {"what": "", "sort": "", **{key: excerpt(word or "") for key, word in words.items()}}
-    return advice(__package__, f"unhealthy/{name}", {**_facts(resource), **named})
+    return advice(__package__, f"unhealthy/{name}", {**_facts(resource), "reason": excerpt(reason, 400), **named})
 
 
 @lru_cache(maxsize=2048)

@@ -39,9 +39,9 @@ from argolint import (
 from argolint.applied import not_yet_applied
 from argolint.comparison import matches_object, removed, rules_of
 from argolint.consequences import consequences
-from argolint.edits import application_place, set_field, sync_option
+from argolint.edits import application_place, removals, set_field, sync_option
 from argolint.knowledge import load
-from argolint.values import fits, get, join_pointer, sh, split_pointer
+from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
 
 from ..shared.advice import advice
 from ..shared.messages import quoted, stage
@@ -272,6 +272,24 @@ def _restore(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     )
 
 
+def _taken_back(resource: Resource | None, pointer: str) -> Iterator[Fix]:
+    """Git takes what is live at the places below the pointer where it differs, and there alone."""
+    changes = [c for c in (resource.changes if resource else ()) if below(c.pointer, pointer) and not c.masked]
+    if resource is None or resource.desired is None or not pointer or not changes:
+        return
+    patch = removals(resource.desired, [c.pointer for c in changes if c.live is MISSING])
+    for change in changes:
+        if change.live is not MISSING:
+            patch = [*patch, *set_field(resource.desired, change.pointer, change.live)]
+    yield Fix(
+        f"Or take the change back that Git makes at {enumerated([c.pointer for c in changes], 'field')}",
+        "manifest",
+        str(resource.id),
+        Edit("json-patch", patch),
+        resource=resource.id,
+    )
+
+
 def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer: str) -> Iterator[Fix]:
     if id_ is None:
         return
@@ -299,6 +317,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             ),
             caveat="claims that exist keep their size and class: change them one by one",
         )
+        yield from _taken_back(resource, pointer)
         return
     if how == "rename":
         yield from _restore(resource, pointer)
