@@ -42,7 +42,7 @@ from argolint import (
 )
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import age_text, dig, items, parse_time, sh, text_at
+from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
 
 from ..shared.advice import advice
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
@@ -228,7 +228,7 @@ def _reason(app: App, resource: Resource, pod_troubles: tuple[Trouble, ...]) -> 
     events = app.events(resource.id, resource.uid)
     lines = [f"health: {resource.health.status} {resource.health.message}".rstrip()]
     candidates = [t.text if t.node.uid == resource.uid else f"{t.node.id}: {t.text}" for t in pod_troubles]
-    conditions = [c for c in items(resource.live, "status", "conditions") if _speaks(c)]
+    conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
     candidates += [_of_condition(c) for c in sorted(conditions, key=lambda c: c.get("reason") in _CONSEQUENCES)]
     candidates += [_of_event(e) for e in events or () if e.type == "Warning"]
     candidates += _of_task(resource)
@@ -250,9 +250,17 @@ def _of_task(resource: Resource) -> tuple[str, ...]:
     )
 
 
-_CONSEQUENCES = ("ProgressDeadlineExceeded", "MinimumReplicasUnavailable", "ReplicaSetUpdated")
+def _of_parts(resource: Resource) -> Iterator[Object]:
+    """The conditions that a status tells of parts of the object, as a Gateway's of each listener and a route's of each parent."""
+    status = dig(resource.live, "status")
+    for parts in status.values() if isinstance(status, dict) else ():
+        for part in parts if isinstance(parts, list) else ():
+            yield from maps(part, "conditions")
+
+
+_CONSEQUENCES = ("ProgressDeadlineExceeded", "MinimumReplicasUnavailable", "ReplicaSetUpdated", "ListenersNotValid")
 """What the controllers of workloads say of any trouble of their pods; another condition tells which one it is."""
-_BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid")
+_BAD_WHEN_TRUE = ("Failed", "Failure", "Stalled", "Error", "Degraded", "ReplicaFailure", "Invalid", "Conflicted")
 
 
 def _speaks(condition: object) -> bool:

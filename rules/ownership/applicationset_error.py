@@ -68,6 +68,10 @@ _NARROWER = (
         "Register cluster {what}, or let the generator leave it out; one Application that is refused can stop the whole set",
     ),
     (
+        re.compile(r"(?P<what>[Dd]estination server) missing|destination (?:server|cluster) (?:is )?(?:missing|empty)"),
+        "Let the template name a destination that Argo CD knows (server or name): the generator's parameter for it is empty, or the cluster is not registered",
+    ),
+    (
         re.compile(r"map has no entry for key \"(?P<what>[^\"]+)\""),
         "Give each element of the generator the key {what}, or correct its name in the template",
     ),

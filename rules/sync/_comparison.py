@@ -14,7 +14,7 @@ from argolint.comparison import application_rules
 from argolint.edits import application_place
 from argolint.knowledge import load
 from argolint.redaction import excerpt
-from argolint.values import dig, items, same_repository
+from argolint.values import dig, items, maps, same_repository, text_at
 
 from ..shared.advice import Shell, advice
 from ..shared.messages import said, stage
@@ -119,7 +119,8 @@ def read(app: App, fleet: Fleet, message: str) -> Read:
         if entry["name"] == "refused"
         else ()
     )
-    topics = (entry["name"], "remembered") if _remembered(cause, message) else (entry["name"],)
+    topics = [*(["plugin-env"] if facts["plugin_env"] else []), entry["name"]]
+    topics += ["remembered"] if _remembered(cause, message) else []
     return Read(
         entry["name"],
         cause,
@@ -204,6 +205,9 @@ def _facts(
         "file_shown": place or "the template",
         "file_or_files": place or "files that are no manifests",
         "from_root": _from_root(app, source, pointer),
+        "plugin_env": _plugin_env(source, message),
+        "oci_chart": _last_of(repo) if repo.startswith("oci://") and not chart else "",
+        "oci_folder": repo.removeprefix("oci://").rpartition("/")[0],
         "https_repo": f"https://{repo}" if chart and "://" not in repo and not _SSH.match(repo) else "",
         "with_ssd": compare_options(app, "ServerSideDiff=true"),
         "without_ssd": compare_options(app, "ServerSideDiff=false"),
@@ -233,6 +237,16 @@ def _facts(
         "pointer": pointer,
         "removals": [{"op": "remove", "path": place} for place in reversed(bad)],
     }
+
+
+def _plugin_env(source: Object, message: str) -> str:
+    """The variables of the source's plugin that the command of the message reads by the name that the source gives them."""
+    names = (text_at(entry, "name") for entry in maps(source, "plugin", "env"))
+    return ", ".join(name for name in names if name and re.search(rf"\$\{{?{re.escape(name)}\b", message))
+
+
+def _last_of(address: str) -> str:
+    return address.rstrip("/").rpartition("/")[2]
 
 
 _ADDRESS = re.compile(r"(?:https?|ssh|oci|git)://[^\s\"'`<>]{1,300}|git@[\w.-]{1,253}:[^\s\"'`<>]{1,300}")

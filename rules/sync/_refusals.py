@@ -64,6 +64,10 @@ _FORBIDDEN = (
 """Which right is missing, by the words of the API server and of Argo CD; the groups become facts of the advice."""
 
 
+_TASKS = frozenset({"argoproj.io", "tekton.dev", "chaos-mesh.org", "testing.k6.io", "k6.io"})
+"""Groups of custom resources that run once and end, as a hook's object should."""
+
+
 def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str, str]]:
     """The topic of sync-failed in advice.yaml, and what the message says for it."""
     absent = _NO_NAMESPACE.search(failed.message)
@@ -125,6 +129,7 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "creation": sync_option(app, "CreateNamespace=true"),
         "message": excerpt(innermost(failed.message), 600),
         "holder": _holder(app, failed),
+        "lasting": str(id_) if failed.hook and id_ and "." in id_.group and id_.group not in _TASKS else "",
     }
 
 

@@ -30,8 +30,8 @@ from ._sources import pointer_of_source, source_in
 
 _NO_NAMESPACE = r"^Namespace for \S+ .* is missing"  # controller/state.go: neither manifest nor destination names one
 
-_RENDERING = re.compile(r"^Unable to (?:get app details|generate manifests)\b")
-"""The source is named rightly, and fails when it is rendered (util/argo/argo.go, ValidateRepo)."""
+_RENDERING = re.compile(r"^Unable to (?:get app details|generate manifests)\b|^repositor(?:y|ies) not accessible\b")
+"""The source is named rightly, and fails when it is fetched or rendered (util/argo/argo.go, ValidateRepo)."""
 
 # Argo CD's own words, the narrower ones first (util/argo/argo.go).
 _CAUSES = tuple(
