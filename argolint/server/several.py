@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from argolint import strict_yaml
-from argolint.checkouts.files import read_text
+from argolint.checkouts.files import read_text, require_own
 from argolint.decoding import converted
 from argolint.errors import AuthError, UsageError
 from argolint.host.folder import FileError
@@ -26,6 +26,7 @@ from argolint.server.login import read_logins
 _OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
 _MAX_TOKEN_BYTES = 65_536
 _MOST = 500
+_ELSEWHERE = "keep it out of the repository, or copy it from a branch that the change cannot write: git show origin/main:servers.yaml"
 _SHAPE = "an entry looks like `- {name: eu, server: cd-eu.example.com, auth-token-env: TOKEN_EU}`"
 
 
@@ -71,8 +72,18 @@ class Named:
     problem: AuthError | None = None
 
 
-def read_servers(file: Path, config: str, environ: Mapping[str, str], home: Path, now: datetime) -> tuple[Named, ...]:
-    """The Argo CDs of a servers file, `config` being Argo CD's own login file. UsageError says what is wrong, and in which line."""
+def read_servers(
+    file: Path,
+    config: str,
+    environ: Mapping[str, str],
+    home: Path,
+    now: datetime,
+    checkouts: Sequence[Path] = (),
+) -> tuple[Named, ...]:
+    """The Argo CDs of a servers file, `config` being Argo CD's own login file. UsageError says what is wrong, and in which line.
+
+    A file of a checkout, of the one that one stands in or of one of `checkouts`, may name snapshots alone.
+    """
     try:
         text = read_text(file, strict_yaml.MAX_BYTES)
     except (OSError, FileError) as error:
@@ -86,6 +97,8 @@ def read_servers(file: Path, config: str, environ: Mapping[str, str], home: Path
         raise UsageError(
             f"{file}:{document.line(_path(place))}: {what}", f"it holds `servers:`, a list; {_SHAPE}"
         ) from None
+    if not all(entry.snapshot for entry in entries):
+        require_own(file, checkouts, _ELSEWHERE)
     lines = [document.line(("servers", index)) for index in range(len(entries))]
     return resolve(entries, str(file), lines, file.absolute().parent, config, environ, home, now)
 
