@@ -236,12 +236,14 @@ def test_a_shard_holds_no_secret_of_a_condition_or_a_repository() -> None:
             ("SharedResourceWarning", warning),
         )
     ]
-    data = fixture(
-        NAME, NAME, spec={"source": source}, status={"sync": {"status": "Unknown"}, "conditions": conditions}
-    )
+    status = {"sync": {"status": "Unknown"}, "conditions": conditions}
+    labels = {"team": "shop", "acme.example.com/token": SECRET}
+    data = fixture(NAME, NAME, spec={"source": source}, status=status, metadata={"labels": labels})
     chosen = tuple(Chosen(r, r.default_options) for r in RULES)
-    part = lint.collect(FixtureTransport(data.data), Plan(chosen, workers=1, deep=True, manifests=True, shard=(1, 1)))
+    plan = Plan(chosen, workers=1, deep=True, manifests=True, shard=(1, 1), app_labels=tuple(labels))
+    part = lint.collect(FixtureTransport(data.data), plan)
     file = lint.to_json(part).decode()
+    assert f'[["team","shop"],["acme.example.com/token","{HIDDEN}"]]' in file
     assert "git.example.com/a.git@main" in file
     assert "ComparisonError: rpc error: authentication required" in file
     assert SECRET not in file

@@ -25,9 +25,10 @@ from argolint.fleet import Fleet
 from argolint.host import threads
 from argolint.host.inflate import held_together
 from argolint.model import AppRef, Failure
+from argolint.redaction import in_place
 from argolint.server.transport import Transport
 from argolint.timing import charged, measured, watched
-from argolint.values import labels_of
+from argolint.values import join_pointer, labels_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,8 +58,10 @@ def run(
 
 
 def _labels(app: App, plan: Plan) -> tuple[tuple[str, str], ...]:
+    """Those that a metric shows, without secrets: their names tell them, and shards hold them as well."""
     labels = labels_of(app.raw)
-    return tuple((key, labels[key]) for key in plan.app_labels if key in labels)
+    places = {key: join_pointer("metadata", "labels", key) for key in plan.app_labels if key in labels}
+    return tuple((key, str(in_place(labels[key], app.raw, place))) for key, place in places.items())
 
 
 def here(
