@@ -22,8 +22,8 @@ from argolint.engine.stats import Stats
 from argolint.engine.suppress import Suppressions
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
-from argolint.model import Fact, Failure
-from argolint.redaction import Redactor, excerpt
+from argolint.model import Fact, Failure, Finding, Symptom
+from argolint.redaction import Redactor, excerpt, in_name
 from argolint.redaction.masks import slow_mask
 from argolint.server.transport import Transport
 from argolint.timing import Cost, summed
@@ -145,7 +145,7 @@ def to_json(part: Part) -> bytes:
 
 def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
     """Results that may leave this machine. Facts may hold whole manifests: their secrets are hidden so that those of all shards
-    of one server can still be compared."""
+    of one server can still be compared. A claim names a field, and a key of a map may hold a login."""
     results = tuple(results)
     servers = {fact.app.server for r in results for _, fact in r.facts}
     redactors = {server: Redactor(partial(slow_mask, salt=server)) for server in servers}
@@ -156,9 +156,21 @@ def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
         key = redactor.text(fact.key, named=True)
         return replace(fact, key=key, data={own: redactor.value(value) for own, value in data.items()})
 
-    return tuple(
-        replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) if r.facts else r for r in results
-    )
+    def shown(result: AppResult) -> AppResult:
+        facts = tuple((rule, safe(fact)) for rule, fact in result.facts)
+        return replace(result, facts=facts, findings=tuple(map(_without_logins, result.findings)))
+
+    return tuple(map(shown, results))
+
+
+def _without_logins(finding: Finding) -> Finding:
+    """What it claims and follows from, spelled alike wherever it was looked at."""
+
+    def shown(symptom: Symptom) -> Symptom:
+        return replace(symptom, detail=in_name(symptom.detail)) if symptom.kind == "change" else symptom
+
+    follows = (replace(f, symptom=shown(f.symptom)) if f.symptom else f for f in finding.follows)
+    return replace(finding, explains=tuple(map(shown, finding.explains)), follows=tuple(follows))
 
 
 def from_json(text: bytes, where: str) -> Part:
