@@ -237,6 +237,12 @@ def test_a_token_that_the_server_repeats_is_cut_out_of_its_answer() -> None:
         found = HttpTransport(Connection(server.url, token=TOKEN, headers=own), retry_s=0.001)
         assert found.get(CLUSTERS).body == shown, "a header's value may be what an answer has to show"
         assert found.get(CLUSTERS).body == b"(hidden) is wrong"
+    named = (("X-Api-Key", "correct-horse-battery"),)
+    with raw_server(
+        whole(b'{"name": "correct-horse-battery"}', f"Content-Type: text/correct-horse-battery; t={TOKEN}")
+    ) as server:
+        answer = HttpTransport(Connection(server.url, token=TOKEN, headers=named), retry_s=0.001).get(CLUSTERS)
+        assert (answer.content_type, answer.body) == ("text/(hidden); t=(hidden)", b'{"name": "(hidden)"}')
     with raw_server(b"HTTP/9.9 c2VjcmV0c2VjcmV0\r\n\r\n") as server:
         made = Connection(server.url, headers=(("Authorization", "Basic c2VjcmV0c2VjcmV0"),))
         with pytest.raises(ConnectError) as caught:

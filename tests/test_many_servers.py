@@ -521,6 +521,11 @@ EU = "{name: eu, server: cd-eu.example.com}"
             "- {name: eu, server: a, headers-env: {X-A: NO_SUCH_VALUE}}",
             ":2: eu: the variable NO_SUCH_VALUE of headers-env is not set",
         ),
+        (
+            "- {name: eu, server: a, headers-env: {X-Api-Key: secret-value}}",
+            ":2: eu: what headers-env holds is no name of a variable",
+        ),
+        ("- {name: eu, server: a, auth-token-env: secret-value}", ":2: eu: what auth-token-env holds is no name of a"),
         ("- {name: eu, server: a, limits: {workers: 0}}", ":2: Expected `int` >= 1"),
         ("- {name: eu, server: a, limits: {rate: fast}}", ":2: eu: 'fast' is no rate such as 5/s or 30/m"),
         ("- {name: eu, snapshot: a, limits: {workers: 2}}", ":2: eu has headers or limits for a snapshot"),

@@ -7,6 +7,7 @@ do not count here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,6 +25,7 @@ from argolint.server.limits import NONE, Limits, parse_rate
 from argolint.server.login import read_logins
 
 _OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_TOKEN_BYTES = 65_536
 _MOST = 500
 _ELSEWHERE = "keep it out of the repository, or copy it from a branch that the change cannot write: git show origin/main:servers.yaml"
@@ -199,11 +201,16 @@ def _headers(entry: Entry, environ: Mapping[str, str]) -> Iterator[str]:
     for name, value in entry.headers.items():
         yield f"{name}: {value}"
     for name, variable in entry.headers_env.items():
-        if not environ.get(variable, "").strip():
-            raise UsageError(
-                f"the variable {variable} of headers-env is not set", f"set it to the value of the header {name}"
-            )
-        yield f"{name}: {environ[variable].strip()}"
+        yield f"{name}: {_held(variable, 'headers-env', f'the value of the header {name}', environ)}"
+
+
+def _held(variable: str, key: str, what: str, environ: Mapping[str, str]) -> str:
+    """What a variable holds. UsageError for one that is not set, and for what is no name: it may be the secret itself."""
+    if not _VARIABLE.fullmatch(variable):
+        raise UsageError(f"what {key} holds is no name of a variable", f"name the variable that holds {what}")
+    if found := environ.get(variable, "").strip():
+        return found
+    raise UsageError(f"the variable {variable} of {key} is not set", f"set it to {what}")
 
 
 def _place(entry: Entry, folder: Path) -> str:
@@ -216,11 +223,7 @@ def _place(entry: Entry, folder: Path) -> str:
 def _token(entry: Entry, folder: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """The token and where it comes from. UsageError when it is not there."""
     if entry.auth_token_env:
-        token = environ.get(entry.auth_token_env, "").strip()
-        if not token:
-            raise UsageError(
-                f"the variable {entry.auth_token_env} of auth-token-env is not set", "set it to the server's token"
-            )
+        token = _held(entry.auth_token_env, "auth-token-env", "the server's token", environ)
         return token, f"the variable {entry.auth_token_env}"
     if entry.auth_token_file:
         file = folder / Path(entry.auth_token_file).expanduser()
