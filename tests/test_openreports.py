@@ -84,7 +84,7 @@ class Api:
         if method == "DELETE":
             return (200, {}) if self.store.pop(place, None) else (404, {"details": {"name": place}})
         if self.owner.get(place, "argolint") != "argolint" and query["force"] != "true":
-            return 409, {"message": f'conflict with "{self.owner[place]}": .results'}
+            return 409, {"message": f'conflict with "{self.owner[place]}": .results, password=hunter2x'}
         before = self.store.get(place)
         if before is None or {**before, "metadata": {**before["metadata"], "resourceVersion": ""}} != {
             **body,
@@ -241,7 +241,7 @@ def test_a_report_that_somebody_edited_is_left_unless_forced(api: tuple[Api, str
     held.owner[place] = "kubectl-edit"
     ran = publish(tmp_path, url, report(found()))
     assert (ran.code, ran.out) == (3, "0 written, 0 unchanged, 0 deleted\n")
-    assert f'not written: {place}: conflict with "kubectl-edit": .results' in ran.err
+    assert f'not written: {place}: conflict with "kubectl-edit": .results, password=(masked)' in ran.err
     assert publish(tmp_path, url, report(found()), "--force").out == "1 written, 0 unchanged, 0 deleted\n"
 
 

@@ -83,7 +83,8 @@ def command(ctx: click.Context, /, connection: Flags, **given: Any) -> int:
         click.echo(without_secrets(f"{'rules.' + name:16} {', '.join(told) or '-'}  ({loaded.file})"))
     for index, entry in enumerate(loaded.config.ignore):
         until = f" until {entry.expires}" if entry.expires else ""
-        click.echo(f"{'ignore':16} {entry.rule}{until}: {entry.reason}  ({loaded.file}:{loaded.ignore_lines[index]})")
+        told = without_secrets(f"{entry.rule}{until}: {entry.reason}")
+        click.echo(f"{'ignore':16} {told}  ({loaded.file}:{loaded.ignore_lines[index]})")
     several = _servers({**given, "connection": connection, "snapshots": ()})
     for line in several or _connection(connection, os.environ, Path.home()):
         click.echo(without_secrets(line))

@@ -16,6 +16,7 @@ from argolint.cli.connecting import open_transport
 from argolint.cli.prepare import pacing
 from argolint.engine.run import Look
 from argolint.errors import UsageError
+from argolint.redaction import without_secrets
 from argolint.server.limits import NONE
 from argolint.server.transport import Transport
 from argolint.values import plain
@@ -100,7 +101,7 @@ def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | No
         insecure=given["dask_insecure"],
         snapshots=snapshots,
         server=server,
-        warn=lambda text: click.echo(f"warning: {plain(text)}", err=True),
+        warn=lambda text: click.echo(f"warning: {without_secrets(plain(text))}", err=True),
     )
 
 

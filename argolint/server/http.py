@@ -49,6 +49,7 @@ _SILENT_LEAST_S = 60.0  # for a minute at least, since it may restart,
 _SILENT_LEAST = 3  # and to so many requests, since one application may be too much for it
 _GATEWAY = (502, 503, 504)
 _RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
+_PROXY = "check --server and HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT, with / and @ of the password as %2F and %40"
 _YEARS = range(2015, 2200)  # of a Date header that may be true; rules calculate with it
 _WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
 
@@ -410,6 +411,10 @@ def _late(server: str, path: str, answer_s: float) -> _NoAnswerError:
 
 def _no_answer(server: str, error: BaseException, path: str, *, first: bool) -> _NoAnswerError:
     """What an error means. A wrong name or certificate is final at `first`; once the server answered, it may pass."""
+    if isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema):
+        # It quotes the address of the proxy, as a rule, since --server was looked at before; a password may stand in it.
+        what = f"the address of {server}, or that of the proxy in front of it, cannot be used"
+        return _NoAnswerError(what, _PROXY, final=True)
     cause = _root(error)
     text = (
         type(error).__name__ if isinstance(error, requests.exceptions.InvalidHeader) else str(cause)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import logging
 import socket
 import ssl
 import time
@@ -27,6 +28,7 @@ from argolint.host.inflate import TooLargeError
 from argolint.server.connection import Connection
 from argolint.server.tls import client_context
 
+logging.getLogger("urllib3.connection").setLevel(logging.CRITICAL)  # it logs what is no header, which may be our token
 _BOUNDS: ContextVar[tuple[float, int]] = ContextVar("bounds")
 _HEADERS_BYTES = 8 << 20  # http.client allows a hundred of 64 KB
 
