@@ -22,7 +22,7 @@ from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN, show
-from argolint.redaction.findings import UNTOLD, guarded, secrets_of
+from argolint.redaction.findings import UNTOLD, Known, guarded, secrets_of
 from argolint.reports import chain as why
 from argolint.reports import document as report
 from argolint.reports.formats import FORMATS, Style, narrative, render
@@ -32,6 +32,7 @@ from tests.checkouts import finding, patch, repository
 from tests.checkouts import report as saved_report
 from tests.conftest import run_argolint
 from tests.gitops import GitServer, commit, git
+from tests.redaction_places import PLACES
 from tests.small import ANSWERS, write_snapshot
 
 RULES = list(load_rules().values())
@@ -187,6 +188,15 @@ def gather(app: App, fleet: Fleet, options: object) -> Iterator[Fact]:
 def fall(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     yield from ()
     raise KeyError(f"nothing for {next(r.live for r in app.resources)}, {SECRET}")
+
+
+@pytest.mark.parametrize("place", sorted(PLACES.keys() - {"words that the shell joins", "a Secret that was cut"}))
+def test_a_text_that_quotes_an_object_holds_none_of_its_secrets_however_often_it_is_quoted(place: str) -> None:
+    planted = PLACES[place](SECRET)
+    obj = planted if isinstance(planted, dict) and "kind" in planted else {"kind": "Db", "spec": {"x": planted}}
+    known = Known(secrets_of(obj))
+    for told in (repr(obj), repr(repr(obj)), json.dumps(json.dumps(obj)), f"KeyError({json.dumps(obj)!r})"):
+        assert SECRET not in known.without(told)
 
 
 @pytest.mark.parametrize("functions", [{"check": blab}, {"collect": gather, "join": blab_at_last}, {"check": fall}])
