@@ -509,6 +509,8 @@ EU = "{name: eu, server: cd-eu.example.com}"
         ("- {name: eu, server: a, snapshot: b}", ":2: eu names server and snapshot"),
         ("- {name: eu, context: a, auth-token-env: HOME}", ":2: eu has a token for a context"),
         ("- {name: a/b, server: a}", ":2: 'a/b' is no name"),
+        (f"- {{name: {'n' * 101}, server: a}}", f":2: '{'n' * 101}' is no name"),
+        ("- {name: eu, server: a#b}", ":2: eu: 'a#b' is no server address"),
         (
             "- {name: eu, server: a, clusters: {in-cluster: ''}}",
             ":2: eu has an alias without a name for cluster 'in-cluster'",

@@ -246,7 +246,7 @@ def _address(server: str) -> _Address:
         scheme not in ("", "http", "https")
         or not host
         or parts.netloc.endswith(":")
-        or re.search(r"[\s\\<>\"'%]", rest)
+        or re.search(r"[\s\\<>\"'%?#]", rest)
     ):
         raise UsageError(f"{server!r} is no server address", "pass --server HOST[:PORT], such as argocd.example.com")
     return _Address(scheme, parts.netloc, parts.path)

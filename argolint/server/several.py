@@ -28,6 +28,7 @@ _OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_TOKEN_BYTES = 65_536
 _MOST = 500
+_LONGEST_NAME = 100  # it is the name of a folder, too
 _ELSEWHERE = "keep it out of the repository, or copy it from a branch that the change cannot write: git show origin/main:servers.yaml"
 _SHAPE = "an entry looks like `- {name: eu, server: cd-eu.example.com, auth-token-env: TOKEN_EU}`"
 
@@ -242,7 +243,8 @@ def _token(entry: Entry, folder: Path, environ: Mapping[str, str]) -> tuple[str,
 
 def _check(entry: Entry, place: str) -> None:
     """UsageError for an entry that cannot be understood."""
-    if not entry.name.strip() or not entry.name.isprintable() or "/" in entry.name or "@" in entry.name:
+    plain = entry.name.strip() and entry.name.isprintable() and len(entry.name) <= _LONGEST_NAME
+    if not plain or "/" in entry.name or "@" in entry.name:
         raise UsageError(
             f"{place}: {entry.name!r} is no name",
             "a short name without `/` and `@`, such as eu: reports call the server so",
