@@ -15,6 +15,9 @@ from argolint.model import Json, Object, ResourceId
 from argolint.values import annotations_of, below, dig, get, integer, items, mapping, sh, text_at
 
 SYNC_WAVE = "argocd.argoproj.io/sync-wave"
+SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
+HOOK = "argocd.argoproj.io/hook"
 _HOOK_WEIGHT = "helm.sh/hook-weight"
 
 ITEM_NAMES = (
