@@ -212,6 +212,12 @@ def kubectl_name(resource: ResourceId) -> str:
     return f"{sh(kind)} {sh(resource.name)}" + (f" -n {sh(resource.namespace)}" if resource.namespace else "")
 
 
+def argocd_name(resource: ResourceId) -> str:
+    """The object as `argocd app sync --resource` takes it, for the shell: GROUP:KIND:[NAMESPACE/]NAME."""
+    namespaced = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
+    return sh(f"{resource.group}:{resource.kind}:{namespaced}")
+
+
 def misshapen(manifest: Object) -> str:
     """What of a manifest's identity is not what an API server takes, such as `metadata.name is a list`; empty for a sound one."""
     for place, kind in _IDENTITY.items():
