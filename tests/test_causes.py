@@ -131,7 +131,7 @@ def test_what_is_hidden_still_explains_and_what_follows_names_the_cause_behind()
     ]
     told, causes = with_causes(chain)
     outcome = Outcome(told, (), (), 0, causes=causes)
-    shown = made(Shown(ignore=("second", "info")).of(outcome, {}))
+    shown = made(outcome.showing(Shown(ignore=("second", "info")), {}))
     assert [(f.rule, f.caused_by) for f in shown.findings] == [("third", fingerprint(chain[0]))]
     assert [(c.title, c.findings, c.severity) for c in shown.causes] == [("first of a", 1, "error")]
 
@@ -155,7 +155,7 @@ def test_what_a_filter_shows_is_a_part_of_the_whole(phase: str) -> None:
     selected: set[str] = set()
     for word in (*FAMILY, *sorted(set(FAMILY.values())), *SEVERITIES):
         for shown in (Shown(select=(word,)), Shown(ignore=(word,))):
-            part = shown.of(outcome, FAMILY).findings
+            part = outcome.showing(shown, FAMILY).findings
             assert {id(f) for f in part} <= {id(f) for f in outcome.findings}, word
             marks = dict.fromkeys(fingerprint(f) for f in part)
             found = linked([told[mark] for mark in marks], outcome.causes.parent, outcome.causes.title)

@@ -12,7 +12,7 @@ from argolint.engine.fingerprint import identity
 from argolint.engine.plan import Outcome
 from argolint.engine.suppress import Suppressions
 from argolint.fleet import Fleet
-from argolint.gate.candidates import Change
+from argolint.gate.change import Change
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
