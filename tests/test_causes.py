@@ -18,6 +18,7 @@ from argolint.engine.plan import AppResult, Chosen, Outcome, Plan, ServerRead
 from argolint.engine.shown import Shown
 from argolint.model import SEVERITIES
 from argolint.plugins import load_rules
+from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports.causes import identity, linked, roots
 from argolint.snapshots.reader import SnapshotTransport
@@ -55,7 +56,7 @@ def caused(*findings: Finding) -> list[str]:
 
 
 def made(outcome: Outcome) -> report.Report:
-    return report.build(
+    return assemble.build(
         outcome,
         servers=[ServerRead(CLUSTER, "v3")],
         started_at="2026-01-01T00:00:00Z",

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from argolint.reports.causes import Cause, affected, causes_of
-from argolint.reports.document import App, Finding, Report
+from argolint.reports.causes import affected, causes_of
+from argolint.reports.document import App, Cause, Finding, Report
 from argolint.reports.formats import Style, app_name
 from argolint.reports.formats.fixes import fix_lines
 from argolint.reports.formats.layout import SEVERITY, cut, number, paint, rule_name, wrapped
