@@ -513,7 +513,18 @@ EU = "{name: eu, server: cd-eu.example.com}"
             "- {name: eu, server: a, clusters: {in-cluster: ''}}",
             ":2: eu has an alias without a name for cluster 'in-cluster'",
         ),
-        ("- {name: eu, token: secret-value}", ":2: Object contains unknown field `token`"),
+        ("- {name: eu, token: secret-value}", ":2: unknown key 'token'"),
+        ("- name: eu\n  tokne: a\n  server: b", ":3: unknown key 'tokne'"),
+        (
+            "- {name: eu, server: a, auth-token-fiel: b}",
+            ":2: unknown key 'auth-token-fiel'; did you mean 'auth-token-file'?",
+        ),
+        ("- {name: eu, server: a, limits: {wokers: 1}}", ":2: unknown key 'wokers'; did you mean 'workers'?"),
+        ("- name: eu\n  server: a\n- name: 1\n  server: b", ":4: servers.1.name: Expected `str`, got `int`"),
+        (
+            "- name: eu\n  server: a\n  clusters:\n    in-cluster: 1",
+            ":5: servers.0.clusters.in-cluster: Expected `str`, got `int`",
+        ),
         ("- {name: eu, server: 'https://user:secret-value@a'}", ":2: eu: the server's address holds a user name"),
         ("- {name: eu, server: a, headers: {'X:': b}}", ":2: eu: 'X:' is no header's name"),
         ("- {name: eu, server: a, headers: {X-A: b}, headers-env: {x-a: B}}", ":2: eu has the header x-a twice"),
@@ -521,11 +532,11 @@ EU = "{name: eu, server: cd-eu.example.com}"
             "- {name: eu, server: a, headers-env: {X-A: NO_SUCH_VALUE}}",
             ":2: eu: the variable NO_SUCH_VALUE of headers-env is not set",
         ),
-        ("- {name: eu, server: a, limits: {workers: 0}}", ":2: Expected `int` >= 1"),
+        ("- {name: eu, server: a, limits: {workers: 0}}", ":2: servers.0.limits.workers: Expected `int` >= 1"),
         ("- {name: eu, server: a, limits: {rate: fast}}", ":2: eu: 'fast' is no rate such as 5/s or 30/m"),
         ("- {name: eu, snapshot: a, limits: {workers: 2}}", ":2: eu has headers or limits for a snapshot"),
         (" []", " names 0 servers"),
-        (" {a: 1}", ":1: Expected `array`, got `object`"),
+        (" {a: 1}", ":1: servers: Expected `array`, got `object`"),
     ],
 )
 def test_a_wrong_file_is_refused_before_any_request(tmp_path: Path, servers: str, message: str) -> None:
@@ -596,10 +607,10 @@ def test_limits_of_the_users_settings_hold_whatever_options_say(tmp_path: Path) 
         (own / "config.yaml").write_text("limits:\n  workers: many\n")
         ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
         assert ran.code == 2
-        assert "config.yaml:1: Expected `int | null`, got `str`" in ran.err
+        assert "config.yaml:2: limits.workers: Expected `int | null`, got `str`" in ran.err
         ran = run_here("config", env=environ, cwd=tmp_path)
     assert ran.code == 0
-    assert "config.yaml:1: Expected `int | null`, got `str`" in ran.out
+    assert "config.yaml:2: limits.workers: Expected `int | null`, got `str`" in ran.out
 
 
 def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:

@@ -82,10 +82,8 @@ def read_servers(file: Path, config: str, environ: Mapping[str, str], home: Path
     try:
         entries = converted(document.data or {}, _Document).servers
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at ")
-        raise UsageError(
-            f"{file}:{document.line(_path(place))}: {what}", f"it holds `servers:`, a list; {_SHAPE}"
-        ) from None
+        wrong = strict_yaml.misfit(error, document, _Document)
+        raise wrong.refused(str(file), f"it holds `servers:`, a list; {_SHAPE}") from None
     lines = [document.line(("servers", index)) for index in range(len(entries))]
     return resolve(entries, str(file), lines, file.absolute().parent, config, environ, home, now)
 
@@ -268,12 +266,3 @@ def _plain(url: str) -> str:
     scheme, _, rest = url.lower().rstrip("/").partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host.removesuffix(':443' if scheme == 'https' else ':80')}{slash}{path}"
-
-
-def _path(place: str) -> tuple[str | int, ...]:
-    """A place such as `$.servers[2].name` as keys and indexes."""
-    return tuple(
-        int(part) if part.isdigit() else part
-        for part in place.strip("`$.").replace("[", ".").replace("]", "").split(".")
-        if part
-    )
