@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,7 @@ def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Chec
     )
     assert ran.code == 3
     assert "not looked at  us: server: " in ran.out
+    assert "→ in its entry: check `server` and its port" in ran.out
     assert "us   not read" in ran.out
     found = json.loads(now.read_text())
     assert {f["app"]["server"] for f in found["findings"]} == {"https://eu.example.com", "https://lab.example.com"}
@@ -505,6 +507,7 @@ EU = "{name: eu, server: cd-eu.example.com}"
             ":2: eu: the variable NO_SUCH_TOKEN of auth-token-env is not set",
         ),
         ("- {name: eu, server: cd-eu.example.com, auth-token-file: none}", ":2: eu: cannot read auth-token-file "),
+        ("- {name: eu, snapshot: none.tar.gz}", ":2: eu: there is no snapshot at "),
         ("- {name: eu}", ":2: eu names none of server, context and snapshot"),
         ("- {name: eu, server: a, snapshot: b}", ":2: eu names server and snapshot"),
         ("- {name: eu, context: a, auth-token-env: HOME}", ":2: eu has a token for a context"),
@@ -566,7 +569,23 @@ def test_a_token_goes_to_its_own_server_only(tmp_path: Path) -> None:
         ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
     assert ran.code == 3
     assert "not looked at  eu: server: " in ran.out
+    assert "log in anew with `argocd login`, or give its entry auth-token-env or auth-token-file" in one_line(ran.out)
     assert "not looked at  us" not in ran.out
+
+
+def test_what_to_do_about_a_token_is_told_by_where_its_entry_finds_it(tmp_path: Path) -> None:
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")], "lab": [app("web")]}) as fleets:
+        text = json.loads(fleets.file.read_text())
+        eu, us, _ = text["servers"]
+        environ = {**fleets.environ, eu["auth-token-env"]: fleets.servers["us"].token()}
+        environ[us["auth-token-env"]] = fleets.servers["us"].token(timedelta(hours=-1))
+        ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
+    assert ran.code == 3
+    told = one_line(ran.out)
+    assert f"→ put a fresh token into the variable {eu['auth-token-env']}; `argolint explain --setup` tells how" in told
+    assert f"us: login: the token of the variable {us['auth-token-env']} expired on " in told
+    assert "ARGOCD_AUTH_TOKEN" not in told
+    assert "relogin" not in told
 
 
 def test_each_server_gets_its_own_headers_and_no_more_requests_than_its_limits_allow(tmp_path: Path) -> None:
@@ -641,8 +660,6 @@ def test_a_fleet_file_without_a_server_is_refused_with_many(tmp_path: Path) -> N
 
 def test_every_login_is_read_and_an_expired_one_is_a_failure(tmp_path: Path) -> None:
     with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
-        from datetime import timedelta
-
         eu, us = fleets.servers.values()
         logins = {
             "current-context": "eu",
