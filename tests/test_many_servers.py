@@ -341,12 +341,15 @@ def ask(fleets: Fleets, *args: str | Path) -> Ran:
 def test_an_application_is_named_with_its_server(three: Checked) -> None:
     found = json.loads(check(three.fleets, "us/argocd/web", "-o", "json").out)
     assert {a["app"]["server"] for a in found["applications"]} == {"https://us.example.com"}
-    ran = check(three.fleets, "us/argocd/api")
-    assert (ran.code, ran.err.splitlines()[0]) == (
-        2,
-        "argolint: there is no application 'us/argocd/api' on https://eu.example.com, https://us.example.com, "
-        "https://lab.example.com, or the account may not see it; did you mean 'eu/argocd/api'?",
-    )
+    for wrong, near in (("us/argocd/api", "eu/argocd/api"), ("eu/api", "eu/argocd/api")):
+        ran = check(three.fleets, wrong)
+        assert (ran.code, ran.err.splitlines()[0]) == (
+            2,
+            f"argolint: there is no application {wrong!r} on eu, us and lab, or the account may not see it; "
+            f"did you mean {near!r}?",
+        )
+    ran = check(three.fleets, "su/argocd/*")
+    assert (ran.code, "no application of eu, us and lab fits this selection" in ran.err) == (2, True)
 
 
 def test_why_finds_the_server_of_an_application_and_asks_where_several_have_it(three: Checked) -> None:
@@ -384,8 +387,7 @@ def test_owners_are_those_of_all_servers_and_an_object_of_a_common_cluster_stand
     ran = ask(three.fleets, "owners", "secret/none")
     assert (ran.code, ran.err.splitlines()[0]) == (
         2,
-        "argolint: no Application of https://eu.example.com, https://us.example.com, https://lab.example.com lists "
-        "secret/none, or the account may not see it",
+        "argolint: no Application of eu, us and lab lists secret/none, or the account may not see it",
     )
 
 
@@ -430,6 +432,9 @@ def test_a_snapshot_without_a_server_that_is_down_says_so(three: Checked, tmp_pa
     assert sorted(p.name for p in (tmp_path / "all").iterdir()) == ["eu", "lab", "servers.yaml"]
     ran = ask(down, "why", "nothing")
     assert (ran.code, "(us could not be read)" in ran.err) == (2, True)
+    for command in (("check", "us/*/*"), ("owners", "configmap/nothing")):
+        ran = ask(down, *command)
+        assert (ran.code, "(us could not be read)" in ran.err) == (2, True), command
     ran = ask(down, "owners", "configmap/a")
     assert (ran.code, "not looked at: us: server: nothing listens" in ran.err) == (3, True)
 
