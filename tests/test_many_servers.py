@@ -206,6 +206,10 @@ def test_shards_of_a_selection_merge_into_its_report_also_where_most_hold_nothin
     check(three.fleets, *config, "--shard", "2/3", "-o", f"json={shards[1]}")
     mixed = run_here("merge", *shards, *config, cwd=tmp_path)
     assert (mixed.code, "differ in their selection of applications" in mixed.err) == (2, True)
+    for more in (("us/argocd/web",), ("eu/argocd/web", "--deep")):
+        check(three.fleets, *more, *config, "--shard", "2/3", "-o", f"json={shards[1]}")
+        mixed = run_here("merge", *shards, *config, cwd=tmp_path)
+        assert (mixed.code, "differ in their options: applications, --deep," in mixed.err) == (2, True), more
 
 
 def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Checked, tmp_path: Path) -> None:

@@ -105,6 +105,7 @@ def collected(
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET),
         spent=ledger.costs,
         whole=run.suppressions.whole,
+        asked=run.asked,
     )
     return part, fleet
 
@@ -156,7 +157,7 @@ def _collected_of(
         )
     stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
     spent = summed(ledger.costs, *(one.spent for one in read))
-    part = msgspec.structs.replace(part, stats=stats, spent=spent, whole=run.suppressions.whole)
+    part = msgspec.structs.replace(part, stats=stats, spent=spent, whole=run.suppressions.whole, asked=run.asked)
     return part, read
 
 
