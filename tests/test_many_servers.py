@@ -359,6 +359,7 @@ def test_an_application_is_named_with_its_server(three: Checked) -> None:
 def test_why_finds_the_server_of_an_application_and_asks_where_several_have_it(three: Checked) -> None:
     found = json.loads(ask(three.fleets, "why", "api", "--json").out)
     assert (found["app"]["server"], found["app"]["name"]) == ("https://eu.example.com", "api")
+    assert ask(three.fleets, "why", "api").out.startswith("eu/argocd/api  ")
     ran = ask(three.fleets, "why", "web")
     assert (ran.code, ran.err) == (
         2,
