@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -14,14 +14,22 @@ import pytest
 import yaml
 
 from argolint.agents import answers
+from argolint.app import App
+from argolint.engine.plan import AppResult, Plan
+from argolint.engine.several import Source, examine, load
+from argolint.errors import ConnectError
+from argolint.fleet import Fleet
 from argolint.reports import document
 from argolint.reports.formats import Style, with_server_names
 from argolint.serve.documents import Documents
+from argolint.server.transport import Transport
+from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import Faults
 from tests.checkouts import repository
 from tests.conftest import Ran
 from tests.fleets import HOME, Fleets, app, config_map, drifted, noted, serving
 from tests.here import run_here
+from tests.small import write_snapshot
 
 RULE = "shared-between-servers"
 
@@ -715,3 +723,24 @@ def test_snapshots_stand_for_servers_and_settings_name_the_file(three: Checked, 
     found = json.loads(ran.out)
     assert [s["name"] for s in found["servers"]] == ["eu", "us"]
     assert [f["fingerprint"] for f in found["findings"] if f["rule"] == RULE] == [three.found(RULE)[0]["fingerprint"]]
+
+
+def test_who_looks_is_not_waited_for_again_once_it_is_gone(tmp_path: Path) -> None:
+    """A Dask scheduler that ends after the first of four servers: the second finds out, and the others do not try."""
+    sources = [
+        Source(name, SnapshotTransport([write_snapshot(tmp_path / name)]), reached=tmp_path / name)
+        for name in ("a", "b", "c", "d")
+    ]
+    asked: list[str] = []
+
+    def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
+        asked.append(fleet.name)
+        if len(asked) > 1:
+            raise ConnectError("no Dask scheduler answers")
+        yield from (AppResult(app.ref) for app in apps)
+
+    read, failures, remarks = load(sources)
+    part = examine(read, failures, remarks, Plan(()), lambda name: lambda done, total: None, lambda t: look)
+    assert asked == ["a", "b"]
+    errors = [[f.error for f in result.failures] for result in part.results]
+    assert sorted(errors) == [[]] * 2 + [["no Dask scheduler answers"]] * 6

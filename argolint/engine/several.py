@@ -166,13 +166,18 @@ def examine(
         )
 
     begun: list[Read] = []
+    gone: list[ConnectError] = []
 
     def tried(one: Read) -> Part | ArgolintError:
+        if gone:  # each further look would wait for it anew
+            return gone[0]
         try:
             part = examined(one, look(one.transport))
         except (UsageError, ConnectError) as error:  # of the options, or of a cluster that is not there
             if not begun:
                 raise
+            if isinstance(error, ConnectError):
+                gone.append(error)
             return error
         except ArgolintError as error:
             return error
