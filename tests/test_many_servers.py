@@ -316,6 +316,28 @@ def test_an_alias_to_nowhere_is_a_failure_of_its_server(tmp_path: Path) -> None:
     )
 
 
+def test_a_public_cluster_that_has_a_name_on_one_server_alone_is_told(tmp_path: Path) -> None:
+    edge = "https://edge.example.com:6443"
+    apps = [app("web", config_map("common"), cluster=edge)]
+    told = {}
+    for case, aliases in (("one", {"eu": {edge: "edge"}}), ("both", {"eu": {edge: "edge"}, "us": {edge: "edge"}})):
+        folder = tmp_path / case
+        folder.mkdir()
+        with serving(folder, {"eu": apps, "us": apps}, aliases) as fleets:
+            found = json.loads(check(fleets, "-o", "json", "--fail-on", "never").out)
+        told[case] = (found["remarks"], sum(f["rule"] == RULE for f in found["findings"]))
+    assert told == {
+        "one": (
+            [
+                f"Cluster {edge} is edge on eu and has no name on us: it is taken for several clusters, "
+                "unless `clusters:` gives it one name."
+            ],
+            0,
+        ),
+        "both": ([], 1),
+    }
+
+
 def test_the_name_in_cluster_is_understood_by_an_account_that_may_see_no_cluster(tmp_path: Path) -> None:
     with serving(tmp_path, FLEET, ALIASES) as fleets:
         for server in fleets.servers.values():
