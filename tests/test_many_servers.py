@@ -133,6 +133,9 @@ def test_people_read_the_name_of_the_server(three: Checked) -> None:
     assert 'testsuite name="us/argocd/web"' in three.text("report.junit")
     assert re.search(r'argolint_findings\{argocd="lab".*rule="not-synced".*\} 1\.0', three.text("report.prometheus"))
     assert "eu = https://eu.example.com" in three.text("report.html")
+    reports = [*yaml.safe_load_all(three.text("report.openreports"))]
+    named = {result["properties"]["argocd"] for made in reports for result in made["results"]}
+    assert named == {"eu", "us", "lab"}
 
 
 def test_no_format_takes_two_findings_for_one(three: Checked) -> None:
