@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from argolint.cli.demo import RECORDING
+from argolint.reports import assemble
 from argolint.reports import document as r
 from argolint.reports.formats import Style, openreports, render
 
@@ -51,7 +52,7 @@ def report(*findings: r.Finding, names: tuple[str, ...] = ("web", "api"), comple
         started_at="2026-01-01T00:00:00Z",
         complete=complete,
         servers=(r.Server("https://argocd.example.com", "v3.5.1", len(names)),),
-        summary=r.summarise(findings, 0, apps=len(names), resources=1),
+        summary=assemble.summarise(findings, 0, apps=len(names), resources=1),
         findings=findings,
         failures=(),
         stats=r.Stats(),

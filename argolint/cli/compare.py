@@ -13,10 +13,10 @@ from argolint.cli.options import look_options
 from argolint.engine.fingerprint import Identity
 from argolint.errors import UsageError
 from argolint.reports import document as report
-from argolint.reports.causes import Cause, causes, causes_of, grouped, identity
-from argolint.reports.document import Finding, Report
+from argolint.reports.causes import causes, causes_of, grouped, identity
+from argolint.reports.document import Cause, Finding, Report
 from argolint.reports.formats import Style, app_name, shown, with_server_names
-from argolint.reports.formats.concise import cause_block, named
+from argolint.reports.formats.blocks import cause_block, named
 from argolint.reports.formats.ending import counts_text
 from argolint.reports.formats.layout import number, paint, wrapped
 from argolint.reports.trend import apps_of, looked_at

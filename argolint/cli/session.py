@@ -19,6 +19,7 @@ from argolint.engine.baseline import require_servers
 from argolint.engine.plan import Outcome
 from argolint.errors import UsageError
 from argolint.model import SEVERITIES
+from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
 from argolint.reports.document import Report
@@ -61,7 +62,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
 
 
 def _built(part: lint.Part, outcome: Outcome) -> Report:
-    return report.build(
+    return assemble.build(
         outcome,
         servers=part.servers,
         started_at=part.started_at,
@@ -119,7 +120,7 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
 
 def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:
     """The report with the ages of its findings. What was not asked for is neither gone nor there. See History for `whole`."""
-    looked = None if run.selection == Selection() else {report.app(r.ref) for r in part.results if not r.beside}
+    looked = None if run.selection == Selection() else {assemble.app(r.ref) for r in part.results if not r.beside}
     return known.remember(made, looked, whole=whole)
 
 

@@ -167,7 +167,7 @@ def conclude(part: Part, rules: Sequence[Chosen], suppressions: Suppressions) ->
     """Join the results, suppress what the user does not want to hear of, and leave what is to be shown."""
     outcome = join(part.results, rules)
     done = suppress.apply(replace(outcome, failures=(*part.failures, *outcome.failures)), suppressions)
-    return part.shown.of(done, {c.rule.id: c.rule.family for c in rules})
+    return done.showing(part.shown, {c.rule.id: c.rule.family for c in rules})
 
 
 def to_json(part: Part) -> bytes:

@@ -20,13 +20,14 @@ from argolint.engine.inspect import inspect
 from argolint.engine.load import load, needs_states
 from argolint.engine.plan import AppResult, Plan, Progress
 from argolint.engine.verify import Render
+from argolint.engine.watched import watched
 from argolint.errors import ArgolintError, AuthError
 from argolint.fleet import Fleet
 from argolint.host import threads
 from argolint.host.inflate import held_together
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
-from argolint.timing import charged, measured, watched
+from argolint.timing import charged, measured
 from argolint.values import labels_of
 
 _LOG = logging.getLogger(__name__)

@@ -121,6 +121,14 @@ class Session(requests.Session):
         self.headers.update({"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "argolint"})
         self.headers.update(dict(connection.headers))
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))  # a renewed login would come as one
+        self._environment: dict[object, Any] = {}
+
+    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+        """The proxies and the like of the environment, looked up once: all requests of a session go to one server."""
+        asked = (*(proxies or {}).items(), stream, verify, cert)
+        if asked not in self._environment:
+            self._environment[asked] = super().merge_environment_settings(url, proxies, stream, verify, cert)
+        return self._environment[asked]
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """None: requests would read the whole body of a redirect and take its address apart, even if it is not to follow."""
