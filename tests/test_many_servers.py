@@ -261,6 +261,11 @@ def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Chec
     assert json.loads(hidden.out)["summary"]["suppressed"] == 0
     compared = run_here("compare", three.folder / "report.json", now, cwd=tmp_path)
     assert compared.out.endswith("0 new, 0 gone, 4 unchanged, 3 that the last report could not look for\n")
+    eu = three.fleets.servers["eu"]
+    access = ("--server", eu.address, "--plaintext", "--auth-token", eu.token())
+    run_here("check", *access, "-o", f"json={now}", cwd=tmp_path)
+    compared = run_here("compare", three.folder / "report.json", now, cwd=tmp_path)
+    assert compared.out.endswith("0 new, 0 gone, 2 unchanged, 5 that the last report could not look for\n")
 
 
 def test_a_server_that_dies_midway_keeps_what_was_read(tmp_path: Path) -> None:
