@@ -691,11 +691,15 @@ def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
 
 
 def test_config_names_every_server_and_no_token(tmp_path: Path) -> None:
-    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}, {"us": {"in-cluster": "prod"}}) as fleets:
+        text = json.loads(fleets.file.read_text())
+        text["servers"][1]["limits"] = {"workers": 2, "rate": "5/s"}
+        fleets.file.write_text(json.dumps(text))
         ran = run_here("config", "--servers", fleets.file, env=fleets.environ, cwd=tmp_path)
     assert ran.code == 0
-    for name, server in fleets.servers.items():
-        assert f"server {name}        {server.url}  (token set)\n" in ran.out
+    for entry, server in zip(text["servers"], fleets.servers.values(), strict=True):
+        assert f"server {entry['name']}        {server.url}  (token set, env:{entry['auth-token-env']})\n" in ran.out
+    assert "  limits         workers 2, rate 5/s\n  clusters       in-cluster = prod\n" in ran.out
     assert not any(token in ran.out for token in fleets.tokens())
 
 
