@@ -252,6 +252,14 @@ def test_shards_of_different_runs_are_refused() -> None:
         lint.merge([("a", part)])
     with pytest.raises(Exception, match="shard 2 of 2 is missing"):
         lint.merge([("a", part), ("b", part)])
+    other = msgspec.structs.replace(part, shard=(2, 2))
+    with pytest.raises(Exception, match="a and c are both shard 1 of 2"):
+        lint.merge([("a", part), ("b", other), ("c", part)])
+    assert lint.merge([("a", part), ("b", other)]).remarks == ()
+    later = msgspec.structs.replace(other, started_at="2026-01-01T03:00:00Z")
+    assert lint.merge([("a", part), ("b", later)]).remarks == (
+        "b was read 3 hours after a: are they shards of one run?",
+    )
 
 
 def test_a_server_that_shows_no_application_is_not_called_clean() -> None:

@@ -73,6 +73,9 @@ def test_the_end_says_how_many_are_fine_where_to_start_and_what_to_type() -> Non
     assert re.fullmatch(r"\d+ of 81 applications are fine; \d+ causes behind \d+ errors", first)
     assert [line[:12].strip() for line in rest if line[:1].strip()] == ["families", "start here", "next", rest[-1][:12]]
     assert "add --full" in end
+    assert "argolint explain pod-unschedulable/resources" in end, (
+        "of the first cause, which no finding of its own shows"
+    )
     assert rest[-1].startswith("81 applications, ")
 
 

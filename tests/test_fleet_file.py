@@ -179,6 +179,12 @@ def test_several_servers_have_a_file_each(small: Path, tmp_path: Path, monkeypat
     [
         (("check", "--snapshot", RECORDING, "--fleet", "x"), "--fleet and --snapshot exclude each other"),
         (("snapshot", "--snapshot", RECORDING, "--fleet-only", "-o", "x", "web"), "--fleet-only saves the list of all"),
+        (
+            ("snapshot", "--snapshot", RECORDING, "--fleet-only", "-o", "x", "-p", "a"),
+            "--fleet-only saves the list of all",
+        ),
+        (("snapshot", "--snapshot", RECORDING, "--fleet-only", "-o", "x", "--deep"), "and --deep is about reading"),
+        (("snapshot", "--snapshot", RECORDING, "--fleet-only", "-o", "x", "--shard", "1/2"), "and --shard is about"),
         (("check", "--server", "localhost:1", "--plaintext", "--fleet", "gone"), "there is no snapshot at gone"),
     ],
 )

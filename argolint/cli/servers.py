@@ -76,7 +76,8 @@ def sources(
         elif one.problem is not None:
             failure = Failure("login", one.problem.message, one.problem.hint, server=one.name)
         transport = opened(None) if opened is not None else None
-        found.append(Source(one.name, transport, one.aliases, failure, opened, one.connection or one.snapshot))
+        reached = one.connection or one.snapshot
+        found.append(Source(one.name, transport, one.aliases, failure, opened, reached, entry=one.entry))
     return tuple(found), remarks
 
 

@@ -12,7 +12,7 @@ import msgspec
 from argolint import __version__
 from argolint.cli import timings
 from argolint.cli.prepare import Run, prepare
-from argolint.cli.reading import collect_all
+from argolint.cli.reading import collect_all, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline as lint
 from argolint.engine.baseline import require_servers
@@ -103,10 +103,11 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
         code = write_shard(part, run)
         timings.tell(timings.with_costs(part.stats, part.costs))
         return code
-    if not part.results and run.selection != Selection(tuple(names)):
+    if not part.results and run.selection != Selection():
         raise UsageError(
-            f"no application of {', '.join(server.url for server in part.servers)} fits this selection, or the account may not see it",
-            "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
+            f"no application of {places(s.name or s.url for s in part.servers)} fits this selection, or the account may not see it"
+            + unread_note([f.server for f in part.failures if f.stage in ("server", "login")]),
+            "check the names, --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
     made = _anchored(conclude(part, run), run, read)
     if known is not None:

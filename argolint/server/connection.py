@@ -109,7 +109,7 @@ def connect(
     address = _address(server or login.server)
     token, source = own or _token(flags, environ, login)
     if token:
-        check_token(token, source, login, now)
+        check_token(token, source, None if own or source in (FLAG, VARIABLE) else login, now)
     plaintext = flags.plaintext or login.plaintext or address.scheme == "http"
     root = (flags.grpc_web_root_path or address.path or login.root_path).strip("/")
     return Connection(

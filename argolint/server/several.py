@@ -66,13 +66,15 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Named:
-    """One Argo CD and how to reach it: a connection, or a snapshot. `problem` says why a login cannot be used."""
+    """One Argo CD and how to reach it: a connection, or a snapshot. `problem` says why a token cannot be used, `entry` that a servers
+    file names it."""
 
     name: str
     connection: Connection | None = None
     snapshot: Path | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
     problem: AuthError | None = None
+    entry: bool = False
 
 
 def read_servers(
@@ -96,10 +98,8 @@ def read_servers(
     try:
         entries = converted(document.data or {}, _Document).servers
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at ")
-        raise UsageError(
-            f"{file}:{document.line(_path(place))}: {what}", f"it holds `servers:`, a list; {_SHAPE}"
-        ) from None
+        wrong = strict_yaml.misfit(error, document, _Document)
+        raise wrong.refused(str(file), f"it holds `servers:`, a list; {_SHAPE}") from None
     if not all(entry.snapshot for entry in entries):
         require_own(file, checkouts, _ELSEWHERE)
     lines = [document.line(("servers", index)) for index in range(len(entries))]
@@ -134,15 +134,37 @@ def resolve(
         try:
             named = _named(entry, folder, config, environ, home, now)
         except UsageError as error:
-            raise UsageError(f"{place}: {entry.name}: {error.message}", error.hint) from None
+            raise UsageError(f"{place}: {entry.name}: {error.message}", in_entry(error.hint, "")) from None
         address = str(named.snapshot) if named.snapshot else _plain(named.connection.url) if named.connection else ""
         if address and address in places:
             raise UsageError(
                 f"{place}: {entry.name} is the same server as {places[address]}: {address}", "name each server once"
             )
         places[address] = entry.name
-        found.append(named)
+        found.append(replace(named, entry=True))
     return tuple(found)
+
+
+_OPTION = re.compile(r"--(?:argocd-)?(server(?:-crt)?|plaintext|insecure|grpc-web-root-path|context)(?![\w-])")
+_FRESH = re.compile(
+    r"log in anew with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN|log in anew, or pass a fresh token"
+)
+
+
+def in_entry(hint: str, token_place: str) -> str:
+    """A hint that speaks of the options and variables of a single server, as one about an entry of a servers file.
+
+    `token_place` is `env:NAME` or `file:PATH`; empty where the entry uses a login.
+    """
+    kind, _, place = token_place.partition(":")
+    where = {"env": f"the variable {place}", "file": f"the file {place}"}.get(kind, "")
+    own = (
+        f"put a fresh token into {where}"
+        if where
+        else ("log in anew with `argocd login`, or give its entry auth-token-env or auth-token-file")
+    )
+    told = _OPTION.sub(r"`\1`", hint)
+    return _FRESH.sub(lambda _: own, hint if told == hint else f"in its entry: {told}")
 
 
 def of_logins(
@@ -175,7 +197,10 @@ def of_logins(
 
 def _named(entry: Entry, folder: Path, config: str, environ: Mapping[str, str], home: Path, now: datetime) -> Named:
     if entry.snapshot:
-        return Named(entry.name, snapshot=folder / Path(entry.snapshot).expanduser(), aliases=entry.clusters)
+        snapshot = folder / Path(entry.snapshot).expanduser()
+        if not snapshot.exists():
+            raise UsageError(f"there is no snapshot at {snapshot}", "name what `argolint snapshot -o PATH` wrote")
+        return Named(entry.name, snapshot=snapshot, aliases=entry.clusters)
     flags = Flags(
         server=entry.server,
         argocd_context=entry.context,
@@ -286,12 +311,3 @@ def _plain(url: str) -> str:
     scheme, _, rest = url.lower().rstrip("/").partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host.removesuffix(':443' if scheme == 'https' else ':80')}{slash}{path}"
-
-
-def _path(place: str) -> tuple[str | int, ...]:
-    """A place such as `$.servers[2].name` as keys and indexes."""
-    return tuple(
-        int(part) if part.isdigit() else part
-        for part in place.strip("`$.").replace("[", ".").replace("]", "").split(".")
-        if part
-    )
