@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -233,6 +234,25 @@ def test_one_thread_or_eight_one_shard_or_three_give_the_same_report(phase: str)
     assert plain.count(b'"message"') > 20
     assert _run(path, workers=1) == plain
     assert _run(path, shards=3) == plain
+
+
+def test_one_application_at_a_time_is_looked_at_while_others_are_read() -> None:
+    looking: list[str] = []
+    most = 0
+
+    def look(app: App, fleet: Fleet, options: object) -> Iterator[Any]:
+        nonlocal most
+        looking.append(app.name)
+        time.sleep(0.002)  # as long as it takes another thread to come in
+        most = max(most, len(looking))
+        looking.remove(app.name)
+        yield from ()
+
+    names = [f"app-{number}" for number in range(12)]
+    t = FixtureTransport({"apps": [{"name": name} for name in names]})
+    part = lint.collect(t, Plan((Chosen(rule("slow", check=look, wants=look), None),), workers=4))
+    assert [(r.ref.name, r.failures) for r in part.results] == [(name, ()) for name in sorted(names)]
+    assert most == 1
 
 
 def test_results_in_any_order_give_the_same_outcome() -> None:

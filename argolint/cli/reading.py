@@ -21,6 +21,7 @@ from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.run import Look
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
+from argolint.host.memory import expect_answers
 from argolint.reports import document as report
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
@@ -111,10 +112,10 @@ def collected(
 
 
 def _leave_garbage() -> None:
-    """Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time."""
+    """Decoded JSON is dropped application by application: looking for garbage costs a third of the time."""
     if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
         gc.freeze()
-    gc.set_threshold(200_000, 20, 20)
+    expect_answers()
 
 
 def _collected_of(

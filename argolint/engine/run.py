@@ -12,6 +12,7 @@ import logging
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 
 from argolint.app import App
@@ -146,8 +147,9 @@ def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     with charged("decide"):
         states = plan.deep or needs_states(app, fleet, plan.rules)
     app, failures = load(t, app, fleet, plan, states=states)
-    with charged("inspect"):
-        result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
+    render = _renderer(app, fleet, plan)
+    with nullcontext() if render else threads.THINKING, charged("inspect"):  # who renders waits for a program
+        result = inspect(app, fleet, plan.rules, render)
     unread = not states and any(not row.hook for row in app.rows)
     return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))), unread=unread)
 
