@@ -24,18 +24,19 @@ from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport, retry_after_s
 from argolint.server.transport import Answer
 from tests.raw_server import CLUSTERS, OK, Sender, raw_server, trickle, whole
+from tests.waiting import until
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJhcmdvY2QifQ.c2lnbmF0dXJl"
 LIST = b'{"items":[]}'
 
 
-def transport(url: str, *, answer_s: float = 5.0, token: str = TOKEN) -> HttpTransport:
+def transport(url: str, *, answer_s: float = 60.0, token: str = TOKEN) -> HttpTransport:
     return HttpTransport(
-        Connection(url, token=token), workers=2, retry_s=0.001, answer_s=answer_s, idle_s=2.0, max_bytes=2 << 20
+        Connection(url, token=token), workers=2, retry_s=0.001, answer_s=answer_s, idle_s=60.0, max_bytes=2 << 20
     )
 
 
-def refusal(*answers: bytes | Sender, answer_s: float = 5.0) -> tuple[str, int]:
+def refusal(*answers: bytes | Sender, answer_s: float = 60.0) -> tuple[str, int]:
     """The one error of a request, and how many requests were made before it was told."""
     with raw_server(*answers) as server:
         with pytest.raises(ConnectError) as caught:
@@ -44,6 +45,7 @@ def refusal(*answers: bytes | Sender, answer_s: float = 5.0) -> tuple[str, int]:
         assert caught.value.hint
         assert TOKEN not in caught.value.message
         assert caught.value.message.isprintable()
+        until(lambda: server.seen)  # the client may give up before the server has read what it asks
         return caught.value.message.replace(server.url, "SERVER"), len(server.seen)
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ssl
-import tempfile
-from pathlib import Path
 
 from argolint.errors import UsageError
+from argolint.host.leftovers import temporary_folder
 from argolint.server.connection import Connection
 
 
@@ -17,10 +16,8 @@ def client_context(connection: Connection) -> ssl.SSLContext:
         if connection.ca_pem:
             context.load_verify_locations(cadata=connection.ca_pem)
         if connection.client_pem:
-            with tempfile.TemporaryDirectory(
-                prefix="argolint-"
-            ) as folder:  # the ssl module reads key pairs from files alone
-                pair = Path(folder, "client.pem")
+            with temporary_folder() as folder:  # the ssl module reads key pairs from files alone
+                pair = folder / "client.pem"
                 pair.touch(mode=0o600)
                 pair.write_text(connection.client_pem)
                 context.load_cert_chain(pair, password=_no_password)
