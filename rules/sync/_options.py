@@ -9,6 +9,8 @@ from argolint.edits import annotate, annotation_option
 from argolint.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS
 from argolint.values import annotations_of, comma_list, sh, split_pointer
 
+from ..shared.order import HOOK
+
 
 def on_manifest(desired: Object | None, *options: str) -> list[Json]:
     """Operations that add sync options to the annotation of one manifest; none when it has them all."""
@@ -19,6 +21,17 @@ def as_hook(desired: Object | None) -> list[Json]:
     """Operations that make the manifest a Sync hook that is deleted before each run."""
     hook = {HOOK: "Sync", "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
     return [*annotate(desired, hook)]
+
+
+def as_deleted_before(hook: Object | None) -> list[Json]:
+    """Operations that have a hook deleted before each run, in the words that its manifest uses (Argo CD's or Helm's)."""
+    of_helm = "helm.sh/hook" in annotations_of(hook) and HOOK not in annotations_of(hook)
+    policy = (
+        {"helm.sh/hook-delete-policy": "before-hook-creation"}
+        if of_helm
+        else {"argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
+    )
+    return [*annotate(hook, policy)]
 
 
 def once_a_hook(app: App, resource: Resource) -> Iterator[str]:
