@@ -9,8 +9,6 @@ from argolint.edits import annotate, annotation_option
 from argolint.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS
 from argolint.values import annotations_of, comma_list, sh, split_pointer
 
-from ..shared.order import HOOK
-
 
 def on_manifest(desired: Object | None, *options: str) -> list[Json]:
     """Operations that add sync options to the annotation of one manifest; none when it has them all."""
