@@ -5,6 +5,9 @@ BIN = $(VENV)/bin
 
 ATTACKS ?= ../shared/attack
 
+# Tests start hundreds of processes: each would compile all modules anew where this is set, as it is in many images.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test lint types tests long race fuzz attack attack-quick bench docs image chart site live lock clean
 
 demo: $(VENV)/.installed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -20,6 +21,10 @@ settings.register_profile("long", max_examples=200, deadline=None, database=None
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "short")
 """`short` asks each property the same few examples in every run, `long` many others each time: `make long`."""
 settings.load_profile(PROFILE)
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A shell starts what runs in the background so, and what a test starts would ignore Ctrl-C as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDINGS = ROOT.parent / "shared" / "recordings"

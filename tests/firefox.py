@@ -7,13 +7,14 @@ import os
 import shutil
 import socket
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.waiting import PATIENCE_S, until
 
 
 class Firefox:
@@ -44,12 +45,7 @@ class Firefox:
 
     def until(self, condition: str) -> None:
         """Wait until an expression is true."""
-        tick = threading.Event()
-        for _ in range(300):
-            if self.run(f"return !!({condition})"):
-                return
-            tick.wait(0.1)
-        raise AssertionError(f"never true: {condition}")
+        until(lambda: self.run(f"return !!({condition})"), lambda: condition)
 
     def _read(self) -> Any:
         length = b""
@@ -76,7 +72,7 @@ def firefox(folder: Path) -> Iterator[Firefox]:
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": str(folder)}
     ) as process:
         try:
-            with socket.create_connection(("127.0.0.1", _port(profile)), timeout=60) as sock:
+            with socket.create_connection(("127.0.0.1", _port(profile)), timeout=PATIENCE_S) as sock:
                 yield Firefox(sock)
         finally:
             process.kill()
@@ -84,9 +80,6 @@ def firefox(folder: Path) -> Iterator[Firefox]:
 
 def _port(profile: Path) -> int:
     """Firefox writes it when it is ready."""
-    file, tick = profile / "MarionetteActivePort", threading.Event()
-    for _ in range(600):
-        if file.exists() and (text := file.read_text().strip()):
-            return int(text)
-        tick.wait(0.1)
-    raise AssertionError("Firefox never got ready")
+    file = profile / "MarionetteActivePort"
+    until(lambda: file.exists() and file.read_text().strip(), lambda: "Firefox is not ready")
+    return int(file.read_text())

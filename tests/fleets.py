@@ -71,8 +71,11 @@ def noted(server: ReplayServer) -> Noted:
                 found.now += 1
                 found.most = max(found.most, found.now)
             super().do_GET()
+
+        def send_response(self, *answer: Any) -> None:
             with lock:
-                found.now -= 1
+                found.now -= 1  # before the client knows: what it sends next is no longer beside this one
+            super().send_response(*answer)
 
     server._http.RequestHandlerClass = Handler
     return found

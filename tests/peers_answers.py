@@ -9,12 +9,22 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from types import SimpleNamespace
+from typing import Any
+
+
+def copied(value: Any) -> Any:
+    """A deep copy of what JSON can say."""
+    if isinstance(value, dict):
+        return {key: copied(part) for key, part in value.items()}
+    return [copied(part) for part in value] if isinstance(value, list) else value
 
 
 def main(folder: str, *collections: str) -> None:
     """Every case of the collections; one that has no counterpart here does not count."""
     sys.path.insert(0, folder)
     harness = importlib.import_module("harness")
+    vars(importlib.import_module("gen_pairs"))["copy"] = SimpleNamespace(deepcopy=copied)  # half of the time otherwise
     found = {}
     for name in collections:
         results = [r for r in harness.run(f"c_{name}") if r["result"] != "n/a"]

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from argolint.workers import cluster
 from tests.conftest import ROOT, Ran
 from tests.here import run_here
 from tests.small import ANSWERS, MANAGED, Recorded, application, write_snapshot
+from tests.waiting import PATIENCE_S, until
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
@@ -121,7 +121,7 @@ def running(started_once: Running) -> Running:
     import dask
 
     with dask.config.set(started_once.config), cluster.connected(started_once.address) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=PATIENCE_S)
     return started_once
 
 
@@ -131,7 +131,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "LOOK_S", 0.2)
 
 
-WORKERS = ("--nthreads=1", "--memory-limit=1GB", "--death-timeout=60")
+WORKERS = ("--nthreads=1", "--memory-limit=1GB", "--death-timeout=120")
 CLIENT_KEY = "distributed.comm.tls.client.key"
 
 
@@ -178,7 +178,7 @@ def started(module: str, *args: str, cwd: Path, env: dict[str, str]) -> Iterator
     finally:
         process.terminate()
         try:
-            process.wait(timeout=10)
+            process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -186,10 +186,7 @@ def started(module: str, *args: str, cwd: Path, env: dict[str, str]) -> Iterator
 
 @contextmanager
 def waited_for(file: Path) -> Iterator[None]:
-    for _ in range(3000):
-        if file.exists() and file.read_text().endswith("}"):
-            break
-        time.sleep(0.02)
+    until(lambda: file.exists() and file.read_text().endswith("}"))
     yield
 
 

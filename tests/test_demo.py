@@ -21,6 +21,7 @@ from argolint.cli.process import exit_code
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import Faults, ReplayServer
 from tests.small import write_snapshot
+from tests.waiting import PATIENCE_S
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -114,11 +115,12 @@ def test_a_served_demo_prints_a_login_that_works_and_ends_on_interrupt(tmp_path:
             )
             assert "63 applications" in done.stdout
             login = Request(curl[1], curl[2].encode(), {"Content-Type": "application/json"})
-            with urlopen(login, timeout=10) as answer:
+            with urlopen(login, timeout=PATIENCE_S) as answer:
                 assert json.load(answer)["token"].count(".") == 2
-        finally:
             process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+            assert process.wait(PATIENCE_S) == 0
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("name", ["copy", "copy.tar.gz", "copy.zip"])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.error import URLError
@@ -24,6 +23,7 @@ from argolint.cli.demo import RECORDING
 from tests.conftest import ROOT
 from tests.test_prometheus import GOLDEN, _render, _report
 from tests.test_serve import serving
+from tests.waiting import until
 
 RULES = ROOT / "deploy" / "prometheus" / "rules.yaml"
 QUIET = {
@@ -106,11 +106,8 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a Prometheus that scrapes the service over the demo, and loads the rules."""
     binary = _tool("prometheus")
     folder = tmp_path_factory.mktemp("prometheus")
-    with serving(folder, "--snapshot", RECORDING, "--state", "state") as service, socket.socket() as free:
+    with serving(folder, "--snapshot", RECORDING, "--state", "state") as service:
         service.wait_until_ready()
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
         target = ":".join(map(str, service.address))
         config = {
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
@@ -122,12 +119,14 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             binary,
             f"--config.file={folder / 'prometheus.yml'}",
             f"--storage.tsdb.path={folder / 'data'}",
-            f"--web.listen-address=127.0.0.1:{port}",
-            "--log.level=error",
+            "--web.listen-address=127.0.0.1:0",
         ]
-        with subprocess.Popen(command, cwd=folder) as process:
+        said = folder / "log"
+        with said.open("wb") as log, subprocess.Popen(command, cwd=folder, stderr=log) as process:
             try:
-                address = f"http://127.0.0.1:{port}"
+                until(lambda: "Listening on" in said.read_text() or process.poll() is not None, said.read_text)
+                (listens,) = re.findall(r'"Listening on" address=(\S+)', said.read_text())
+                address = f"http://{listens}"
                 _wait_for(address, "count(argolint_app_findings) and on() (argolint:errors:sum > 0)")
                 yield address
             finally:
@@ -142,14 +141,12 @@ def _query(address: str, expression: str) -> list[dict[str, Any]]:
 
 
 def _wait_for(address: str, expression: str) -> None:
-    for _ in range(600):
-        try:
-            if _query(address, expression):
-                return
-        except URLError:  # it has not started yet
-            pass
-        time.sleep(0.1)
-    raise AssertionError(f"Prometheus never had {expression}")
+    def has() -> bool:
+        with contextlib.suppress(URLError):  # it says that it is not ready yet
+            return bool(_query(address, expression))
+        return False
+
+    until(has, lambda: f"Prometheus never had {expression}")
 
 
 def test_a_real_prometheus_holds_what_the_report_counts(prometheus: str) -> None:

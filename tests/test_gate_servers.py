@@ -22,6 +22,7 @@ from tests.fleets import HOME, Fleet, Fleets, app, config_map, noted, serving
 from tests.gitops import REPO, GitServer, commit, git
 from tests.here import run_here
 from tests.shop import APPLICATION, CONFIG, cloned, of
+from tests.waiting import PATIENCE_S
 
 RULE = "shared-between-servers"
 ONE_CLUSTER = {"eu": {"in-cluster": "prod"}, "us": {HOME: "prod"}}
@@ -113,7 +114,7 @@ class Meeting(GitServer):
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
         if path.endswith("/manifests") and dict(query).get("revision"):
-            self.both.wait(30)
+            self.both.wait(PATIENCE_S)
         return super().get(path, query, anonymous=anonymous)
 
 
@@ -133,7 +134,7 @@ class Waiting(GitServer):
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
         if path.endswith("/manifests"):
-            self.left.wait(60)
+            self.left.wait()
         return super().get(path, query, anonymous=anonymous)
 
 
@@ -151,7 +152,7 @@ def test_one_that_is_down_or_hangs_is_its_failure_and_the_others_verdict_stands(
         entries[-1]["server"] = "127.0.0.1:1"
         fleets.file.write_text(json.dumps({"servers": entries}))
         try:
-            ran = gate(fleets, clone, "--timeout", "1")
+            ran = gate(fleets, clone, "--timeout", "5")
         finally:
             hanging.left.set()
     assert ran.code == 3, ran.err

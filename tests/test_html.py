@@ -22,8 +22,9 @@ from playwright.sync_api import Browser, Page
 from argolint.cli.demo import RECORDING
 from argolint.reports import document as r
 from argolint.reports import formats
-from argolint.reports.causes import Cause
+from argolint.reports.document import Cause
 from argolint.reports.formats import Style, html
+from tests import waiting
 from tests.browser import axe, chromium
 from tests.firefox import firefox
 from tests.here import run_here
@@ -76,11 +77,7 @@ class Opened:
 
 def until(page: Page, expression: str, arg: str | None = None) -> None:
     """Waits for what the page's own policy lets no polling script ask."""
-    for _ in range(1000):
-        if page.evaluate(expression, arg):
-            return
-        page.wait_for_timeout(20)
-    raise AssertionError(f"never true: {expression}")
+    waiting.until(lambda: page.evaluate(expression, arg), lambda: expression)
 
 
 def _fits(f: r.Finding, term: str) -> bool:

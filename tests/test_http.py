@@ -24,6 +24,7 @@ from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import Faults, ReplayServer
 from tests.conftest import recording
 from tests.small import OF_WEB, WEB, write_snapshot
+from tests.waiting import until
 
 CLUSTERS = "/api/v1/clusters"
 
@@ -142,6 +143,7 @@ def test_a_server_that_keeps_us_waiting_is_told_and_not_asked_again(small: Snaps
     with ReplayServer(small, faults=Faults(slow_s=1.0)) as server:
         transport = HttpTransport(Connection(server.url, token=server.token()), idle_s=0.05)
         assert "did not answer in time" in refusal(transport).message
+        until(lambda: server.seen)  # the client may give up before the server has read what it asks
         assert server.seen == [CLUSTERS]
 
 
@@ -319,6 +321,24 @@ def test_a_client_certificate_is_shown_to_a_server_that_asks_for_one(
         with_pair = Connection(server.url, token=server.token(), ca_pem=cert, client_pem=f"{cert}\n{key}")
         assert HttpTransport(with_pair).get(CLUSTERS).status == 200
         refusal(HttpTransport(Connection(server.url, token=server.token(), ca_pem=cert), retry_s=0.001))
+
+
+def test_an_encrypted_key_is_an_error_and_asks_no_terminal(certificate: tuple[Path, Path], tmp_path: Path) -> None:
+    locked = tmp_path / "locked.pem"
+    locking: list[str | Path] = [
+        "openssl",
+        "rsa",
+        "-aes128",
+        "-passout",
+        "pass:open-sesame",
+        "-in",
+        certificate[1],
+        "-out",
+        locked,
+    ]
+    subprocess.run(locking, check=True, capture_output=True)
+    with pytest.raises(UsageError, match="the key of --client-crt-key is encrypted"):
+        HttpTransport(Connection("https://127.0.0.1", client_pem=certificate[0].read_text() + locked.read_text()))
 
 
 def test_what_is_no_certificate_is_told_without_showing_it() -> None:

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from argolint.comparison.jq import builtins, re2
 from argolint.comparison.jq.grammar import program
 from argolint.comparison.jq.outcome import Outcome
 from argolint.comparison.jq.sandbox import Sandbox, shared
+from tests.waiting import until
 
 WEB: dict[str, Any] = {
     "kind": "VirtualMachine",
@@ -168,9 +168,9 @@ def test_a_program_that_computes_too_long_or_takes_too_much_is_ended_and_not_run
     assert sandbox._idle == []  # no process was started for it
 
 
-def test_slow_programs_end_by_and_by_for_the_whole_check() -> None:
+def test_slow_programs_end_by_and_by_for_the_whole_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jq.sandbox, "_SLOW_S", 0.5)
     sandbox = Sandbox(1)
-    sandbox._slow_left = 0.5
     assert sandbox.run([program("repeat(.)").text], WEB).outcomes == (Outcome.TIME,)
     assert sandbox.run([program(".spec.limit").text], WEB).outcomes == (Outcome.REFUSED,)
     sandbox.close()
@@ -194,10 +194,7 @@ def test_the_process_ends_with_the_check_even_in_the_middle_of_a_program() -> No
     check.send_signal(signal.SIGKILL)
     check.wait()
     check.stdout.close()
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not Path(f"/proc/{child}").exists()
+    until(lambda: not Path(f"/proc/{child}").exists())
 
 
 def test_no_process_is_started_without_a_program() -> None:

@@ -18,7 +18,7 @@ def test_all_threads_get_what_the_first_one_makes() -> None:
             made.append(number)
             return number
 
-        start.wait(10)
+        start.wait(60)
         return once.of("key", make)
 
     with ThreadPoolExecutor(8) as pool:

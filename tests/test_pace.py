@@ -19,13 +19,14 @@ from click.testing import CliRunner
 from argolint.cli.group import cli
 from argolint.errors import ConnectError
 from argolint.model import AppRef, ResourceId
-from argolint.server import api
+from argolint.server import api, pace
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
 from argolint.server.pace import HOLDS_S, PER_CLUSTER, Pace, reading_cluster
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import Faults, ReplayServer
 from tests.small import write_snapshot
+from tests.waiting import PATIENCE_S, until
 
 
 class Busy(ThreadingHTTPServer):
@@ -99,11 +100,18 @@ def busy(status: Callable[[int], int] = lambda number: 200) -> Iterator[Busy]:
             server.shutdown()
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer counts as slow: on a busy machine any may be."""
+    monkeypatch.setattr(pace, "_BLINK_S", 60.0)
+
+
 def _ask(ask: Callable[[int], object], times: int, threads: int = 16) -> None:
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(ask, range(times)))
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_no_more_requests_are_in_flight_than_workers_are_allowed() -> None:
     with busy() as server:
         t = HttpTransport(Connection(server.url), workers=3)
@@ -113,6 +121,7 @@ def test_no_more_requests_are_in_flight_than_workers_are_allowed() -> None:
     assert t.stats.slowed == 0
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_what_reads_one_cluster_is_bounded_for_each_cluster() -> None:
     app = AppRef("argocd", "web", "default", "https://cd.example.com")
     pod = ResourceId("", "Pod", "web", "web-1", "v1", "https://prod.example.com")
@@ -123,7 +132,7 @@ def test_what_reads_one_cluster_is_bounded_for_each_cluster() -> None:
             lambda: api.events(t, app, pod, "u1"),
         )
         _ask(lambda n: asks[n % 2](), 64)
-        server.together = threading.Barrier(PER_CLUSTER + 2, timeout=20)
+        server.together = threading.Barrier(PER_CLUSTER + 2, timeout=PATIENCE_S)
         _ask(lambda n: api.managed_resources(t, app), PER_CLUSTER + 2)
     assert server.most["resource"] <= PER_CLUSTER
     assert server.most["events"] <= PER_CLUSTER
@@ -230,12 +239,16 @@ def test_a_refusal_with_a_time_holds_back_every_request() -> None:
     with busy(lambda number: 429 if number == 1 else 200) as server:
         server.headers["Retry-After"] = "1"
         t = HttpTransport(Connection(server.url), workers=4, retry_s=0.001)
+        held: list[float] = []
+        t._pace._sleep = lambda seconds: held.append(seconds) or time.sleep(seconds)  # type: ignore[func-returns-value]
         t.get("/api/v1/version")
         server.status = lambda number: 503 if number == 3 else 200
         _ask(lambda n: t.get("/api/v1/clusters"), 9, threads=1)
         _ask(lambda n: t.get("/api/v1/clusters"), 9, threads=3)
     assert len(server.in_flight) == 2 + 10 + 9
-    assert [n for n, (a, b) in enumerate(pairwise(server.times), start=2) if b - a >= 0.9] == [2, 4]
+    apart = {n: b - a for n, (a, b) in enumerate(pairwise(server.times), start=2)}
+    assert min(apart[2], apart[4]) >= 1.0
+    assert len(held) <= 2, "no other request waits"
 
 
 def test_what_a_server_asks_to_wait_has_an_end_over_all_requests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,12 +286,13 @@ def test_a_server_that_falls_silent_is_not_waited_for_by_every_request(begins: b
 
     with busy() as server:
         t = HttpTransport(Connection(server.url), workers=4, answer_s=0.2, gone_s=0.6)
-        assert _failure(t) == ""
+        until(lambda: _failure(t) == "")
+        before = len(server.in_flight)
         server.silent = silent
         said: list[str] = []
         _ask(lambda n: said.append(_failure(t)), 60)
         done.set()
-    assert len(server.in_flight) < 20
+    assert len(server.in_flight) - before < 20
     assert t.stats.slowed >= 2
     told = [text for text in said if "is not asked any more" in text]
     assert len(told) > 40

@@ -24,6 +24,7 @@ from tests.checkouts import REPO, repository
 from tests.conftest import ROOT
 from tests.gitops import git
 from tests.small import write_snapshot
+from tests.waiting import PATIENCE_S, until
 
 CHECK = f'"{sys.executable}" -m argolint check --snapshot "{RECORDING}"'
 HANDLERS = "import signal; [signal.signal(s, signal.SIG_DFL) for s in (signal.SIGTERM, signal.SIGHUP)]; "
@@ -43,7 +44,7 @@ def shell(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -60,7 +61,7 @@ class Waiting:
 
     def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
         if path.endswith(("/managed-resources", "/manifests")):
-            self.left.wait(60)
+            self.left.wait()
         return self._inner.get(path, query, anonymous=anonymous)
 
 
@@ -93,15 +94,14 @@ def started(folder: Path, *args: str, **more: str) -> Iterator[subprocess.Popen[
 
 
 def wait_for(what: Callable[[], object], process: subprocess.Popen[str]) -> None:
-    """Returns when it is so; fails with the output of a process that ended before."""
-    for _ in range(3000):
-        if what():
-            return
-        if process.poll() is not None:
-            break
-        time.sleep(0.01)
-    process.kill()
-    raise AssertionError(f"it did not happen: {process.communicate()}")
+    """Returns when it is so; fails with the output of a process that ended before, or that never does it."""
+
+    def explain() -> object:
+        process.kill()
+        return process.communicate()
+
+    until(lambda: process.poll() is not None or what(), explain)
+    assert process.poll() is None, f"it ended: {explain()}"
 
 
 ENDS = [
@@ -121,7 +121,7 @@ def test_a_signal_ends_a_check_that_waits_for_a_server_and_leaves_nothing(
         with started(tmp_path, "check", *access, "-o", "json=old.json") as process:
             wait_for(lambda: any("managed-resources" in path for path in server.seen), process)
             process.send_signal(number)
-            out, err = process.communicate(timeout=20)  # the server answers never
+            out, err = process.communicate(timeout=PATIENCE_S)  # the server answers never
     assert (process.returncode, out, err.strip()) == (code, "", f"argolint: {told}")
     assert (tmp_path / "old.json").read_text() == "old"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["old.json", "tmp"]
@@ -144,7 +144,7 @@ def test_a_signal_ends_a_gate_that_waits_for_several_servers(
         with started(tmp_path, "gate", "--servers", "servers.yaml", *change, **tokens) as process:
             wait_for(lambda: all(any("/manifests" in path for path in s.seen) for s in both.values()), process)
             process.send_signal(number)
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, err.strip()) == (code, "", f"argolint: {told}")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["servers.yaml", "tmp"]
 
@@ -168,7 +168,7 @@ def test_a_signal_that_another_thread_gets_ends_a_command_all_the_same(
             wait_for(lambda: any("/man" in path for path in server.seen), process)  # objects, or manifests
             time.sleep(0.5)  # by now the main thread waits
             send_to_another_thread(process, signal.SIGINT)
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=PATIENCE_S)
     ends = (0, "argolint: ended") if command == ("serve",) else (130, "argolint: interrupted")
     assert (process.returncode, err.strip().splitlines()[-1]) == ends
 
@@ -195,14 +195,10 @@ def test_the_worker_processes_end_with_the_one_that_started_them(
             wait_for(lambda: any("managed-resources" in path for path in server.seen), process)
             workers = children(process.pid)
             process.send_signal(number)
-            process.wait(timeout=20)
-            for _ in range(1000):
-                if not any(map(alive, workers)):
-                    break
-                time.sleep(0.01)
+            process.wait(timeout=PATIENCE_S)
+            until(lambda: not any(map(alive, workers)))
     assert process.returncode == code
     assert len(workers) == 2
-    assert not any(map(alive, workers))
 
 
 @pytest.mark.parametrize(("number", "code", "told"), ENDS[:2])
@@ -246,15 +242,37 @@ def test_a_signal_ends_the_helm_that_runs_and_removes_what_was_made_for_it(
     with started(tmp_path, "check", *options, PATH=f"{binary.parent}:{os.environ['PATH']}") as process:
         wait_for(alive.exists, process)
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, err.strip()) == (code, "", f"argolint: {told}")
     pids = alive.read_text().split()
-    for _ in range(500):  # a process that was killed takes a moment to go
-        if not any(_runs(pid, "helm", "sleep") for pid in pids):
-            break
-        time.sleep(0.01)
-    assert [pid for pid in pids if _runs(pid, "helm", "sleep")] == []
+    until(
+        lambda: not any(_runs(pid, "helm", "sleep") for pid in pids)
+    )  # a process that was killed takes a moment to go
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_signal_that_comes_as_a_folder_is_made_leaves_no_folder(tmp_path: Path) -> None:
+    code = """
+import os, signal, tempfile
+
+make = tempfile.mkdtemp
+
+def and_a_signal(*args, **more):
+    made = make(*args, **more)
+    os.kill(os.getpid(), signal.SIGTERM)
+    [None for _ in range(1000)]
+    return made
+
+tempfile.mkdtemp = and_a_signal
+"""
+    command = [sys.executable, "-c", code + HANDLERS, "snapshot", "-o", "copy.zip"]
+    with ReplayServer(SnapshotTransport([RECORDING])) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        done = subprocess.run(
+            [*command, *access], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True, check=False
+        )
+    assert (done.returncode, done.stderr.strip()) == (143, "argolint: ended by SIGTERM")
+    assert [p.name for p in tmp_path.iterdir()] == ["tmp"]
 
 
 def _runs(pid: str, *names: str) -> bool:
@@ -377,7 +395,7 @@ def test_a_rule_that_ends_badly_is_a_failure_and_the_other_rules_speak(
 ) -> None:
     env = installed(tmp_path, PLUGIN.format(body=body))
     with started(tmp_path, "check", "--snapshot", str(RECORDING), "-j", workers, "-o", "json", **env) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE_S)
     made = json.loads(out)
     assert (process.returncode, err) == (3, "")
     assert {f["rule"] for f in made["failures"]} == {"bad-rule"}
@@ -388,7 +406,7 @@ def test_a_rule_that_ends_badly_is_a_failure_and_the_other_rules_speak(
 def test_a_package_of_rules_that_exits_at_import_is_named(tmp_path: Path) -> None:
     env = installed(tmp_path, "raise SystemExit(0)\n")
     with started(tmp_path, "check", "--snapshot", str(RECORDING), **env) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out) == (2, "")
     assert err.startswith("argolint: rules of bad-rules cannot be loaded: SystemExit: 0\n")
 
@@ -396,7 +414,7 @@ def test_a_package_of_rules_that_exits_at_import_is_named(tmp_path: Path) -> Non
 def test_a_rule_of_a_name_that_is_taken_is_told_in_two_lines(tmp_path: Path) -> None:
     env = installed(tmp_path, PLUGIN.format(body="yield").replace("bad-rule", "shared-resource"))
     with started(tmp_path, "check", "--snapshot", str(RECORDING), **env) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, len(err.splitlines())) == (2, "", 2)
     assert err.startswith("argolint: rule shared-resource is defined by argolint and by bad-rules\n")
 
@@ -405,7 +423,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     with ReplayServer(SnapshotTransport([RECORDING])) as server:
         port = server.address.rpartition(":")[2]
         with started(tmp_path, "demo", "--serve", "--port", port) as process:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out) == (2, "")
     assert err.startswith(f"argolint: cannot serve on port {port}: Address already in use\n")
 

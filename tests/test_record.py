@@ -29,6 +29,7 @@ from argolint.snapshots.replay import Faults, ReplayServer
 from tests.conftest import run_argolint
 from tests.redaction_places import PLACES, SECRETS
 from tests.small import ANSWERS, OF_WEB, WEB, Recorded, write_snapshot
+from tests.waiting import PATIENCE_S
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjaSJ9.c2lnbmF0dXJl"
 
@@ -329,7 +330,7 @@ def test_a_text_agrees_with_its_masked_form_and_with_no_other() -> None:
 
 
 def test_what_ends_the_command_leaves_nothing_half_written(tmp_path: Path) -> None:
-    slow = Faults(slow_s=30.0)
+    slow = Faults(slow_s=PATIENCE_S)
     with ReplayServer(SnapshotTransport([write_snapshot(tmp_path / "small")]), faults=slow) as server:
         process = subprocess.Popen(
             [sys.executable, "-m", "argolint", "snapshot", "-o", str(tmp_path / "copy.zip"), "--server", server.address, "--plaintext"],
@@ -340,5 +341,5 @@ def test_what_ends_the_command_leaves_nothing_half_written(tmp_path: Path) -> No
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 128 + signal.SIGTERM
+        assert process.wait(PATIENCE_S / 2) == 128 + signal.SIGTERM
     assert [p.name for p in tmp_path.iterdir()] == ["small"]

@@ -33,7 +33,7 @@ def test_a_pipe_stays_a_pipe_and_gets_the_report(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: got.append(pipe.read_text(encoding="utf-8")), daemon=True)
     reader.start()
     reporters.put(pipe, "report")
-    reader.join(timeout=10)
+    reader.join(timeout=60)
     assert got == ["report"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

@@ -35,6 +35,7 @@ from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import ReplayServer
 from tests.here import run_here
 from tests.test_prometheus import _finding, _report, _samples
+from tests.waiting import PATIENCE_S, until
 
 TOKEN = "correct-horse-battery"
 LAST = "argolint_last_complete_check_timestamp_seconds"
@@ -43,7 +44,7 @@ LAST = "argolint_last_complete_check_timestamp_seconds"
 def get(
     address: tuple[str, int], path: str, headers: Mapping[str, str] | None = None, method: str = "GET"
 ) -> tuple[HTTPResponse, bytes]:
-    connection = HTTPConnection(*address, timeout=30)
+    connection = HTTPConnection(*address, timeout=PATIENCE_S)
     try:
         connection.request(method, path, headers=dict(headers or {}))
         answer = connection.getresponse()
@@ -64,19 +65,14 @@ class Service:
         self.folder = folder
 
     def wait_until_ready(self) -> None:
-        ready = threading.Event()
-        for _ in range(600):
-            if get(self.address, "/readyz")[0].status == 200:
-                return
-            ready.wait(0.1)
-        raise AssertionError("it never got ready")
+        until(lambda: get(self.address, "/readyz")[0].status == 200)
 
     def get(self, path: str, **headers: str) -> tuple[HTTPResponse, bytes]:
         return get(self.address, path, {"Authorization": f"Bearer {TOKEN}", **headers})
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=60)
+        _, errors = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, errors
 
 
@@ -173,7 +169,7 @@ def test_only_who_has_the_token_is_answered_and_nothing_is_changed(service: Serv
     ],
 )
 def test_what_is_no_request_is_refused_without_an_echo(service: Service, sent: bytes) -> None:
-    with socket.create_connection(service.address, timeout=30) as client:
+    with socket.create_connection(service.address, timeout=PATIENCE_S) as client:
         client.sendall(sent)
         answer = client.makefile("rb").read()
     assert answer.split(b" ")[1][:1] in (b"4", b"5")
@@ -184,7 +180,7 @@ def test_a_crowd_that_sends_nothing_keeps_nobody_out(service: Service) -> None:
     crowd = []
     try:
         for _ in range(500):
-            crowd.append(socket.create_connection(service.address, timeout=30))
+            crowd.append(socket.create_connection(service.address, timeout=PATIENCE_S))
         for path in ("/healthz", "/metrics", "/report.json"):
             assert service.get(path)[0].status == 200
         with Path(f"/proc/{service.process.pid}/status").open() as status:
@@ -334,7 +330,7 @@ def test_a_crowd_that_reads_slowly_makes_room(monkeypatch: pytest.MonkeyPatch) -
         threading.Thread(target=web.serve_forever, args=(0.02,), daemon=True).start()
         address = ("127.0.0.1", web.server_address[1])
         for _ in range(CONNECTIONS):
-            client = crowd.enter_context(socket.create_connection(address, timeout=30))
+            client = crowd.enter_context(socket.create_connection(address, timeout=PATIENCE_S))
             client.sendall(b"GET /report.json HTTP/1.1\r\n\r\n")
             client.recv(1)
         assert web.answering == CONNECTIONS
@@ -386,6 +382,6 @@ def test_it_checks_again_and_again() -> None:
     checker = Checker(check, _report(), 0.01, Style(), lambda line: None)
     checker.start()
     for _ in range(3):
-        assert seen.acquire(timeout=30)
+        assert seen.acquire(timeout=PATIENCE_S)
     assert checker.alive
     checker.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -27,6 +26,7 @@ from argolint.snapshots.replay_stream import Stream
 from argolint.testing import FixtureTransport
 from tests.fleets import app, config_map, drifted
 from tests.test_watch import _GIVEN, QUICK, _bytes
+from tests.waiting import until
 
 TIMES = dataclasses.replace(QUICK, list_s=3600, relist_s=3600)
 APPS = [app("web", drifted(), config_map("common")), app("api", config_map("a"))]
@@ -78,12 +78,7 @@ class World:
         self.fleets[name].put({**known, "status": {**known["status"], **status}})
 
     def until(self, what: Callable[[], bool]) -> None:
-        tick = threading.Event()
-        for _ in range(2000):
-            if what():
-                return
-            tick.wait(0.01)
-        raise AssertionError(f"it never happened; {self.lines}")
+        until(what, lambda: self.lines)
 
 
 def _never() -> Any:
@@ -123,18 +118,20 @@ def test_a_change_on_one_server_is_served_and_the_other_is_not_asked(world: Worl
 
 def test_a_server_that_goes_down_is_its_failure_and_the_other_is_followed_on(world: World) -> None:
     world.until(lambda: world.checker.documents.report.complete)
-    world.servers["us"].faults = Faults(token_dies_after=0)
     world.until(lambda: all(server.stream.open for server in world.servers.values()))
+    world.servers["us"].faults = Faults(token_dies_after=0)
     world.change("us", {"health": {"status": "Degraded"}})
     world.until(lambda: bool(world.checker.documents.report.failures))
     report = world.checker.documents.report
     assert {f.server or (f.app and f.app.server) for f in report.failures} <= {"us", "https://us.example.com"}
     assert "https://eu.example.com" in {f.app.server for f in report.findings}
     assert world.checker.trouble == ""
-    before = world.checker.documents
     world.change("eu", {"health": {"status": "Degraded"}})
-    world.until(lambda: world.checker.documents is not before)
-    degraded = [a for a in world.checker.documents.report.applications if a.health == "Degraded"]
-    assert "https://eu.example.com" in {a.app.server for a in degraded}
+    world.until(
+        lambda: (
+            "https://eu.example.com"
+            in {a.app.server for a in world.checker.documents.report.applications if a.health == "Degraded"}
+        )
+    )
     assert world.checker.documents.report.failures
     world.servers["us"].faults = Faults()

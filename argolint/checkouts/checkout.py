@@ -5,7 +5,6 @@ Only files that Git tracks are read or written, since Argo CD reads nothing else
 
 from __future__ import annotations
 
-import tempfile
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from argolint.checkouts.git import Entry, Git, safe_name
 from argolint.checkouts.yaml_text import Document, EditError, documents
 from argolint.errors import ArgolintError, UsageError
 from argolint.host.folder import FileError, Folder, Staged
+from argolint.host.leftovers import temporary_folder
 
 T = TypeVar("T")
 
@@ -204,11 +204,16 @@ class Named(Checkout):
         return False
 
 
+def url_and_folder(text: str) -> tuple[str, str]:
+    """`DIR` or `URL=DIR` as (URL, DIR); the URL may be empty."""
+    return ("", text) if Path(text).is_dir() else text.rpartition("=")[::2]
+
+
 def open_checkouts(given: Sequence[str], option: str = "--write") -> tuple[Checkout, ...]:
     """Each `DIR` or `URL=DIR` of an option. UsageError when one is no work tree, or does not tell which repository it is."""
     found: dict[Path, Checkout] = {}
     for text in given:
-        url, folder = ("", text) if Path(text).is_dir() else text.rpartition("=")[::2]
+        url, folder = url_and_folder(text)
         if not Path(folder).is_dir():
             raise UsageError(f"{option} {text}: there is no folder {folder!r}", "name a Git checkout: DIR or URL=DIR")
         try:
@@ -302,10 +307,10 @@ def diff(checkout: Checkout, texts: Mapping[str, str], shown: Callable[[str], st
     """The unified diff that `git diff` would show if these files were written, of both sides as `shown` makes them."""
     if not texts:
         return ""
-    with tempfile.TemporaryDirectory(prefix="argolint-") as made:
+    with temporary_folder() as made:
         for side, content in (("a", {file: checkout.text(file) for file in texts}), ("b", texts)):
             for file, text in content.items():
                 *folders, name = file.split("/")
-                with Folder.open(Path(made), (side, *folders), make=True) as folder:
+                with Folder.open(made, (side, *folders), make=True) as folder:
                     folder.make_file(name, [shown(text).encode("utf-8")])
-        return Git(Path(made)).difference()
+        return Git(made).difference()

@@ -12,7 +12,6 @@ import codecs
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +20,7 @@ from typing import IO, TypeVar
 
 from argolint.errors import UsageError
 from argolint.host import programs as bounded
+from argolint.host.leftovers import temporary_folder
 from argolint.host.programs import LimitError, Limits
 from argolint.remembered import Once
 from argolint.values import plain
@@ -386,9 +386,9 @@ class Git:
             blob = self._run("hash-object", "-w", "--no-filters", "--stdin", stdin=content).decode().strip()
             rows.append(f"{tree[path].mode} {blob}\t{path}\0")
         name, mail = author
-        with tempfile.TemporaryDirectory(prefix="argolint-") as made:
+        with temporary_folder() as made:
             env = {
-                "GIT_INDEX_FILE": str(Path(made) / "index"),
+                "GIT_INDEX_FILE": str(made / "index"),
                 **dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), name),
                 **dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), mail),
             }

@@ -41,7 +41,7 @@ def running(start: Callable[[], subprocess.Popen[bytes]]) -> Iterator[subprocess
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """A signal that arrives in this block is answered after it: a program that has begun and has no name yet could not be ended."""
+    """A signal that arrives in this block is answered after it: what has begun and has no name yet could not be ended or removed."""
     came: list[int] = []
     known = {}
     if threading.current_thread() is threading.main_thread():
@@ -68,14 +68,21 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """A folder for this block, removed even when threads still write into it."""
-    folder = Path(tempfile.mkdtemp(prefix="argolint-")).resolve()
-    _folders.add(folder)
+def temporary_folder(prefix: str = "argolint-", beside: Path | None = None) -> Iterator[Path]:
+    """A folder for this block, in the system's place for such or in `beside`. It is removed however the process ends, and even
+    when threads still write into it. Raises OSError when it cannot be made.
+    """
+    folder: Path | None = None
     try:
+        with _undisturbed():
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=beside)).resolve()
+            _folders.add(folder)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                _folders.discard(folder)
 
 
 _START_S = 5.0
@@ -91,7 +98,7 @@ def clean_up() -> None:
     finally:
         if held:
             _starting.release()
-    for folder in _folders:
+    for folder in list(_folders):
         shutil.rmtree(folder, ignore_errors=True)
 
 

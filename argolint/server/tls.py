@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ssl
-import tempfile
-from pathlib import Path
 
 from argolint.errors import UsageError
+from argolint.host.leftovers import temporary_folder
 from argolint.server.connection import Connection
 
 
@@ -17,13 +16,11 @@ def client_context(connection: Connection) -> ssl.SSLContext:
         if connection.ca_pem:
             context.load_verify_locations(cadata=connection.ca_pem)
         if connection.client_pem:
-            with tempfile.TemporaryDirectory(
-                prefix="argolint-"
-            ) as folder:  # the ssl module reads key pairs from files alone
-                pair = Path(folder, "client.pem")
+            with temporary_folder() as folder:  # the ssl module reads key pairs from files alone
+                pair = folder / "client.pem"
                 pair.touch(mode=0o600)
                 pair.write_text(connection.client_pem)
-                context.load_cert_chain(pair)
+                context.load_cert_chain(pair, password=_no_password)
     except (ssl.SSLError, ValueError) as error:
         reason = getattr(error, "reason", None) or "not PEM"
         raise UsageError(
@@ -34,3 +31,10 @@ def client_context(connection: Connection) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _no_password() -> str:
+    """For an encrypted key, for which OpenSSL would ask the terminal, in every process anew."""
+    raise UsageError(
+        "the key of --client-crt-key is encrypted", "write one that is not: openssl pkey -in KEY -out PLAIN_KEY"
+    )

@@ -5,15 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import shutil
 import tarfile
-import tempfile
 import threading
 import time
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from argolint import __version__
 from argolint.checkouts.files import own_path
 from argolint.decoding import json_value
 from argolint.errors import UsageError
+from argolint.host.leftovers import temporary_folder
 from argolint.redaction import without_secrets
 from argolint.server.transport import Answer, Query, Transport
 from argolint.snapshots.index import FORMAT, Header, Line
@@ -110,16 +109,14 @@ def beside(target: Path) -> Iterator[tuple[Path, Path]]:
     target = own_path(target)
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise UsageError(f"{target} exists already", "name a new directory or file; two snapshots are never mixed")
-    try:
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {target}: {error.strerror}", "name a path in a directory that you may write to"
-        ) from None
-    try:
+    with ExitStack() as made:
+        try:
+            work = made.enter_context(temporary_folder(f".{target.name}.", target.parent))
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {target}: {error.strerror}", "name a path in a directory that you may write to"
+            ) from None
         yield target, work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def pack(folder: Path, target: Path, mtime_s: int) -> None:

@@ -14,6 +14,7 @@ import itertools
 import logging
 import os
 import queue
+import socket
 import threading
 import time
 import warnings
@@ -330,15 +331,8 @@ def connected(address: str) -> Iterator[Client]:
             client = _within(
                 1.5 * CONNECT_S, lambda: distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
             )
-    except queue.Empty:
-        raise ConnectError(
-            f"what listens at {address} does not speak as a Dask scheduler does",
-            "check the address and its port; a scheduler that hangs has to be started again",
-        ) from None
-    except (OSError, TimeoutError) as error:
-        raise ConnectError(
-            f"no Dask scheduler answers at {address}: {plain(str(error))[:200]}", "check the address and the network"
-        ) from None
+    except (queue.Empty, OSError, TimeoutError) as error:
+        raise _no_scheduler(address, error) from None
     except (TypeError, ValueError, RuntimeError) as error:
         hint = "TLS files are named in Dask's own configuration: distributed.comm.tls.ca-file and client.cert and key"
         raise UsageError(f"cannot connect to Dask at {address}: {plain(str(error))[:200]}", hint) from None
@@ -347,6 +341,20 @@ def connected(address: str) -> Iterator[Client]:
     finally:
         with contextlib.suppress(Exception):  # whatever it says of a scheduler that is gone
             client.close(timeout=2)
+
+
+def _no_scheduler(address: str, error: Exception) -> ConnectError:
+    """Whether nothing listens there or something else does is looked at: distributed may be late with its own answer to both."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 0), CONNECT_S).close()
+    except OSError as refused:
+        why = plain(str(error) or str(refused))[:200]
+        return ConnectError(f"no Dask scheduler answers at {address}: {why}", "check the address and the network")
+    return ConnectError(
+        f"what listens at {address} does not speak as a Dask scheduler does",
+        "check the address and its port; a scheduler that hangs has to be started again",
+    )
 
 
 def _not_installed() -> UsageError:

@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass
 
 from argolint import App, Object, Resource, Want
-from argolint.kubernetes import wave
-from argolint.values import annotations_of, leaves, text_at
+from argolint.kubernetes import HOOK, wave
+from argolint.values import annotations_of, comma_list, leaves, text_at
 
-HOOK = "argocd.argoproj.io/hook"
 _SYNC_HOOKS = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
 _HELM_BEFORE = frozenset(("pre-install", "pre-upgrade"))
 _HELM_AFTER = frozenset(("post-install", "post-upgrade"))
@@ -24,9 +23,8 @@ def runs_before(manifest: Object | None) -> bool:
 
 def _is_hook(manifest: Object | None, phase: str, of_helm: frozenset[str]) -> bool:
     annotations = annotations_of(manifest)
-    own = {each.strip() for each in annotations.get(HOOK, "").split(",")} & _SYNC_HOOKS
-    helm = {each.strip() for each in annotations.get("helm.sh/hook", "").split(",")}
-    return phase in own if own else bool(helm & of_helm)
+    own = _SYNC_HOOKS.intersection(comma_list(annotations.get(HOOK)))
+    return phase in own if own else not of_helm.isdisjoint(comma_list(annotations.get("helm.sh/hook")))
 
 
 @dataclass(frozen=True, slots=True)

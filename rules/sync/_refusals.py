@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from argolint import App, Fix, Json
 from argolint.edits import application_place, sync_option
 from argolint.redaction import excerpt
-from argolint.values import dig, items
+from argolint.values import maps
 
 from ..shared.advice import Shell, advice
 from ..shared.fields import field_fixes, quoting
@@ -136,9 +136,13 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
 def _holder(app: App, failed: Failed) -> str:
     """The other Service of the application that states the port which is taken; empty when none does."""
     taken = _TAKEN_PORT.search(failed.message)
-    for other in app.of_kind("Service", "") if taken else ():
-        ports = (dig(port, "nodePort") for port in items(other.live or other.desired, "spec", "ports"))
-        if failed.id and other.key != failed.id.key and int(taken[1] if taken else 0) in ports:
+    if taken is None or failed.id is None:
+        return ""
+    port = int(taken[1])
+    for other in app.of_kind("Service", ""):
+        if other.key != failed.id.key and any(
+            p.get("nodePort") == port for p in maps(other.live or other.desired, "spec", "ports")
+        ):
             return str(other.id)
     return ""
 

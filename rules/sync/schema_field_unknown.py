@@ -45,9 +45,10 @@ from argolint.comparison import builtin, managers
 from argolint.consequences import consequences
 from argolint.edits import application_place, removals
 from argolint.knowledge import load
+from argolint.kubernetes import argocd_name
 from argolint.values import below, enumerated, get, index_of, join_pointer, maps, split_pointer
 
-from ..shared.advice import advice
+from ..shared.advice import Shell, advice
 from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
 from ..shared.messages import named, quoted, stage
 from ._failures import answered_by
@@ -386,7 +387,7 @@ def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
         "pointer": pointer if in_git else "",
         "crd": crd.id.name if crd else "",
         "crd_owner": str(crd.owner) if crd else "",
-        "crd_resource": f"apiextensions.k8s.io:CustomResourceDefinition:{crd.id.name}" if crd else "",
+        "crd_resource": Shell(argocd_name(crd.id)) if crd else "",
         "group": resource.group if resource else "",
         "kind": resource.kind.lower() if resource else "<kind>",
         "without_ssd": compare_options(app, "ServerSideDiff=false"),
