@@ -157,6 +157,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "who": {"type": "string"},
                 "waits": {"type": "string"},
                 "by_hand": {"type": "boolean"},
+                "left": {"const": True},
                 "kind": {"type": "string"},
                 "look": {"type": "string"},
             },

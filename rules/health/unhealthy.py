@@ -1,7 +1,8 @@
 """An object is unhealthy for a reason that no other rule knows
 
 What it finds: an object that Argo CD shows as Degraded or Unknown, or Progressing for longer than it may, and the best
-reason there is: its own status conditions, its Events, what happens to its pods.
+reason there is: its own status conditions, its Events, what happens to its pods. A custom resource whose controller says
+that it failed, and of whose kind Argo CD has no health check, is a warning.
 
 Why it hurts: the application counts as broken, sync waves and hooks behind the object wait, and automation that looks at
 health stops.
@@ -68,6 +69,9 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
             yield _child_application(app, fleet, resource)
         else:
             yield _finding(app, resource, ailing.get(resource.uid, ()))
+    for resource in app.resources:
+        if not resource.health.status and (told := _refused(app, resource, options)):
+            yield _unseen(app, resource, told)
     if (
         app.health.status in ("Degraded", "Unknown")
         and app.desired_known
@@ -75,6 +79,45 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         and not _just_turned(app, options)
     ):
         yield _whole(app)
+
+
+_VERDICTS = frozenset({"Ready", "Synced", "Reconciled", "ReconcileSuccess", "Available", "Accepted", "Valid"})
+_FAILS = re.compile(r"Fail|Error|Invalid|Denied|Refused|Rejected|Forbidden|Unauthorized|NotFound|Conflict")
+"""Types by which a controller says whether it did as it was told, and reasons that mean more than that it has not yet."""
+
+
+def _refused(app: App, resource: Resource, options: Patience) -> str:
+    """What its controller says of a custom resource that failed, where Argo CD has no check of the kind's health; empty when it says nothing."""
+    if "." not in resource.group or not resource.mentions('"False"', "live") or not judged(resource):
+        return ""
+    generation = dig(resource.live, "metadata", "generation")
+    for condition in maps(resource.live, "status", "conditions"):
+        told = condition.get("observedGeneration") or dig(resource.live, "status", "observedGeneration") or generation
+        says_so = condition.get("type") in _VERDICTS and condition.get("status") == "False" and condition.get("message")
+        if says_so and _FAILS.search(text_at(condition, "reason")) and generation in (None, told):
+            since = parse_time(condition.get("lastTransitionTime"))
+            return _of_condition(condition) if since and overdue(app, since, options.span) else ""
+    return ""
+
+
+def _unseen(app: App, resource: Resource, told: str) -> Finding:
+    return Finding(
+        message=f'{resource.id} has failed, "{shortened(told)}", and application {app.ref} does not show it, since Argo CD has no health check of the kind.',
+        at=Location(app.ref, resource.id, refused_pointer(resource.live, told)),
+        severity="warning",
+        confidence="likely",
+        evidence=(excerpt(told, 400),),
+        fixes=(
+            *_of_reason(resource, told),
+            Fix(
+                f"Follow the reason that the {resource.kind} gives",
+                "live",
+                str(resource.id),
+                Edit("command", _describe(resource)),
+            ),
+            *advice(__package__, "unhealthy/no-check", _facts(resource)),
+        ),
+    )
 
 
 def _just_turned(app: App, options: Patience) -> bool:

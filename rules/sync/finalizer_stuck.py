@@ -152,6 +152,18 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
             Edit("command", f"kubectl {where}get pods,{sh(kind)} -o wide"),
         )
         return
+    by_hand = Edit(
+        "command",
+        f'kubectl {where}patch {sh(kind)} {sh(resource.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
+    )
+    if all(e.get("left") for e in entries):
+        yield Fix(
+            f"Remove the finalizer by hand, which {entries[0]['who']} has left behind",
+            "live",
+            str(resource.id),
+            by_hand,
+        )
+        return
     look = entries[0].get("look")
     if look and not refusal:
         title, command = f"Let it come true that {entries[0]['waits']}", f"{look} {sh(resource.name)}"
@@ -167,10 +179,7 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
         "Or remove the finalizer by hand, when nobody is left to do it",
         "live",
         str(resource.id),
-        Edit(
-            "command",
-            f'kubectl {where}patch {sh(kind)} {sh(resource.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
-        ),
+        by_hand,
         caveat="the deletion ends then: what Git still holds is made anew by the next sync"
         if look
         else "what it should have cleaned up stays behind",

@@ -362,6 +362,8 @@ def _managers(app: App, field: _Undeclared) -> tuple[Fix, ...]:
 
 
 def _topic(field: _Undeclared, *, is_brought: bool, meant: str) -> str:
+    if field.path.startswith((".---", "---")):
+        return "schema-field/separator"
     if field.live_only:
         return f"schema-field/live-{field.whose if field.whose in ('crd', 'unknown') else 'argocd'}"
     if is_brought:
