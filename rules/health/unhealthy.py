@@ -315,7 +315,7 @@ def _speaks(condition: object) -> bool:
     return (status == "True") if bad_when_true else status in ("False", "Unknown")
 
 
-def _of_condition(condition: dict[str, object]) -> str:
+def _of_condition(condition: Object) -> str:
     return f"{condition.get('type')}={condition.get('status')} {condition.get('reason') or ''}: {condition.get('message') or ''}".rstrip(
         ": "
     )

@@ -90,7 +90,7 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
         group, kind = (id_.group, id_.kind) if id_ else (about.group or "", about.kind) if about else ("", "")
         yield from wanted_definitions(app, fleet, group, kind)
     for resource in app.changed:
-        if _pruned(app, resource):
+        if not _of_kubernetes(resource) and _pruned(app, resource):
             yield from wanted_definitions(app, fleet, resource.group, resource.kind)
 
 
@@ -249,11 +249,11 @@ def _dropped(app: App, resource: Resource) -> Iterator[Finding]:
 
 
 def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
-    """Fields of a custom resource that the last sync sent and the API server did not keep, as it does with what the CRD does not declare.
+    """Fields that the last sync sent and the API server did not keep, as it does with what its schema or the CRD does not declare.
 
     Nobody else has written to the object since, and the CRD, where it is known, does not declare them.
     """
-    if "." not in resource.group or builtin({"apiVersion": f"{resource.group}/v1"}) or not settled(app, resource):
+    if not settled(app, resource):
         return ()
     sent = tuple(
         c for c in resource.changes if not_stored(resource, c) and c.desired and not below(c.pointer, "/metadata")
@@ -265,8 +265,15 @@ def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
     return tuple(c for c in sent if not (crd and declares(crd.live or crd.desired, version, c.pointer)))
 
 
+def _of_kubernetes(resource: Resource) -> bool:
+    """Whether the API server itself declares the fields of the kind, rather than a CRD."""
+    extends = resource.group in ("apiextensions.k8s.io", "apiregistration.k8s.io")
+    return extends or "." not in resource.group or builtin({"apiVersion": f"{resource.group}/v1"})
+
+
 def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
     pointer = changes[0].pointer
+    own = _of_kubernetes(resource)
     crd = definition_of(app, resource.group, resource.kind)
     sure = crd is not None and declares(crd.live or crd.desired, resource.id.version, pointer) is False
     why = (
@@ -274,8 +281,11 @@ def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Find
         if sure and crd
         else "which its CustomResourceDefinition most likely does not declare"
     )
+    if own:
+        why = "which the API server most likely does not know, by its version or for want of a feature gate"
     path = "." + ".".join(split_pointer(pointer))
     field = _Undeclared("", (path,), resource, live_only=False, whose="crd", diff=False, crd=crd)
+    topic = "schema-field/builtin" if own else "schema-field/crd"
     return Finding(
         message=f"{resource.id} has the field {enumerated([c.pointer for c in changes], 'field')} in Git, {why}: the API server drops it at each sync,"
         f" so {app.name} stays OutOfSync.",
@@ -283,7 +293,7 @@ def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Find
         severity="warning",
         confidence="proven" if sure else "likely",
         evidence=("the last sync applied it, live does not hold it, and nobody has written to the object since",),
-        fixes=advice(__package__, "schema-field/crd", _facts(app, field, pointer), resource.id),
+        fixes=advice(__package__, topic, _facts(app, field, pointer), resource.id),
         explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
     )
 
