@@ -385,7 +385,7 @@ def test_a_file_of_nobody_is_not_judged_and_says_why(both: Fleets, tmp_path: Pat
     about = f"{failure['app']['namespace']}/{failure['app']['name']}: " if failure.get("app") else ""
     assert f"{about}{failure['error']}".startswith(told)
     assert failure["stage"] == "not judged"
-    assert "name the one that it is for: --server or --argocd-context" in ran.out or about
+    assert "name the one that it is for: --only, --server or --argocd-context" in ran.out or about
 
 
 def test_a_file_as_it_runs_on_one_of_them_is_no_edit(both: Fleets, tmp_path: Path) -> None:

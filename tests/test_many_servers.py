@@ -394,6 +394,34 @@ def test_an_application_is_named_with_its_server(three: Checked) -> None:
     assert (ran.code, "no application of eu, us and lab fits this selection" in ran.err) == (2, True)
 
 
+def test_only_some_of_the_servers_are_read_when_that_is_wanted(three: Checked, tmp_path: Path) -> None:
+    """The others are asked for nothing, and neither their tokens nor what was known of them is missed."""
+    own = {name: value for name, value in three.fleets.environ.items() if "EU" in name.upper()}
+    config = tmp_path / "config.yaml"
+    config.write_text("ignore: [{rule: suspended, server: us, reason: not yet}]\n")
+    (state := tmp_path / "state.db").write_bytes((three.folder / "state.db").read_bytes())
+    for server in three.fleets.servers.values():
+        server.seen.clear()
+    run = ("--servers", three.fleets.file, "--only", "e*", "-o", "json", "--config-file", config, "--state", state)
+    found = json.loads(run_here("check", *run, env=own, cwd=tmp_path).out)
+    assert [server["name"] for server in found["servers"]] == ["eu"]
+    assert (found["complete"], found["trend"][-1]["gone"]) == (True, 0)
+    assert "suppression-unused" not in {f["rule"] for f in found["findings"]}
+    assert [bool(server.seen) for server in three.fleets.servers.values()] == [True, False, False]
+    lists = check(three.fleets, "--only", "eu", "--only", "us", "-o", "json")
+    assert [server["name"] for server in json.loads(lists.out)["servers"]] == ["eu", "us"]
+    ran = check(three.fleets, "--only", "eeu")
+    assert (ran.code, ran.err) == (
+        2,
+        "argolint: --only 'eeu' names no server of this run; did you mean 'eu'?\n  → the servers are eu, us and lab\n",
+    )
+    ran = run_here("check", "--only", "eu", "--server", "a", cwd=tmp_path)
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        2,
+        "argolint: --only chooses among several servers, and a single one is named",
+    )
+
+
 def test_why_finds_the_server_of_an_application_and_asks_where_several_have_it(three: Checked) -> None:
     found = json.loads(ask(three.fleets, "why", "api", "--json").out)
     assert (found["app"]["server"], found["app"]["name"]) == ("https://eu.example.com", "api")

@@ -89,7 +89,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         loaded,
         counts.baseline,
         frozenset(known),
-        whole=selection == Selection(),
+        whole=selection == Selection() and not given.get("only"),
         severities={c.rule.id: c.severity for c in rules if c.severity},
     )
     checkouts = _checkouts(given)
