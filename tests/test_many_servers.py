@@ -183,6 +183,22 @@ def test_a_baseline_hides_on_its_own_server_alone(three: Checked, tmp_path: Path
     assert {f["app"]["server"] for f in hidden["findings"] if f.get("suppressed")} == {"https://us.example.com"}
 
 
+def test_a_run_of_one_server_judges_nothing_that_is_of_others(three: Checked, tmp_path: Path) -> None:
+    """What two servers share is not there for one of them alone: that is no reason to drop it."""
+    baseline, config = tmp_path / "baseline.json", tmp_path / "config.yaml"
+    run_here("baseline", "--report", three.folder / "report.json", "-o", baseline, cwd=tmp_path)
+    accepted = baseline.read_text()
+    assert f'"rule": "{RULE}"' in accepted
+    config.write_text("ignore: [{rule: suspended, server: 'https://us.example.com', reason: not yet}]\n")
+    eu = three.fleets.servers["eu"]
+    alone = ("--server", eu.address, "--plaintext", "--auth-token", eu.token(), "--config-file", config)
+    found = json.loads(run_here("check", *alone, "--baseline", baseline, "-o", "json", cwd=tmp_path).out)
+    assert "suppression-unused" not in {f["rule"] for f in found["findings"]}
+    for servers in (alone, ("--servers", three.fleets.file, "--only", "eu")):
+        ran = run_here("baseline", *servers, "--prune", "-o", baseline, env=three.fleets.environ, cwd=tmp_path)
+        assert (ran.code, baseline.read_text()) == (0, accepted), ran.err
+
+
 def test_an_ignore_entry_may_name_the_server(three: Checked, tmp_path: Path) -> None:
     configuration = tmp_path / "own.yaml"
     configuration.write_text("ignore: [{rule: not-synced, server: us, reason: agreed}]\n")

@@ -91,6 +91,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         frozenset(known),
         whole=selection == Selection() and not given.get("only"),
         severities={c.rule.id: c.severity for c in rules if c.severity},
+        across=frozenset(c.rule.id for c in rules if c.rule.across),
     )
     checkouts = _checkouts(given)
     plan = Plan(
