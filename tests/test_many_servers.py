@@ -308,6 +308,21 @@ def test_a_shard_with_an_application_that_could_not_be_looked_at_is_incomplete(t
     assert (merged.code, "1 check could not be completed" in merged.out) == (3, True)
 
 
+def test_shards_are_merged_alike_in_whatever_order_they_are_given(three: Checked, tmp_path: Path) -> None:
+    """Also where a server was there for one of them alone."""
+    text = json.loads(three.fleets.file.read_text())
+    down = Fleets(tmp_path / "servers.yaml", environ=three.fleets.environ)
+    entries = [{**e, "server": "127.0.0.1:1"} if e["name"] == "us" else e for e in text["servers"]]
+    down.file.write_text(json.dumps({"servers": entries}))
+    for number, fleets in ((1, three.fleets), (2, down)):
+        check(fleets, "--shard", f"{number}/2", "-o", f"json={tmp_path / str(number)}")
+    one, other = (
+        json.loads(run_here("merge", *order, "-o", "json", cwd=tmp_path).out) for order in (("1", "2"), ("2", "1"))
+    )
+    assert {**one, "stats": 0} == {**other, "stats": 0}
+    assert [f["server"] for f in one["failures"]] == ["us"]
+
+
 def test_none_that_can_be_read_is_no_report(tmp_path: Path) -> None:
     file = tmp_path / "servers.yaml"
     file.write_text("servers: [{name: eu, server: '127.0.0.1:1'}, {name: us, server: '127.0.0.2:1'}]")
