@@ -730,7 +730,7 @@ def test_limits_of_the_users_settings_hold_whatever_options_say(tmp_path: Path) 
     with serving(tmp_path, {"eu": apps}, faults={"eu": Faults(slow_s=0.02)}) as fleets:
         environ = {**fleets.environ, "XDG_CONFIG_HOME": str(tmp_path)}
         sent = noted(fleets.servers["eu"])
-        for more in (("-j", "8"), ("-j", "8", "--processes", "2")):
+        for more in (("-j", "8"), ("--processes", "4")):
             ran = run_here(
                 *("check", "--servers", fleets.file, "-q", "--fail-on", "never", *more), env=environ, cwd=tmp_path
             )
