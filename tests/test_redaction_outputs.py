@@ -252,12 +252,14 @@ def test_a_shard_holds_no_secret_of_a_condition_or_a_repository() -> None:
     logins = {**NAME, "kind": "Users", "spec": {"users": {f"https://ci:{SECRET}@git.example.com/a": "admin"}}}
     drifted = fixture(logins, {**logins, "spec": {"users": {"b": "admin"}}}).data["apps"][0]
     data.data["apps"].append({**drifted, "name": "users"})
+    server = {"settings": {"url": f"https://ci:{SECRET}@cd.example.com/"}}
     chosen = tuple(Chosen(r, r.default_options) for r in RULES)
     plan = Plan(chosen, workers=1, deep=True, manifests=True, shard=(1, 1), app_labels=tuple(labels))
-    part = lint.collect(FixtureTransport(data.data), plan)
+    part = lint.collect(FixtureTransport({**data.data, "server": server}), plan)
     file = lint.to_json(part).decode()
     assert f'[["team","shop"],["acme.example.com/token","{HIDDEN}"]]' in file
     assert "git.example.com/a.git@main" in file
+    assert part.servers[0].url == "https://cd.example.com"
     assert '"detail":"/spec/users/https:~1~1git.example.com~1a"' in file
     assert "ComparisonError: rpc error: authentication required" in file
     assert SECRET not in file

@@ -14,6 +14,7 @@ from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.fleet import Fleet, cluster_of, control_plane_of
 from argolint.host.threads import THINKING
 from argolint.model import Failure, Object, Want
+from argolint.redaction import in_name
 from argolint.renders.helm import HelmError
 from argolint.resource import Resource
 from argolint.server import api as argocd
@@ -49,7 +50,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     remarks: list[str] = []
     clusters = {text_at(c, "server").rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
     by_name = {text_at(c, "name"): server for server, c in clusters.items()}
-    server = (text_at(settings, "url") or t.server).rstrip("/")
+    server = in_name(text_at(settings, "url") or t.server).rstrip("/")  # everything that is told names it
     control_plane = control_plane_of(settings, ())
     observed_at = t.now()
     apps = sorted(
