@@ -8,7 +8,7 @@ from typing import Any
 
 from argolint.app import App, app_from_list
 from argolint.checkouts.export import ExportError
-from argolint.engine.guard import crash
+from argolint.engine.guard import crash, guarded_failures
 from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.fleet import Fleet, cluster_of, control_plane_of
@@ -94,7 +94,8 @@ def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> t
         with charged("read"):
             app = _read(t, app, failures)
     with charged("evidence"):
-        return gather(t, app, fleet, plan, failures), tuple(failures)
+        read = gather(t, app, fleet, plan, failures)
+    return read, guarded_failures(app, failures)
 
 
 def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:
