@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from argolint.errors import ApiError, ConnectError
 from argolint.host.inflate import SMALL_BYTES, Room, TooLargeError, held_together
-from argolint.server import api
 from argolint.redaction import without_secrets
+from argolint.server import api
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport, retry_after_s
 from argolint.server.transport import Answer
