@@ -22,8 +22,9 @@ from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import ReplayServer
 from tests.conftest import run_argolint
+from tests.here import run_here
 from tests.raw_server import raw_server, whole
-from tests.small import APPS, write_snapshot
+from tests.small import ANSWERS, APPS, Recorded, write_snapshot
 
 LIST = "/api/v1/applications"
 STATES = "/web/managed-resources"
@@ -220,6 +221,22 @@ def test_a_manifest_that_is_no_object_is_told(tmp_path: Path, text: str) -> None
         ):
             with pytest.raises(ConnectError, match=r"with a manifest (that is|whose .* is an? )"):
                 call()
+
+
+def test_what_the_server_repeats_of_an_applications_own_secret_is_not_told(tmp_path: Path) -> None:
+    parameters = [{"name": "db.password", "value": "Correct-horse-9"}]
+    app = {**APPS[0], "spec": {**APPS[0]["spec"], "source": {"helm": {"parameters": parameters}}}}
+    said = {"message": "the tool failed: no Correct-horse-9 here"}
+    answers: list[Recorded] = [
+        (path, query, a, 400 if path.endswith(STATES) else status, said if path.endswith(STATES) else body)
+        for path, query, a, status, body in (
+            (p, q, a, s, {"items": [app]} if p == LIST else b) for p, q, a, s, b in ANSWERS
+        )
+    ]
+    snapshot = write_snapshot(tmp_path / "snapshot", answers)
+    for command in (("check", "--deep"), ("why", "web")):
+        ran = run_here(*command, "--snapshot", snapshot, cwd=tmp_path)
+        assert "the tool failed: no (masked) here" in " ".join((ran.out + ran.err).split())
 
 
 def test_the_servers_words_are_told_in_one_line_without_control_characters(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from msgspec import structs
 
 from argolint.app import App
@@ -691,6 +692,22 @@ def test_a_chart_that_breaks_at_head_alone_is_the_changes_failure(binary: str, c
     assert ran.code == 1
     assert [f["rule"] for f in report["findings"]] == ["comparison-error"]
     assert "a database is required" in json.dumps(report["findings"])
+
+
+@pytest.mark.parametrize("where", ["values.yaml", "a values file", "the Application"])
+def test_a_chart_that_fails_with_a_secret_of_its_values_tells_it_to_nobody(
+    local: LocalRenders, clone: Path, where: str
+) -> None:
+    secret = "Correct-horse-9-battery"
+    values = yaml.safe_dump({"db": {"password": secret}})
+    file = "env/prod.yaml" if where == "a values file" else "charts/kept/values.yaml"
+    fails = {"charts/kept/templates/fail.yaml": '{{ fail (printf "no %s here" .Values.db.password) }}\n'}
+    commit(clone, fails if where == "the Application" else {**fails, file: values})
+    own = {"values": values} if where == "the Application" else {}
+    source = {"path": "charts/kept", "helm": {**own, "valueFiles": ["/env/prod.yaml"]}}
+    with pytest.raises(HelmError, match=r"no \(masked\) here") as caught:
+        deployment_of(local, source)
+    assert secret not in caught.value.message
 
 
 def test_helm_render_of_the_gate_needs_the_clone(tmp_path: Path) -> None:

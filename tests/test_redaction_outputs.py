@@ -192,11 +192,22 @@ def fall(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
 
 @pytest.mark.parametrize("place", sorted(PLACES.keys() - {"words that the shell joins", "a Secret that was cut"}))
 def test_a_text_that_quotes_an_object_holds_none_of_its_secrets_however_often_it_is_quoted(place: str) -> None:
-    planted = PLACES[place](SECRET)
+    secret = "Zq7bramble077fox"  # it does not look drawn: only its place tells
+    planted = PLACES[place](secret)
     obj = planted if isinstance(planted, dict) and "kind" in planted else {"kind": "Db", "spec": {"x": planted}}
     known = Known(secrets_of(obj))
     for told in (repr(obj), repr(repr(obj)), json.dumps(json.dumps(obj)), f"KeyError({json.dumps(obj)!r})"):
-        assert SECRET not in known.without(told)
+        assert secret not in known.without(told)
+    live = {"kind": "Db", **obj}
+    edits = (
+        Edit("json-patch", [{"op": "replace", "path": "/spec", "value": obj.get("spec", obj)}]),
+        Edit("yaml", yaml.safe_dump(obj)),
+    )
+    fixes = tuple(Fix("Take it", "manifest", "web", edit) for edit in edits)
+    made = guarded(
+        Finding("it drifts", Location(AppRef("argocd", "web")), fixes=fixes), known, lambda finding, fix: (live,)
+    )
+    assert secret not in repr(made.fixes)
 
 
 @pytest.mark.parametrize("functions", [{"check": blab}, {"collect": gather, "join": blab_at_last}, {"check": fall}])
@@ -252,12 +263,14 @@ def test_a_shard_holds_no_secret_of_a_condition_or_a_repository() -> None:
     logins = {**NAME, "kind": "Users", "spec": {"users": {f"https://ci:{SECRET}@git.example.com/a": "admin"}}}
     drifted = fixture(logins, {**logins, "spec": {"users": {"b": "admin"}}}).data["apps"][0]
     data.data["apps"].append({**drifted, "name": "users"})
+    server = {"settings": {"url": f"https://ci:{SECRET}@cd.example.com/"}}
     chosen = tuple(Chosen(r, r.default_options) for r in RULES)
     plan = Plan(chosen, workers=1, deep=True, manifests=True, shard=(1, 1), app_labels=tuple(labels))
-    part = lint.collect(FixtureTransport(data.data), plan)
+    part = lint.collect(FixtureTransport({**data.data, "server": server}), plan)
     file = lint.to_json(part).decode()
     assert f'[["team","shop"],["acme.example.com/token","{HIDDEN}"]]' in file
     assert "git.example.com/a.git@main" in file
+    assert part.servers[0].url == "https://cd.example.com"
     assert '"detail":"/spec/users/https:~1~1git.example.com~1a"' in file
     assert "ComparisonError: rpc error: authentication required" in file
     assert SECRET not in file

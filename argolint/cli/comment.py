@@ -162,7 +162,7 @@ def _ours(thread: _Thread) -> Iterator[Mapping[str, Any]]:
             return
 
 
-_PROXY = "a proxy is written http://USER:PASSWORD@HOST:PORT, with / and @ of the password as %2F and %40"
+_PROXY = "in the password of a proxy, / is written %2F and @ is %40"
 _ODD = "check the address of the API; a proxy or a login page may stand in front of it"
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from argolint.app import App
 from argolint.errors import MORE_MEMORY, UnreadableStateError
 from argolint.model import AppRef, Failure, Finding, Fix, Object, ResourceKey
-from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
+from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, guarded_failure, secrets_of
 from argolint.resource import Resource
 from argolint.rule import Rule
 
@@ -70,6 +70,12 @@ def crash(rule: Rule, app: App | None, stage: str, error: BaseException, known: 
         ref,
         rule.id,
     )
+
+
+def guarded_failures(app: App, failures: Sequence[Failure]) -> tuple[Failure, ...]:
+    """Failures of the application without the secrets of its spec: a server and Git repeat what they were given."""
+    known = Guard(app).known(()) if failures else NOTHING_KNOWN
+    return tuple(guarded_failure(failure, known) for failure in failures)
 
 
 def unfinished(ref: AppRef, error: Exception) -> Failure:

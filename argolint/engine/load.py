@@ -8,12 +8,13 @@ from typing import Any
 
 from argolint.app import App, app_from_list
 from argolint.checkouts.export import ExportError
-from argolint.engine.guard import crash
+from argolint.engine.guard import crash, guarded_failures
 from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.fleet import Fleet, cluster_of, control_plane_of
 from argolint.host.threads import THINKING
 from argolint.model import Failure, Object, Want
+from argolint.redaction import in_name
 from argolint.renders.helm import HelmError
 from argolint.resource import Resource
 from argolint.server import api as argocd
@@ -49,7 +50,7 @@ def load_fleet(t: Transport) -> tuple[Fleet, tuple[Failure, ...]]:
     remarks: list[str] = []
     clusters = {text_at(c, "server").rstrip("/"): c for c in optional("clusters", argocd.clusters, ())}
     by_name = {text_at(c, "name"): server for server, c in clusters.items()}
-    server = (text_at(settings, "url") or t.server).rstrip("/")
+    server = in_name(text_at(settings, "url") or t.server).rstrip("/")  # everything that is told names it
     control_plane = control_plane_of(settings, ())
     observed_at = t.now()
     apps = sorted(
@@ -93,7 +94,8 @@ def load(t: Transport, app: App, fleet: Fleet, plan: Plan, *, states: bool) -> t
         with charged("read"):
             app = _read(t, app, failures)
     with charged("evidence"):
-        return gather(t, app, fleet, plan, failures), tuple(failures)
+        read = gather(t, app, fleet, plan, failures)
+    return read, guarded_failures(app, failures)
 
 
 def needs_states(app: App, fleet: Fleet, rules: Sequence[Chosen]) -> bool:

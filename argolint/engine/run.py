@@ -9,6 +9,7 @@ sorted before anything looks at them, so the bytes of a report do not depend on 
 from __future__ import annotations
 
 import logging
+import traceback
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,7 +17,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from argolint.app import App
-from argolint.engine.guard import unfinished
+from argolint.engine.guard import guarded_failures, unfinished
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load, needs_states
 from argolint.engine.plan import AppResult, Plan, Progress
@@ -27,7 +28,7 @@ from argolint.fleet import Fleet
 from argolint.host import threads
 from argolint.host.inflate import held_together
 from argolint.model import AppRef, Failure
-from argolint.redaction import in_place
+from argolint.redaction import in_place, without_secrets
 from argolint.server.transport import Transport
 from argolint.timing import charged, measured
 from argolint.values import join_pointer, labels_of
@@ -83,8 +84,10 @@ def here(
             except AuthError as error:
                 ended.append(error)  # no request after this one can succeed: what was read so far is kept
             except Exception as error:  # of no rule: this application is a Failure, the other ones go on
-                _LOG.debug("%s cannot be looked at", app.ref, exc_info=error)
-                return unread(app, unfinished(app.ref, error))
+                if _LOG.isEnabledFor(logging.DEBUG):
+                    trace = without_secrets("".join(traceback.format_exception(error)))
+                    _LOG.debug("%s cannot be looked at: %s", app.ref, trace)
+                return unread(app, *guarded_failures(app, (unfinished(app.ref, error),)))
         return unread(app, Failure("login", ended[0].message, ended[0].hint, app.ref))
 
     return map(task, apps) if plan.workers == 1 else _in_threads(task, apps, plan.workers)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from argolint.app import App
+from argolint.engine.guard import guarded_failures
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
@@ -89,7 +90,7 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
                 raise
         found = tuple(c for c in found if change.everything or files[c.app.ref])
     renders = each(found, lambda c: render(t, c, change, base_name, fleet), min(plan.workers, _RENDERS_IN_FLIGHT))
-    failures = (*failures, *(f for r in renders for f in r.failures))
+    failures = (*failures, *(f for r in renders for f in guarded_failures(r.candidate.app, r.failures)))
     judged, more = compared(t, renders, fleet, plan)
     failures = (*failures, *more)
     given = change.rendered is not None and change.git is not None and not change.everything

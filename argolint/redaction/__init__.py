@@ -137,9 +137,19 @@ def show(value: Json, pointer: str = "", limit: int = 60, within: Object | None 
 
 
 # JSON, or Go's own syntax where the API server is older than 1.32: core.PodTemplateSpec{...}, []string{...}, map[...].
-_REFUSED_VALUE = re.compile(
-    r"Invalid value: (?:[\w.*&()\[\]]*\{.*\}|map\[.*\]|\[.*\]|\"(?:[^\"\\]|\\.){40,}\")", re.DOTALL
+_REFUSED_VALUES = (
+    ("}", re.compile(r"Invalid value: [\w.*&()\[\]]*\{.*\}", re.DOTALL)),
+    ("]", re.compile(r"Invalid value: (?:map)?\[.*\]", re.DOTALL)),
+    ('"', re.compile(r"Invalid value: \"(?:[^\"\\]|\\.){40,}\"", re.DOTALL)),
 )
+"""Each with the sign that it ends in: after the last of these nothing is looked for, or every beginning would be read to the end."""
+
+
+def _without_refused(text: str) -> str:
+    for last, value in _REFUSED_VALUES:
+        end = text.rfind(last) + 1
+        text = value.sub("Invalid value: (left out)", text[:end]) + text[end:]
+    return text
 
 
 _READ = 1 << 18  # characters
@@ -151,6 +161,6 @@ def excerpt(text: str, limit: int = 240) -> str:
     Long values that the API server refuses and repeats go too: they say nothing that the pointer does not. Of a text without end
     only the start is read.
     """
-    safe = without_secrets(_REFUSED_VALUE.sub("Invalid value: (left out)", text[:_READ]))
+    safe = without_secrets(_without_refused(text[:_READ]))
     line = " ".join(plain(safe).split()).rstrip(" .:")
     return shorten(line, limit)

@@ -41,7 +41,7 @@ def _spellings(value: str) -> Iterator[str]:
     yield json.dumps(value)[1:-1]
     yield repr(value)[1:-1]
     largest = max(_QUOTED.split(value), key=len)
-    if len(largest) < len(value) <= 2 * len(largest):
+    if len(largest) < len(value) <= 2 * len(largest) and "BEGIN " not in largest:
         yield largest.strip()
     if ":" in value:
         yield value.partition(":")[2]
@@ -278,8 +278,8 @@ def _fix(fix: Fix, known: Known, objects: tuple[Json, ...]) -> Fix:
 def _content(edit: Edit, known: Known, objects: tuple[Json, ...]) -> Any:
     if edit.kind == "json-patch":
         return [_operation(operation, known, objects) for operation in edit.content]
-    text = known.value(str(edit.content))
-    return (_printed if len(text) < _REPEATED else _printed.__wrapped__)(edit.kind, text)
+    text = str(edit.content)
+    return known.value((_printed if len(text) < _REPEATED else _printed.__wrapped__)(edit.kind, text))
 
 
 _REPEATED = 1000
@@ -295,10 +295,10 @@ def _operation(operation: Mapping[str, Json], known: Known, objects: tuple[Json,
     """One operation of a patch; its place in the object tells what its value is called."""
     told = {name: PRINTED.text(str(operation[name]), named=True) for name in ("path", "from") if name in operation}
     if "value" in operation:
-        value = known.value(operation["value"])
+        value = operation["value"]
         for obj in objects or (None,):
             value = in_place(value, obj, str(operation.get("path") or ""))
-        told["value"] = value
+        told["value"] = known.value(value)  # last: what is left of a key without its first line tells nothing
     return {**operation, **told} if any(operation[name] != text for name, text in told.items()) else operation
 
 

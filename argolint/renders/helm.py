@@ -9,6 +9,7 @@ Sources: Argo CD reposerver/repository/repository.go (helmTemplate) and util/hel
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
@@ -20,10 +21,11 @@ import yaml
 
 from argolint.errors import ArgolintError, UsageError
 from argolint.host import programs as bounded
-from argolint.host.folder import FileError, Folder
+from argolint.host.folder import FileError, Folder, named_bytes
 from argolint.host.programs import LimitError, Limits
 from argolint.manifests import ManifestError, mapping_of, sound_objects
 from argolint.model import Json, Object
+from argolint.redaction.findings import Known, secrets_of
 from argolint.values import items
 
 TIMEOUT_S = 90
@@ -31,6 +33,7 @@ TIMEOUT_S = 90
 MAX_BYTES = 64_000_000
 """A larger answer is no set of manifests."""
 MEMORY_BYTES = 2_000_000_000
+_MAX_VALUES_BYTES = 1_000_000
 _LIMITS = Limits(TIMEOUT_S, MAX_BYTES, MEMORY_BYTES)
 _AT_ONCE = threading.BoundedSemaphore(max(2, min(4, os.cpu_count() or 2)))
 """Each may take a processor and all of its memory."""
@@ -124,7 +127,24 @@ def render(binary: str, template: Template, home: Path) -> tuple[Object, ...]:
     _build_dependencies(binary, template, home)
     if refers_outside(template.chart):
         template = replace(template, skip_schema_validation=True)
-    return manifests(_run(binary, arguments(template), template.chart, home))
+    try:
+        return manifests(_run(binary, arguments(template), template.chart, home))
+    except HelmError as error:
+        raise type(error)(_known_to(template).without(error.message), error.hint) from None
+
+
+def _known_to(template: Template) -> Known:
+    """The secrets among the values, which a chart may repeat in what it fails with."""
+    pairs = [*template.set, *template.set_string, *((key, _text(file)) for key, file in template.set_file)]
+    values = [_text(file) for file in (*template.values, template.chart / "values.yaml")]
+    return Known(secrets_of({"parameters": [{"name": k, "value": v} for k, v in pairs], "values": values}))
+
+
+def _text(file: Path) -> str:
+    """What a file holds; nothing for one that cannot be read, or is too large to look for secrets in."""
+    with contextlib.suppress(OSError, FileError):
+        return named_bytes(file, _MAX_VALUES_BYTES).decode("utf-8", "replace")
+    return ""
 
 
 def _build_dependencies(binary: str, template: Template, home: Path) -> None:
