@@ -53,9 +53,8 @@ def harmless(text: str, *, commands: bool = False, colors: bool = False) -> str:
     What is replaced has JSON's form (`\\u202e`), so that JSON stays the same document.
     """
     shown = _colored if colors else _escaped
-    lines = text.split(
-        "\n"
-    )  # a report has a hundred thousand, and nearly all are plain: a look is cheaper than a search
+    lines = text.split("\n")
+    # A report has a hundred thousand lines, nearly all of them plain: to look at one is cheaper than to search it.
     text = "\n".join([line if _is_plain(line) else _NOT_LINES.sub(shown, line) for line in lines])
     text = _LOGGING.sub(r"\\u0023", text)
     return text if commands or "::" not in text else _COMMAND.sub(r"\1\\u003a", text)
