@@ -63,6 +63,25 @@ def needed_later(app: App, namespace: str, manifest: Object | None, text: str) -
     return Later(found, wave(manifest), runs_before(manifest))
 
 
+_NAMED = re.compile(
+    r'"(?:[\w.-]+/)?([a-z0-9][\w.-]*)"[^"]{0,40}?\b(?:not found|does not exist|is missing)', re.IGNORECASE
+)
+
+
+def maker_later(app: App, namespace: str, manifest: Object | None, text: str) -> Later | None:
+    """What by its name makes the object that the text finds absent, and comes in a later wave; None without one.
+
+    Operators name what they make after the object that asks for it: `web` brings `web-collector`.
+    """
+    own = wave(manifest)
+    absent = tuple(match[1] for match in _NAMED.finditer(text))
+    for resource in app.missing if absent else ():
+        named = any(name == resource.name or name.startswith(f"{resource.name}-") for name in absent)
+        if named and resource.namespace == namespace and resource.wave > own:
+            return Later(resource, own, before=False)
+    return None
+
+
 def made_after(app: App, name: str) -> str | None:
     """The PostSync hook that speaks of this name, while the sync waits for health and so does not run it yet.
 

@@ -21,6 +21,17 @@ def as_hook(desired: Object | None) -> list[Json]:
     return [*annotate(desired, hook)]
 
 
+def as_deleted_before(hook: Object | None) -> list[Json]:
+    """Operations that have a hook deleted before each run, in the words that its manifest uses (Argo CD's or Helm's)."""
+    of_helm = "helm.sh/hook" in annotations_of(hook) and HOOK not in annotations_of(hook)
+    policy = (
+        {"helm.sh/hook-delete-policy": "before-hook-creation"}
+        if of_helm
+        else {"argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
+    )
+    return [*annotate(hook, policy)]
+
+
 def once_a_hook(app: App, resource: Resource) -> Iterator[str]:
     """What is left to do when the object has become a hook: hooks are no objects of the application, so that its live object is
     extra, and automated sync with prune refuses to take the last one (controller/appcontroller.go, autoSync)."""
