@@ -305,6 +305,34 @@ def test_one_thread_at_a_time_holds_more_than_a_little() -> None:
     assert order == ["first leaves", "second reads"]
 
 
+def test_who_waits_to_hold_much_lets_the_one_that_does_ask_for_more() -> None:
+    large = whole(b'{"large": "%s"}' % bytes(SMALL_BYTES).replace(b"\0", b" "))
+    began, may_ask, answers = threading.Event(), threading.Event(), []
+
+    def first() -> None:
+        with held_together():
+            answers.append(t.get(CLUSTERS).status)
+            began.set()
+            may_ask.wait(60)
+            answers.append(t.get(CLUSTERS).status)
+
+    with raw_server(large, large, whole(LIST)) as server:
+        t = HttpTransport(Connection(server.url, token=TOKEN), workers=1, answer_s=20.0)
+        threads = [
+            threading.Thread(target=first),
+            threading.Thread(target=lambda: answers.append(t.get(CLUSTERS).status)),
+        ]
+        threads[0].start()
+        assert began.wait(60)
+        threads[1].start()
+        until(lambda: len(server.seen) == 2)
+        may_ask.set()
+        for thread in threads:
+            thread.join(60)
+    assert answers == [200, 200, 200]
+    assert len(server.seen) == 3
+
+
 def test_what_is_read_of_one_application_is_bounded_as_a_whole() -> None:
     room, until = Room(2 * SMALL_BYTES), time.monotonic() + 60
     with held_together():

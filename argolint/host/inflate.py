@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -21,6 +21,10 @@ except ImportError:
 _MAX_PARTS = 100  # of one gzip file; each costs a copy of all that follows it
 SMALL_BYTES = 32 << 20
 """What one thread may hold while others read; what takes more waits for its turn."""
+
+
+Aside = Callable[[], AbstractContextManager[None]]
+"""What a thread is in while it waits for others: it gives back what they may need."""
 
 
 class TooLargeError(EOFError):
@@ -83,7 +87,7 @@ class Room:
         self._small = min(SMALL_BYTES, limit)
         self._turn = threading.Lock()
 
-    def read(self, chunks: Iterable[bytes], *, gzipped: bool, until: float) -> bytes:
+    def read(self, chunks: Iterable[bytes], *, gzipped: bool, until: float, aside: Aside = nullcontext) -> bytes:
         """The chunks as one, inflated if they are gzipped.
 
         Raises EOFError for what is cut or damaged, TooLargeError over the limit, TimeoutError when others took the turn
@@ -92,34 +96,36 @@ class Room:
         held = _HELD.get()
         if held is None:
             with held_together():
-                return self.read(chunks, gzipped=gzipped, until=until)
+                return self.read(chunks, gzipped=gzipped, until=until, aside=aside)
         parts, total = [], 0
         for chunk in chunks:
             parts.append(chunk)
             total += len(chunk)
-            self._admit(held, total, until)
+            self._admit(held, total, until, aside)
         found = b"".join(parts)
         if gzipped and found:
-            found = self._inflated(found, held, until)
+            found = self._inflated(found, held, until, aside)
         held.bytes += len(found)
         return found
 
-    def _inflated(self, data: bytes, held: _Held, until: float) -> bytes:
+    def _inflated(self, data: bytes, held: _Held, until: float, aside: Aside) -> bytes:
         if held.turn is None:
             try:
                 return inflate(data, self._small - held.bytes)
             except TooLargeError:
-                self._admit(held, self._small - held.bytes + 1, until)
+                self._admit(held, self._small - held.bytes + 1, until, aside)
         try:
             return inflate(data, self.limit - held.bytes)
         except TooLargeError:
             raise TooLargeError(self.limit) from None
 
-    def _admit(self, held: _Held, more: int, until: float) -> None:
+    def _admit(self, held: _Held, more: int, until: float, aside: Aside) -> None:
         """Returns when the thread may hold so many bytes more."""
         if held.bytes + more > self.limit:
             raise TooLargeError(self.limit)
         if held.bytes + more > self._small and held.turn is None:
-            if not self._turn.acquire(timeout=max(until - time.monotonic(), 0.0)):
+            with aside():
+                taken = self._turn.acquire(timeout=max(until - time.monotonic(), 0.0))
+            if not taken:
                 raise TimeoutError("large answers are read one at a time, and others took all of its time")
             held.turn = self._turn

@@ -90,16 +90,17 @@ def _applications(outcome: Outcome, findings: Iterable[Finding]) -> Iterator[App
     wanted = frozenset(outcome.apps)
     for looked in outcome.looked:
         if looked.ref in wanted:
-            about = own.get(app(looked.ref), [])
+            of = app(looked.ref)
+            about = own.get(of, [])
             active = [f for f in about if f.suppressed is None]
             yield Application(
-                app(looked.ref),
+                of,
                 looked.sync,
                 looked.health,
                 looked.resources,
                 counted(active),
                 len(about) - len(active),
-                page(app(looked.ref)),
+                page(of),
                 {key: without_secrets(value) for key, value in looked.labels} or msgspec.UNSET,
             )
 

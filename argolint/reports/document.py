@@ -266,10 +266,10 @@ _ADDRESS = re.compile(r"https?://[\w.:/~-]+")
 
 
 def page(of: App) -> str:
-    """The application's page in Argo CD's UI; empty where the server's address is no plain URL."""
+    """The application's page in Argo CD's UI; empty where the server's address is no plain URL. It tells what `of` tells."""
     if not _ADDRESS.fullmatch(of.server):
         return ""
-    return without_secrets(f"{of.server}/applications/{quote(of.namespace, safe='')}/{quote(of.name, safe='')}")
+    return f"{of.server}/applications/{quote(of.namespace, safe='')}/{quote(of.name, safe='')}"
 
 
 def is_of_several(report: Report) -> bool:

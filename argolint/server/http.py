@@ -13,6 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -23,7 +24,7 @@ import urllib3
 from requests.auth import AuthBase
 
 from argolint.errors import MORE_MEMORY, ConnectError
-from argolint.host.inflate import Room, TooLargeError
+from argolint.host.inflate import Aside, Room, TooLargeError
 from argolint.redaction import excerpt
 from argolint.redaction.names import is_secret, sort_of
 from argolint.server.api import TOO_LARGE
@@ -242,7 +243,7 @@ class HttpTransport:
                 if 300 <= response.status_code < 400:
                     self.stats.count(0)
                     raise _redirected(self.server, response.headers.get("Location", ""))
-                body = self._body(response, until)
+                body = self._body(response, until, reply.aside)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             self.stats.count(0)
             reply.seconds = None  # an answer that began and did not end is none
@@ -276,7 +277,7 @@ class HttpTransport:
         sent = response.headers.get("Content-Type", "").encode("utf-8", "replace")
         return _without(self._private, sent).decode("utf-8", "replace")
 
-    def _body(self, response: requests.Response, until: float) -> bytes:
+    def _body(self, response: requests.Response, until: float, aside: Aside = nullcontext) -> bytes:
         """The inflated body: read raw and inflated once, which costs half of what requests does chunk by chunk."""
         encoding = response.headers.get("Content-Encoding", "").strip().lower()
         if encoding not in ("", "identity", "gzip", "x-gzip"):
@@ -284,7 +285,7 @@ class HttpTransport:
         length = response.headers.get("Content-Length")
         if length is not None and not re.fullmatch(r"[0-9]+", length.strip()):
             raise EOFError(f"its Content-Length is {excerpt(length, 40)!r}")
-        return self._room.read(_chunks(response), gzipped=encoding.endswith("gzip"), until=until)
+        return self._room.read(_chunks(response), gzipped=encoding.endswith("gzip"), until=until, aside=aside)
 
     def _from_argocd(self, answer: Answer, path: str) -> Answer:
         """The answer, unless it is somebody else's: Argo CD answers JSON, or a line of text for an unknown route."""

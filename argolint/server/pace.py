@@ -11,8 +11,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -42,6 +42,8 @@ class Reply:
     seconds: float | None = None
     """Until the answer began; None where there was none."""
     refused: bool = False
+    aside: Callable[[], AbstractContextManager[None]] = nullcontext
+    """While it waits for something else than the server, others may ask in its place: what it waits for may be one of them."""
 
 
 _BLINK_S = 0.25
@@ -135,7 +137,7 @@ class Pace:
         """Waits for its turn; the caller says in the Reply how it ended. Answers of one kind take about the same time."""
         windows, began = self._entered()
         self._wait_to_begin()
-        reply = Reply()
+        reply = Reply(aside=lambda: self._aside(windows))
         try:
             yield reply
         finally:
@@ -147,6 +149,20 @@ class Pace:
                 self._changed.notify_all()
             if any(halved):
                 self._slowed()
+
+    @contextmanager
+    def _aside(self, windows: Sequence[_Window]) -> Iterator[None]:
+        """The request is not counted; it goes on without waiting for a turn."""
+        with self._changed:
+            for window in windows:
+                window.in_flight -= 1
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                for window in windows:
+                    window.in_flight += 1
 
     def _entered(self) -> tuple[tuple[_Window, ...], float]:
         cluster = _CLUSTER.get()
