@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, cast
 
+from argolint.kubernetes import COMPARE_OPTIONS
 from argolint.model import AppRef, Object, ResourceId, ResourceKey, Want
 from argolint.operation import Condition, Event, Operation
 from argolint.resource import (
@@ -28,7 +29,7 @@ from argolint.resource import (
     merged,
     tree_node,
 )
-from argolint.values import dig, items, mapping, maps, number_at, parse_time, text_at, texts
+from argolint.values import annotations_of, comma_list, dig, items, mapping, maps, number_at, parse_time, text_at, texts
 
 BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
 """Conditions under which the desired state is unknown: the server answers `targetState: "null"` for everything."""
@@ -158,8 +159,7 @@ class App:
 
     @property
     def compare_options(self) -> frozenset[str]:
-        text = text_at(self.raw, "metadata", "annotations", "argocd.argoproj.io/compare-options")
-        return frozenset(option.strip() for option in text.split(",") if option.strip())
+        return frozenset(comma_list(annotations_of(self.raw).get(COMPARE_OPTIONS)))
 
     @property
     def instance(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from argolint.app import App
 from argolint.applied import not_yet_applied
-from argolint.model import Finding, Object, Symptom
+from argolint.model import Finding, Symptom
 from argolint.operation import Operation
 from argolint.resource import Resource
 
@@ -59,13 +59,4 @@ def failed_by_health(app: App) -> bool:
 def _holds_up(operation: Operation, resource: Resource) -> bool:
     if operation.awaited is not None:
         return operation.awaited.is_(resource.id)
-    return any(_names(result, resource) for result in operation.turned_degraded)
-
-
-def _names(result: Object, resource: Resource) -> bool:
-    """A result names a cluster-scoped object with the destination's namespace."""
-    same = all(
-        (result.get(k) or "") == v
-        for k, v in (("group", resource.group), ("kind", resource.kind), ("name", resource.name))
-    )
-    return same and resource.namespace in ("", result.get("namespace") or "")
+    return operation.degraded(resource.id)

@@ -15,6 +15,7 @@ from argolint.model import Json, Object
 from argolint.values import (
     annotations_of,
     below,
+    comma_list,
     dig,
     get,
     index_of,
@@ -102,7 +103,7 @@ def annotate(obj: Object | None, pairs: Mapping[str, str]) -> list[Operation]:
 
 def annotation_option(obj: Object | None, name: str, *options: str) -> list[Operation]:
     """Puts options into an annotation that holds a comma list, such as sync-options and compare-options."""
-    held = [option.strip() for option in annotations_of(obj).get(name, "").split(",") if option.strip()]
+    held = [*comma_list(annotations_of(obj).get(name))]
     wished = held
     for option in options:
         wished = _with(wished, option)

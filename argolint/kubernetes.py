@@ -15,6 +15,9 @@ from argolint.model import Json, Object, ResourceId
 from argolint.values import annotations_of, below, dig, get, integer, items, mapping, sh, text_at
 
 SYNC_WAVE = "argocd.argoproj.io/sync-wave"
+SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
+HOOK = "argocd.argoproj.io/hook"
 _HOOK_WEIGHT = "helm.sh/hook-weight"
 
 ITEM_NAMES = (
@@ -207,6 +210,12 @@ def kubectl_name(resource: ResourceId) -> str:
     """
     kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
     return f"{sh(kind)} {sh(resource.name)}" + (f" -n {sh(resource.namespace)}" if resource.namespace else "")
+
+
+def argocd_name(resource: ResourceId) -> str:
+    """The object as `argocd app sync --resource` takes it, for the shell: GROUP:KIND:[NAMESPACE/]NAME."""
+    namespaced = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
+    return sh(f"{resource.group}:{resource.kind}:{namespaced}")
 
 
 def misshapen(manifest: Object) -> str:

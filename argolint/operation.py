@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -71,6 +72,10 @@ _AWAITED = re.compile(
 )
 
 
+def _turned_degraded(result: Object) -> bool:
+    return result.get("hookPhase") == "Failed" and not result.get("hookType") and result.get("status") != "SyncFailed"
+
+
 @dataclass(frozen=True)
 class Operation:
     """status.operationState: the last or running sync."""
@@ -95,6 +100,22 @@ class Operation:
         return maps(self.raw, "syncResult", "resources")
 
     @cached_property
+    def _by_object(self) -> Mapping[tuple[str, str, str], Sequence[Object]]:
+        found: dict[tuple[str, str, str], list[Object]] = {}
+        for row in self.results:
+            found.setdefault((text_at(row, "group"), text_at(row, "kind"), text_at(row, "name")), []).append(row)
+        return found
+
+    def results_of(self, resource: ResourceId) -> tuple[Object, ...]:
+        """The results of one object. A cluster-scoped one has the destination's namespace there (gitops-engine pkg/sync/sync_context.go)."""
+        rows = self._by_object.get((resource.group, resource.kind, resource.name), ())
+        return tuple(row for row in rows if resource.namespace in ("", text_at(row, "namespace")))
+
+    def applied(self, resource: ResourceId) -> bool:
+        """True when the sync says that it has applied the object."""
+        return any(row.get("status") == "Synced" for row in self.results_of(resource))
+
+    @cached_property
     def hook_failed(self) -> bool:
         """True when a hook of this operation ended badly."""
         return any(r.get("hookType") and r.get("hookPhase") in ("Failed", "Error") for r in self.results)
@@ -105,11 +126,11 @@ class Operation:
 
         gitops-engine/pkg/sync/sync_context.go, Sync: `status` stays Synced, `hookPhase` is Failed, `message` tells the health.
         """
-        return tuple(
-            r
-            for r in self.results
-            if r.get("hookPhase") == "Failed" and not r.get("hookType") and r.get("status") != "SyncFailed"
-        )
+        return tuple(filter(_turned_degraded, self.results))
+
+    def degraded(self, resource: ResourceId) -> bool:
+        """True when the object is one that `turned_degraded`."""
+        return any(map(_turned_degraded, self.results_of(resource)))
 
     @property
     def automated(self) -> bool:

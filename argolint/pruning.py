@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Literal
 
 from argolint.app import App
-from argolint.comparison.compare import COMPARE_OPTIONS, SYNC_OPTIONS
 from argolint.fleet import Fleet
+from argolint.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS
 from argolint.model import Object
 from argolint.resource import Resource
-from argolint.values import annotations_of, items
+from argolint.values import annotations_of, comma_list, items
 
 
 def prunes(app: App, resource: Resource, fleet: Fleet) -> Literal["automatic", "manual", "never"]:
@@ -38,11 +38,11 @@ def outlives(app: App, live: Object, fleet: Fleet) -> bool:
 
     controller/appcontroller.go (shouldBeDeleted).
     """
-    kept = annotations_of(live).get("helm.sh/resource-policy") or ""
+    kept = comma_list(annotations_of(live).get("helm.sh/resource-policy"))
     return (
         live.get("kind") == "CustomResourceDefinition"
         or _option("Delete", app, live, fleet) == "false"
-        or "keep" in (word.strip() for word in kept.split(","))
+        or "keep" in kept
     )
 
 
@@ -54,7 +54,7 @@ def cascades(app: App) -> bool:
 
 def _option(name: str, app: App, live: Object | None, fleet: Fleet) -> str:
     """The value of a sync option: the object's own, else, since 3.4, the Application's; the first counts."""
-    own = (annotations_of(live).get(SYNC_OPTIONS) or "").split(",")
+    own = comma_list(annotations_of(live).get(SYNC_OPTIONS))
     general = items(app.spec, "syncPolicy", "syncOptions") if fleet.at_least(3, 4) else ()
     for option in (*own, *general):
         key, sign, value = str(option).strip().partition("=")
@@ -65,5 +65,5 @@ def _option(name: str, app: App, live: Object | None, fleet: Fleet) -> str:
 
 def ignored_extraneous(app: App, resource: Resource) -> bool:
     """True for an object that may be left over without making the application OutOfSync (controller/state.go); a prune takes it all the same."""
-    own = {option.strip() for option in annotations_of(resource.live).get(COMPARE_OPTIONS, "").split(",")}
+    own = comma_list(annotations_of(resource.live).get(COMPARE_OPTIONS))
     return "IgnoreExtraneous" in app.compare_options or "IgnoreExtraneous" in own

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import yaml
 
 from argolint.errors import UsageError
@@ -51,6 +54,85 @@ def parse(text: str, where: str) -> Document:
         raise UsageError(f"{place}: {problem}", hint) from None
     except RecursionError:
         raise UsageError(f"{where} is nested too deeply", "a configuration needs a few levels only") from None
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """What of a document does not fit its type: the path and the line of it. `known` are the keys that may stand where `unknown` does."""
+
+    path: Path
+    line: int
+    message: str
+    unknown: str = ""
+    known: tuple[str, ...] = ()
+
+    def refused(self, where: str, hint: str) -> UsageError:
+        """The error for a person; `hint` is for a value that does not fit."""
+        if self.unknown:
+            told = f"{where}:{self.line}: unknown key {self.unknown!r}{nearest(self.unknown, self.known)}"
+            return UsageError(told, f"known keys here: {', '.join(self.known)}")
+        key = ".".join(map(str, self.path)) or "the file"
+        return UsageError(f"{where}:{self.line}: {key}: {self.message}", hint)
+
+
+def misfit(error: msgspec.ValidationError, document: Document, kind: Any) -> Misfit:
+    """What msgspec says of a document that was to be of this kind, a struct."""
+    text = str(error)
+    found = _AT.search(text)
+    path = tuple(_steps(found.group(1))) if found else ()
+    message = _AT.sub("", text)
+    if unknown := _UNKNOWN.search(message):
+        name = unknown.group(1)
+        path = _concrete(document.data, path, lambda held: isinstance(held, dict) and name in held)
+        known = _keys(msgspec.inspect.type_info(kind), path)
+        return Misfit((*path, name), document.line((*path, name)), message, name, known)
+    field = str(path[-1]) if path else ""
+
+    def value(held: Any) -> Any:
+        return held.get(field) if isinstance(held, dict) and field != "..." else held
+
+    quoted = [
+        lambda held: value(held) is not None and repr(value(held)) in message,
+        lambda held: value(held) is not None,
+    ]
+    path = _concrete(document.data, path, *quoted)
+    return Misfit(path, document.line(path), message)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, empty where nothing is near."""
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+_AT = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
+_STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]|\[\.\.\.\]")
+_UNKNOWN = re.compile(r"unknown field `(.+?)`")
+
+
+def _steps(text: str) -> Iterable[str | int]:
+    for name, index in _STEP.findall(text):
+        yield name if name else int(index) if index else "..."
+
+
+def _concrete(data: Any, steps: Path, *fits: Callable[[Any], bool]) -> Path:
+    """msgspec writes `...` for a map's key: the first key whose value fits, by the first test that one fits."""
+    if "..." not in steps:
+        return steps
+    at = steps.index("...")
+    node = data
+    for step in steps[:at]:
+        node = node[step]
+    found = next((key for fit in fits for key, held in node.items() if fit(held)), "...")
+    return (*steps[:at], found, *steps[at + 1 :])
+
+
+def _keys(kind: Any, path: Path) -> tuple[str, ...]:
+    """The keys of the struct at the path."""
+    for step in path:
+        fields = {field.encode_name: field.type for field in getattr(kind, "fields", ())}
+        kind = fields.get(str(step)) or getattr(kind, "item_type", None) or getattr(kind, "value_type", None)
+    return tuple(sorted(field.encode_name for field in getattr(kind, "fields", ())))
 
 
 def _build(node: yaml.Node, path: Path, lines: dict[Path, int], where: str) -> Any:

@@ -54,6 +54,7 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.errors import NotRecorded
 from argolint.fleet import IN_CLUSTER, cluster_of
 from argolint.model import Json, Object
+from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.resource import State
 from argolint.rule import Rule
@@ -93,7 +94,7 @@ def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
     ids = frozenset(r.id for r in rules)
     now = parse_time(part.started_at)
     outcome = lint.conclude(part, plan.rules, suppress.Suppressions(config.Loaded(config.Config()), None, ids, now))
-    return report.build(
+    return assemble.build(
         outcome,
         servers=part.servers,
         started_at=part.started_at,

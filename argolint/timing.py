@@ -10,12 +10,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from argolint.rule import Rule
+from typing import NamedTuple
 
 _WHOLE = "verify"
 """What rules are asked to prove a fix is part of what the fix costs."""
@@ -103,29 +99,6 @@ class _Charge(AbstractContextManager[None]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ledger.leave()
-
-
-def watched(rule: Rule) -> Rule:
-    """The rule, whose functions are charged to it."""
-
-    def lazily(stage: str, function: Callable[..., Iterable[Any]]) -> Callable[..., Iterable[Any]]:
-        def run(*arguments: Any) -> Iterable[Any]:
-            with charged(stage, rule.id):
-                return list(function(*arguments))
-
-        return run
-
-    def reads(*arguments: Any) -> bool:
-        with charged("reads", rule.id):
-            return bool(rule.reads and rule.reads(*arguments))
-
-    return replace(
-        rule,
-        check=rule.check and lazily("check", rule.check),
-        wants=rule.wants and lazily("wants", rule.wants),
-        collect=rule.collect and lazily("collect", rule.collect),
-        reads=rule.reads and reads,
-    )
 
 
 def summed(*costs: Iterable[Cost]) -> tuple[Cost, ...]:

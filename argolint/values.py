@@ -181,6 +181,11 @@ def _texts(found: Mapping[str, Any]) -> Mapping[str, str]:
     return {key: value for key, value in found.items() if isinstance(value, str)}
 
 
+def comma_list(text: Any) -> tuple[str, ...]:
+    """The words of a comma list, such as annotations hold them, without spaces around; none for what is no text."""
+    return tuple(word for part in text.split(",") if (word := part.strip())) if isinstance(text, str) else ()
+
+
 def condition(obj: Object | None, kind: str) -> Object | None:
     """The first status condition of that type."""
     return next(

@@ -17,8 +17,7 @@ from argolint.engine.causes import with_causes
 from argolint.engine.join import join
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
-from argolint.reports import causes
-from argolint.reports import document as report
+from argolint.reports import assemble, causes
 from argolint.snapshots.reader import SnapshotTransport
 
 RUNS = 5
@@ -35,7 +34,7 @@ def main() -> None:
         start = time.perf_counter()
         with_causes(outcome.findings)
         took["link"].append(time.perf_counter() - start)
-        found = [report.finding(finding) for finding in outcome.findings]
+        found = [assemble.finding(finding) for finding in outcome.findings]
         start = time.perf_counter()
         linked = causes.linked(found, outcome.causes.parent, outcome.causes.title)
         causes.causes(linked, outcome.causes.title)

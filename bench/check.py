@@ -7,6 +7,9 @@ windows, stores and charts).
     deep    a check that reads every application, against the same
     rules   the costliest five rules of the recorded fleet, as shares of the whole check
     list    reading the list of ten times as many applications, against decoding it once
+    two     the critical path of `--processes 2`, of the recorded fleet from disk: what the parent spends, and half of what both workers
+            spend, against the processor seconds of one process
+    http    growth of the peak from APPS to 3 x APPS over a loopback server, for each application
     ten     ten times as many applications: check against decode, and the peak of memory
     memory  growth of the peak of the generated fleet from APPS to 5 x APPS, of it the list answer and the facts kept: the fleet
             as the list tells it, and the results
@@ -32,6 +35,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import fleet
 import recorded
+import scale
 
 RUNS = 3
 CHECK = [sys.executable, "-m", "argolint", "check", "-q", "--fail-on", "never", "--snapshot"]
@@ -127,11 +131,35 @@ def of_a_company(work: Path, apps: int) -> None:
     print(f"recorded: {number} applications of {recorded.source().parent.name}")
     against_decoding(small)
     costs(small)
+    by_two(small)
+    over_http(work, small, number)
     number = recorded.write(large, 10 * apps)
     against_decoding_the_list(large, number)
     decoded = run([sys.executable, "-c", DECODE, str(large)])[0]
     checked, peak, _ = run([*CHECK, str(large)])
     print(f"ten      {number} applications: {checked:.1f} s, {checked / decoded:.2f} x decode, {peak:.0f} MB")
+
+
+def by_two(snapshot: Path) -> None:
+    one, (parent, worker) = scale.paths(snapshot)
+    print(
+        f"two      {parent + worker:.2f} s on the critical path of --processes 2: {parent:.2f} s of the parent, {worker:.2f} s of a"
+        f" worker; {(parent + worker) / one:.2f} x one process  (goal 0.6)"
+    )
+
+
+def over_http(work: Path, small: Path, number: int) -> None:
+    """The peaks of one process, with as many requests in flight as by default."""
+    large = work / "larger"
+    more = recorded.write(large, 3 * number)
+    peaks = []
+    for folder in (small, large):
+        with scale.serving(folder) as (_, address, token, _):
+            peaks.append(run([*CHECK[:-1], "--server", address, "--plaintext", "--auth-token", token])[1])
+    print(
+        f"http     {peaks[0]:.0f} MB -> {peaks[1]:.0f} MB from {number} to {more} applications:"
+        f" {1024 * (peaks[1] - peaks[0]) / (more - number):.0f} kB an application  (goal 50)"
+    )
 
 
 def against_decoding(snapshot: Path) -> None:

@@ -23,8 +23,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, sync_playwright
 
+from argolint.reports import assemble, formats
 from argolint.reports import document as report
-from argolint.reports import formats
 from argolint.reports.formats import Style
 
 QUERIES = (
@@ -88,7 +88,7 @@ def measure(browser: Browser, file: Path) -> None:
 
 def made(count: int) -> report.Report:
     findings = tuple(finding(n) for n in range(count))
-    counts = report.summarise(findings, 0, apps=count, resources=50 * count)
+    counts = assemble.summarise(findings, 0, apps=count, resources=50 * count)
     server = report.Server("https://argocd.example.com", "v3.5.1", count)
     return report.Report("1.0", report.Tool("argolint", "0"), "2026-01-01T12:00:00Z", True, (server,), counts, findings)
 

@@ -3,11 +3,12 @@
 The servers are copies of a recorded company, as `recorded` makes them, with identities of their own.
 
 seconds   of all processes of one way, from the first to the last, and as a ratio of threads
-peak      memory of the largest process that the way itself started, and of the largest Dask worker
+peak      memory of the largest process that the way itself started, of that for each application, and of the largest Dask worker
 requests  that the servers saw, and how many of them were list calls: one each
 bytes     whether the report is, statistics aside, that of threads
 
-disk      a thousand applications at most as a snapshot: what processes gain when no server shares the cores
+disk      a thousand applications at most as a snapshot: what processes gain when no server shares the cores, by the clock and by
+          the processor seconds on the critical path: all that the parent spends, and half of what two workers spend
 token     the client has tokens of its own, and the Dask workers have theirs: how often the client's stand in the memory of the scheduler and
           of the workers, and the workers' in that of the scheduler, looked for as a whole and by their signature
 """
@@ -18,6 +19,7 @@ import contextlib
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -94,7 +96,7 @@ def main() -> None:
             same = "the same" if found == first[1] else "ANOTHER"
             more = f" (worker {max(map(peak_of, workers)):.0f} MB)" if name.startswith("dask") else ""
             print(
-                f"{name:12} {took:6.1f} s  {took / first[0]:.2f} x threads  {peak:4.0f} MB{more}  {asked} requests, {lists} of them lists"
+                f"{name:12} {took:6.1f} s  {took / first[0]:.2f} x threads  {peak:4.0f} MB, {1024 * peak / sum(made):.0f} kB an application{more}  {asked} requests, {lists} of them lists"
                 f"  {same} report, {len(found['findings'])} findings, {len(found['failures'])} failures",
                 flush=True,
             )
@@ -139,9 +141,26 @@ def disk(folder: Path) -> None:
             options = ["--snapshot", "disk", "-q", "--fail-on", "never", "--processes", count]
             seconds, _ = run([check(options)], folder, dict(os.environ))
             took[count] = min(seconds, took.get(count, seconds))
+    one, two = paths(folder / "disk")
     print(
-        f"disk         {took['1']:6.1f} s by one process, {took['2']:.1f} s by two: {took['2'] / took['1']:.2f} x  (goal 0.6)"
+        f"disk         {took['1']:6.1f} s by one process, {took['2']:.1f} s by two: {took['2'] / took['1']:.2f} x"
+        f"  (goal 0.6), {sum(two) / one:.2f} x on the critical path",
+        flush=True,
     )
+
+
+def paths(snapshot: Path) -> tuple[float, tuple[float, float]]:
+    """Processor seconds of one process; and of --processes 2 those of the parent, and of each worker. Medians of three, in turn."""
+    spent: dict[int, list[tuple[float, float]]] = {1: [], 2: []}
+    options = ["--snapshot", str(snapshot), "-q", "--fail-on", "never", "-o", f"json={os.devnull}", "--processes"]
+    for _ in range(3):
+        for count, found in spent.items():
+            command = [sys.executable, "-c", _PARTS, "check", *options, str(count)]
+            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=LIMIT_S)
+            own, workers = map(float, done.stdout.split())
+            found.append((own, workers / count))
+    (one, _), two = (tuple(map(statistics.median, zip(*found, strict=True))) for found in spent.values())
+    return one, two
 
 
 def run(commands: list[list[str]], folder: Path, environment: dict[str, str]) -> tuple[float, float]:
@@ -160,6 +179,13 @@ def run(commands: list[list[str]], folder: Path, environment: dict[str, str]) ->
 
 
 _PIECE, _OVERLAP = 64 << 20, 1000
+_PARTS = """
+import resource
+from argolint.cli.process import exit_code
+exit_code()
+used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+print(*(one.ru_utime + one.ru_stime for one in used))
+"""
 _PEAK = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[2:], timeout=float(sys.argv[1])).returncode

@@ -96,6 +96,7 @@ def measure(argocd: subprocess.Popen[str], apps: int) -> None:
 def service(url: str, token: str) -> Any:
     """Transport and check, as `argolint serve --watch` makes them."""
     from argolint.cli import session as common
+    from argolint.reports import assemble
     from argolint.reports import document as report
     from argolint.serve.checked import Checked
     from argolint.server.connection import Connection
@@ -117,9 +118,9 @@ def service(url: str, token: str) -> Any:
 
     def collect(read: Any, look: Any, *, whole: bool) -> Checked:
         part = common.collect(run, {"quiet": True}, connect(), read, look)
-        return Checked(common.conclude(part, run), frozenset(report.app(r.ref) for r in part.results))
+        return Checked(common.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
 
-    summary = report.summarise((), 0, apps=0, resources=0)
+    summary = assemble.summarise((), 0, apps=0, resources=0)
     return connect, collect, report.Report("1.0", report.Tool("argolint", "0"), "", False, (), summary, ())
 
 

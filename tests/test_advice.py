@@ -161,6 +161,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/stored-versions": {"version"},
         "sync-failed/other-namespace": {"missing_namespace"},
         "sync-failed/quote-at": {"at", "patch"},
+        "sync-failed/own-webhook": {"workload", "wave", "picked"},
     }
     for name, pattern in _refusals._FORBIDDEN:
         groups = set(pattern.groupindex)
@@ -179,7 +180,7 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
 def test_what_is_unhealthy_has_advice_by_every_reason_that_is_known() -> None:
     needed = _needed("argolint_rules.health", "unhealthy/")
     facts = unhealthy._facts(Resource(ResourceId("apps", "Deployment", "prod", "web")))
-    assert _missing(needed, {*facts, "what", "sort"}) == {}
+    assert _missing(needed, {*facts, "reason", "what", "sort"}) == {}
     assert set(needed) == {f"unhealthy/{entry['name']}" for entry in load("argolint_rules.health", "reasons.yaml")}
 
 

@@ -22,6 +22,7 @@ from argolint.engine.join import join
 from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ArgolintError
 from argolint.plugins import load_rules
+from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
 from argolint.reports.formats import sarif
@@ -125,7 +126,7 @@ def look(transport: Transport) -> None:
         return
     outcome = join(part.results, _rules())
     assert [f for f in outcome.failures if f.error.startswith(("rule ", "argolint failed"))] == []
-    made = report.build(
+    made = assemble.build(
         outcome,
         servers=part.servers,
         started_at=part.started_at,

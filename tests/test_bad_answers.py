@@ -89,6 +89,21 @@ def test_entries_that_are_no_applications_are_told_and_the_others_looked_at(
     assert [r.ref.name for r in part.results] == ["web", "worker"]
 
 
+def test_no_name_leads_to_another_path_of_the_server(tmp_path: Path) -> None:
+    """Every HTTP client takes `..` for the way up, also as `%2E%2E`."""
+    rules = tuple(Chosen(r, r.default_options) for r in load_rules().values())
+    names = ("..", ".", "../../account", "%2e%2e", "web?x=1#")
+    more = [{**APPS[0], "metadata": {"name": name, "namespace": "argocd"}} for name in names]
+    with ReplayServer(Spoiled(tmp_path, {LIST: listed(*more)})) as server:
+        transport = HttpTransport(Connection(server.url, token=server.token()), retry_s=0.001)
+        part = lint.collect(transport, Plan(rules, deep=True))
+        asked = {seen.partition("?")[0] for seen in server.seen if "appNamespace" in seen}
+    quoted = ("web", "worker", "..%2F..%2Faccount", "%252e%252e", "web%3Fx%3D1%23")
+    assert {path.rpartition("/")[0] for path in asked} == {f"{LIST}/{name}" for name in quoted}
+    failed = {f.app.name: f.error for r in part.results for f in r.failures if f.app and f.app.name in (".", "..")}
+    assert failed == {name: f"nothing of the name {name!r} can be asked for" for name in (".", "..")}
+
+
 def test_one_application_that_is_nested_too_deeply_is_told_and_the_others_looked_at(tmp_path: Path) -> None:
     for depth in (200, 1200):
         deep = {"metadata": {"name": "deep", "namespace": "argocd"}, "spec": {"source": "@"}}

@@ -105,9 +105,10 @@ def test_a_terminal_without_unicode_gets_the_report_all_the_same(pair: Path) -> 
 
 
 def test_a_selection_that_fits_nothing_is_no_clean_run() -> None:
-    ran = run_argolint("check", "--snapshot", RECORDING, "--project", "no-such-project")
-    assert (ran.code, ran.out) == (2, "")
-    assert "no application of" in ran.err
+    for selection in (("--project", "no-such-project"), ("no-such-*",)):
+        ran = run_argolint("check", "--snapshot", RECORDING, *selection)
+        assert (ran.code, ran.out) == (2, "")
+        assert "no application of https://argocd.example.com fits this selection" in ran.err
 
 
 def test_a_message_is_one_line_whatever_a_revision_holds() -> None:

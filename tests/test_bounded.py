@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -79,3 +81,28 @@ def test_it_sees_nothing_of_the_environment_but_what_it_needs(monkeypatch: pytes
 def test_a_program_that_is_not_there_is_an_error_of_the_system() -> None:
     with pytest.raises(FileNotFoundError):
         run(("/nowhere/x",), name="it", env={}, limits=ROOM)
+
+
+ANSWERS = """
+import ctypes, sys
+from argolint.host.memory import expect_answers
+class Told(ctypes.Structure):  # mallinfo2 of malloc.h
+    _fields_ = [(str(number), ctypes.c_size_t) for number in range(10)]
+if sys.argv[1:]:
+    expect_answers()
+mallinfo = ctypes.CDLL(None).mallinfo2
+mallinfo.restype = Told
+bytes(8 << 20)  # dropped at once
+held = bytes(4 << 20)
+print(getattr(mallinfo(), "4") >> 20)  # MB that go back to the system as soon as they are dropped
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="glibc tells what it does with memory since 2.33"
+)
+def test_what_is_large_goes_back_to_the_system_however_much_was_read_before() -> None:
+    def told(*arguments: str) -> int:
+        return int(subprocess.check_output([sys.executable, "-c", ANSWERS, *arguments], text=True))
+
+    assert told("expecting answers") - told() == 4

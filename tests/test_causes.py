@@ -18,6 +18,7 @@ from argolint.engine.plan import AppResult, Chosen, Outcome, Plan, ServerRead
 from argolint.engine.shown import Shown
 from argolint.model import SEVERITIES
 from argolint.plugins import load_rules
+from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports.causes import identity, linked, roots
 from argolint.snapshots.reader import SnapshotTransport
@@ -55,7 +56,7 @@ def caused(*findings: Finding) -> list[str]:
 
 
 def made(outcome: Outcome) -> report.Report:
-    return report.build(
+    return assemble.build(
         outcome,
         servers=[ServerRead(CLUSTER, "v3")],
         started_at="2026-01-01T00:00:00Z",
@@ -131,7 +132,7 @@ def test_what_is_hidden_still_explains_and_what_follows_names_the_cause_behind()
     ]
     told, causes = with_causes(chain)
     outcome = Outcome(told, (), (), 0, causes=causes)
-    shown = made(Shown(ignore=("second", "info")).of(outcome, {}))
+    shown = made(outcome.showing(Shown(ignore=("second", "info")), {}))
     assert [(f.rule, f.caused_by) for f in shown.findings] == [("third", fingerprint(chain[0]))]
     assert [(c.title, c.findings, c.severity) for c in shown.causes] == [("first of a", 1, "error")]
 
@@ -155,7 +156,7 @@ def test_what_a_filter_shows_is_a_part_of_the_whole(phase: str) -> None:
     selected: set[str] = set()
     for word in (*FAMILY, *sorted(set(FAMILY.values())), *SEVERITIES):
         for shown in (Shown(select=(word,)), Shown(ignore=(word,))):
-            part = shown.of(outcome, FAMILY).findings
+            part = outcome.showing(shown, FAMILY).findings
             assert {id(f) for f in part} <= {id(f) for f in outcome.findings}, word
             marks = dict.fromkeys(fingerprint(f) for f in part)
             found = linked([told[mark] for mark in marks], outcome.causes.parent, outcome.causes.title)

@@ -11,16 +11,18 @@ import pytest
 
 from argolint.reports.formats.markdown import MARKER
 from tests.conftest import Ran, run_argolint
+from tests.here import run_here
 
-TOKEN = "Zq7hunter2Xw"
+TOKEN = "correct-horse-battery"
+"""Nothing but its place tells that it is one."""
 
 
 class Forge(ThreadingHTTPServer):
     """Answers every read alike, or sends it elsewhere; `seen` is each request with the tokens that came along."""
 
-    def __init__(self, answer: bytes = b"[]", status: int = 200, location: str = "") -> None:
+    def __init__(self, answer: bytes = b"[]", status: int = 200, location: str = "", reason: str | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.answer, self.status, self.location = answer, status, location
+        self.answer, self.status, self.location, self.reason = answer, status, location, reason
         self.seen: list[tuple[str, str, str]] = []
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -36,7 +38,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.seen.append((self.command, self.path, tokens))
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         body = b'{"id": 1}' if self.path.endswith("/user") else self.server.answer
-        self.send_response(302 if self.server.location else self.server.status)
+        self.send_response(302 if self.server.location else self.server.status, self.server.reason)
         if self.server.location:
             self.send_header("Location", self.server.location + self.path)
         self.send_header("Content-Length", str(len(body)))
@@ -99,6 +101,23 @@ def test_the_token_follows_no_redirect_to_another_server(
     assert "and the token is not sent there" in ran.err
     assert len(first.seen) == 1
     assert other.seen == []
+
+
+@pytest.mark.parametrize("forge", [github, gitlab])
+@pytest.mark.parametrize(
+    ("forge_says", "told"),
+    [
+        ({"status": 401, "reason": f"no {TOKEN}"}, ": 401 no (masked)"),
+        ({"location": f"http://192.0.2.1/{TOKEN}"}, " is redirected to http://192.0.2.1/(masked)/"),
+        ({"location": f"file:///{TOKEN}"}, "'file:///(masked)/"),
+    ],
+)
+def test_what_a_forge_repeats_of_the_token_is_not_told(
+    start: Start, tmp_path: Path, forge: Callable[..., dict[str, str]], forge_says: dict[str, object], told: str
+) -> None:
+    (tmp_path / "gate.md").write_text(MARKER)
+    ran = run_here("comment", "gate.md", cwd=tmp_path, env=forge(start(**forge_says).url))
+    assert (ran.code, told in ran.err, TOKEN in ran.err) == (2, True, False), ran.err
 
 
 @pytest.mark.parametrize("forge", [github, gitlab])

@@ -110,9 +110,9 @@ def test_the_users_own_settings_name_the_server_when_nothing_else_does(tmp_path:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("server: a\nselect: [drift]\n", ":2: Object contains unknown field `select`"),
-        ("argocd-context: [a]\n", ":1: Expected `str`, got `array`"),
-        ("- a\n", ":1: Expected `object`, got `array`"),
+        ("server: a\nselect: [drift]\n", ":2: unknown key 'select'"),
+        ("argocd-context: [a]\n", ":1: argocd-context: Expected `str`, got `array`"),
+        ("- a\n", ":1: the file: Expected `object`, got `array`"),
         ("server: [\n", ": expected the node content"),
     ],
 )

@@ -90,6 +90,13 @@ def test_there_is_one_list_call_and_the_shards_take_their_part_of_it() -> None:
     assert [(s["name"], s.get("depends")) for s in steps] == [("list", None), ("shards", "list"), ("merge", "shards")]
 
 
+def test_no_command_of_a_comment_gives_up_after_half_a_minute() -> None:
+    """`kubectl wait` does unless it is given a time: a list of ten thousand applications takes longer."""
+    found = [line for file in FILES for line in file.read_text().splitlines() if "kubectl wait" in line]
+    assert len(found) == 3
+    assert all(re.search(r"--timeout=\d+[mh]", line) for line in found)
+
+
 def test_the_token_comes_from_a_secret_and_the_scheduler_has_none() -> None:
     for file in FILES:
         for container in containers(documents(file)):

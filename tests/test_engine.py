@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -235,6 +236,25 @@ def test_one_thread_or_eight_one_shard_or_three_give_the_same_report(phase: str)
     assert _run(path, shards=3) == plain
 
 
+def test_one_application_at_a_time_is_looked_at_while_others_are_read() -> None:
+    looking: list[str] = []
+    most = 0
+
+    def look(app: App, fleet: Fleet, options: object) -> Iterator[Any]:
+        nonlocal most
+        looking.append(app.name)
+        time.sleep(0.002)  # as long as it takes another thread to come in
+        most = max(most, len(looking))
+        looking.remove(app.name)
+        yield from ()
+
+    names = [f"app-{number}" for number in range(12)]
+    t = FixtureTransport({"apps": [{"name": name} for name in names]})
+    part = lint.collect(t, Plan((Chosen(rule("slow", check=look, wants=look), None),), workers=4))
+    assert [(r.ref.name, r.failures) for r in part.results] == [(name, ()) for name in sorted(names)]
+    assert most == 1
+
+
 def test_results_in_any_order_give_the_same_outcome() -> None:
     path = recording("harbourline/2-after-mutate")
     chosen = tuple(Chosen(r, r.default_options) for r in load_rules().values())
@@ -252,6 +272,14 @@ def test_shards_of_different_runs_are_refused() -> None:
         lint.merge([("a", part)])
     with pytest.raises(Exception, match="shard 2 of 2 is missing"):
         lint.merge([("a", part), ("b", part)])
+    other = msgspec.structs.replace(part, shard=(2, 2))
+    with pytest.raises(Exception, match="a and c are both shard 1 of 2"):
+        lint.merge([("a", part), ("b", other), ("c", part)])
+    assert lint.merge([("a", part), ("b", other)]).remarks == ()
+    later = msgspec.structs.replace(other, started_at="2026-01-01T03:00:00Z")
+    assert lint.merge([("a", part), ("b", later)]).remarks == (
+        "b was read 3 hours after a: are they shards of one run?",
+    )
 
 
 def test_a_server_that_shows_no_application_is_not_called_clean() -> None:

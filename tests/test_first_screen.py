@@ -16,8 +16,8 @@ from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline, suppress
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
+from argolint.reports import assemble, formats
 from argolint.reports import document as report
-from argolint.reports import formats
 from argolint.reports.formats import Style
 from argolint.reports.formats.edits import as_text
 from argolint.reports.formats.layout import visible, wrapped
@@ -34,7 +34,7 @@ def reported(phase: str) -> report.Report:
     t = SnapshotTransport([recording(phase)])
     part = pipeline.collect(t, Plan(rules, workers=1))
     outcome = pipeline.conclude(part, rules, suppress.Suppressions(Loaded(Config()), None, frozenset(), t.now()))
-    return report.build(
+    return assemble.build(
         outcome, servers=part.servers, started_at="", stats=report.Stats(), tool_version="1", remarks=()
     )
 
@@ -73,6 +73,9 @@ def test_the_end_says_how_many_are_fine_where_to_start_and_what_to_type() -> Non
     assert re.fullmatch(r"\d+ of 81 applications are fine; \d+ causes behind \d+ errors", first)
     assert [line[:12].strip() for line in rest if line[:1].strip()] == ["families", "start here", "next", rest[-1][:12]]
     assert "add --full" in end
+    assert "argolint explain pod-unschedulable/resources" in end, (
+        "of the first cause, which no finding of its own shows"
+    )
     assert rest[-1].startswith("81 applications, ")
 
 

@@ -110,6 +110,10 @@ UNFIT = [
     (lambda fleet: changed(fleet, argolint=""), "fleet was written by an argolint that does not say its version"),
     (lambda fleet: changed(fleet, format=2), "fleet has snapshot format 2, and this argolint reads 1"),
     (lambda fleet: changed(fleet, taken_at="2026-02-27T11:00:00Z"), "the fleet in fleet was read 2 days ago"),
+    (
+        lambda fleet: changed(fleet, taken_at="2999-01-01T00:00:00Z"),
+        "the fleet in fleet is of 2999-01-01 00:00 UTC, which is yet to come",
+    ),
     (without_the_list, "fleet does not hold the list of applications"),
     (cut, "is truncated or damaged"),
 ]
@@ -175,6 +179,12 @@ def test_several_servers_have_a_file_each(small: Path, tmp_path: Path, monkeypat
     [
         (("check", "--snapshot", RECORDING, "--fleet", "x"), "--fleet and --snapshot exclude each other"),
         (("snapshot", "--snapshot", RECORDING, "--fleet-only", "-o", "x", "web"), "--fleet-only saves the list of all"),
+        (
+            ("snapshot", "--snapshot", RECORDING, "--fleet-only", "-o", "x", "-p", "a"),
+            "--fleet-only saves the list of all",
+        ),
+        (("snapshot", "--snapshot", RECORDING, "--fleet-only", "-o", "x", "--deep"), "and --deep is about reading"),
+        (("snapshot", "--snapshot", RECORDING, "--fleet-only", "-o", "x", "--shard", "1/2"), "and --shard is about"),
         (("check", "--server", "localhost:1", "--plaintext", "--fleet", "gone"), "there is no snapshot at gone"),
     ],
 )

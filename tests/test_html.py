@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page
 from argolint.cli.demo import RECORDING
 from argolint.reports import document as r
 from argolint.reports import formats
-from argolint.reports.causes import Cause
+from argolint.reports.document import Cause
 from argolint.reports.formats import Style, html
 from tests import waiting
 from tests.browser import axe, chromium

@@ -323,6 +323,24 @@ def test_a_client_certificate_is_shown_to_a_server_that_asks_for_one(
         refusal(HttpTransport(Connection(server.url, token=server.token(), ca_pem=cert), retry_s=0.001))
 
 
+def test_an_encrypted_key_is_an_error_and_asks_no_terminal(certificate: tuple[Path, Path], tmp_path: Path) -> None:
+    locked = tmp_path / "locked.pem"
+    locking: list[str | Path] = [
+        "openssl",
+        "rsa",
+        "-aes128",
+        "-passout",
+        "pass:open-sesame",
+        "-in",
+        certificate[1],
+        "-out",
+        locked,
+    ]
+    subprocess.run(locking, check=True, capture_output=True)
+    with pytest.raises(UsageError, match="the key of --client-crt-key is encrypted"):
+        HttpTransport(Connection("https://127.0.0.1", client_pem=certificate[0].read_text() + locked.read_text()))
+
+
 def test_what_is_no_certificate_is_told_without_showing_it() -> None:
     with pytest.raises(UsageError) as caught:
         HttpTransport(Connection("https://127.0.0.1", client_pem="-----BEGIN secret"))

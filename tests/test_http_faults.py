@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import logging
 import threading
 import time
 import zlib
@@ -239,11 +240,37 @@ def test_a_token_that_the_server_repeats_is_cut_out_of_its_answer() -> None:
         found = HttpTransport(Connection(server.url, token=TOKEN, headers=own), retry_s=0.001)
         assert found.get(CLUSTERS).body == shown, "a header's value may be what an answer has to show"
         assert found.get(CLUSTERS).body == b"(hidden) is wrong"
+    named = (("X-Api-Key", "correct-horse-battery"),)
+    with raw_server(
+        whole(b'{"name": "correct-horse-battery"}', f"Content-Type: text/correct-horse-battery; t={TOKEN}")
+    ) as server:
+        answer = HttpTransport(Connection(server.url, token=TOKEN, headers=named), retry_s=0.001).get(CLUSTERS)
+        assert (answer.content_type, answer.body) == ("text/(hidden); t=(hidden)", b'{"name": "(hidden)"}')
     with raw_server(b"HTTP/9.9 c2VjcmV0c2VjcmV0\r\n\r\n") as server:
         made = Connection(server.url, headers=(("Authorization", "Basic c2VjcmV0c2VjcmV0"),))
         with pytest.raises(ConnectError) as caught:
             HttpTransport(made, retry_s=0.001).get(CLUSTERS)
         assert "c2VjcmV0" not in caught.value.message
+
+
+def test_the_password_of_a_proxy_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    for address in (
+        "http://ci:correct-horse/x@127.0.0.1:1",
+        "http://ci:correct-horse@127.0.0.1:x",
+        "socks9://correct-horse",
+    ):
+        monkeypatch.setenv("http_proxy", address)
+        with pytest.raises(ConnectError, match="or that of the proxy in front of it, cannot be used") as raised:
+            transport("http://cd.example.com").get(CLUSTERS)
+        assert "horse" not in raised.value.message + raised.value.hint
+
+
+def test_what_is_no_header_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with raw_server(b"HTTP/1.1 200 OK\r\n" + TOKEN.encode() + b"\r\n: x\r\n\r\n{}") as server:
+        transport(server.url).get(CLUSTERS)
+    assert "/api/v1/clusters" in caplog.text
+    assert TOKEN not in caplog.text
 
 
 def test_one_thread_at_a_time_holds_more_than_a_little() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,22 @@ import pytest
 import yaml
 
 from argolint.agents import answers
+from argolint.app import App
+from argolint.engine.plan import AppResult, Plan
+from argolint.engine.several import Source, examine, load
+from argolint.errors import ConnectError
+from argolint.fleet import Fleet
 from argolint.reports import document
 from argolint.reports.formats import Style, with_server_names
 from argolint.serve.documents import Documents
+from argolint.server.transport import Transport
+from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import Faults
 from tests.checkouts import repository
 from tests.conftest import Ran
 from tests.fleets import HOME, Fleets, app, config_map, drifted, noted, serving
 from tests.here import run_here
+from tests.small import write_snapshot
 
 RULE = "shared-between-servers"
 
@@ -124,6 +133,9 @@ def test_people_read_the_name_of_the_server(three: Checked) -> None:
     assert 'testsuite name="us/argocd/web"' in three.text("report.junit")
     assert re.search(r'argolint_findings\{argocd="lab".*rule="not-synced".*\} 1\.0', three.text("report.prometheus"))
     assert "eu = https://eu.example.com" in three.text("report.html")
+    reports = [*yaml.safe_load_all(three.text("report.openreports"))]
+    named = {result["properties"]["argocd"] for made in reports for result in made["results"]}
+    assert named == {"eu", "us", "lab"}
 
 
 def test_no_format_takes_two_findings_for_one(three: Checked) -> None:
@@ -205,6 +217,10 @@ def test_shards_of_a_selection_merge_into_its_report_also_where_most_hold_nothin
     check(three.fleets, *config, "--shard", "2/3", "-o", f"json={shards[1]}")
     mixed = run_here("merge", *shards, *config, cwd=tmp_path)
     assert (mixed.code, "differ in their selection of applications" in mixed.err) == (2, True)
+    for more in (("us/argocd/web",), ("eu/argocd/web", "--deep")):
+        check(three.fleets, *more, *config, "--shard", "2/3", "-o", f"json={shards[1]}")
+        mixed = run_here("merge", *shards, *config, cwd=tmp_path)
+        assert (mixed.code, "differ in their options: applications, --deep," in mixed.err) == (2, True), more
 
 
 def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Checked, tmp_path: Path) -> None:
@@ -220,6 +236,7 @@ def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Chec
     )
     assert ran.code == 3
     assert "not looked at  us: server: " in ran.out
+    assert "→ in its entry: check `server` and its port" in ran.out
     assert "us   not read" in ran.out
     found = json.loads(now.read_text())
     assert {f["app"]["server"] for f in found["findings"]} == {"https://eu.example.com", "https://lab.example.com"}
@@ -244,6 +261,11 @@ def test_one_server_down_is_its_failure_and_no_finding_of_it_is_gone(three: Chec
     assert json.loads(hidden.out)["summary"]["suppressed"] == 0
     compared = run_here("compare", three.folder / "report.json", now, cwd=tmp_path)
     assert compared.out.endswith("0 new, 0 gone, 4 unchanged, 3 that the last report could not look for\n")
+    eu = three.fleets.servers["eu"]
+    access = ("--server", eu.address, "--plaintext", "--auth-token", eu.token())
+    run_here("check", *access, "-o", f"json={now}", cwd=tmp_path)
+    compared = run_here("compare", three.folder / "report.json", now, cwd=tmp_path)
+    assert compared.out.endswith("0 new, 0 gone, 2 unchanged, 5 that the last report could not look for\n")
 
 
 def test_a_server_that_dies_midway_keeps_what_was_read(tmp_path: Path) -> None:
@@ -302,6 +324,28 @@ def test_an_alias_to_nowhere_is_a_failure_of_its_server(tmp_path: Path) -> None:
     )
 
 
+def test_a_public_cluster_that_has_a_name_on_one_server_alone_is_told(tmp_path: Path) -> None:
+    edge = "https://edge.example.com:6443"
+    apps = [app("web", config_map("common"), cluster=edge)]
+    told = {}
+    for case, aliases in (("one", {"eu": {edge: "edge"}}), ("both", {"eu": {edge: "edge"}, "us": {edge: "edge"}})):
+        folder = tmp_path / case
+        folder.mkdir()
+        with serving(folder, {"eu": apps, "us": apps}, aliases) as fleets:
+            found = json.loads(check(fleets, "-o", "json", "--fail-on", "never").out)
+        told[case] = (found["remarks"], sum(f["rule"] == RULE for f in found["findings"]))
+    assert told == {
+        "one": (
+            [
+                f"Cluster {edge} is edge on eu and has no name on us: it is taken for several clusters, "
+                "unless `clusters:` gives it one name."
+            ],
+            0,
+        ),
+        "both": ([], 1),
+    }
+
+
 def test_the_name_in_cluster_is_understood_by_an_account_that_may_see_no_cluster(tmp_path: Path) -> None:
     with serving(tmp_path, FLEET, ALIASES) as fleets:
         for server in fleets.servers.values():
@@ -339,17 +383,21 @@ def ask(fleets: Fleets, *args: str | Path) -> Ran:
 def test_an_application_is_named_with_its_server(three: Checked) -> None:
     found = json.loads(check(three.fleets, "us/argocd/web", "-o", "json").out)
     assert {a["app"]["server"] for a in found["applications"]} == {"https://us.example.com"}
-    ran = check(three.fleets, "us/argocd/api")
-    assert (ran.code, ran.err.splitlines()[0]) == (
-        2,
-        "argolint: there is no application 'us/argocd/api' on https://eu.example.com, https://us.example.com, "
-        "https://lab.example.com, or the account may not see it; did you mean 'eu/argocd/api'?",
-    )
+    for wrong, near in (("us/argocd/api", "eu/argocd/api"), ("eu/api", "eu/argocd/api")):
+        ran = check(three.fleets, wrong)
+        assert (ran.code, ran.err.splitlines()[0]) == (
+            2,
+            f"argolint: there is no application {wrong!r} on eu, us and lab, or the account may not see it; "
+            f"did you mean {near!r}?",
+        )
+    ran = check(three.fleets, "su/argocd/*")
+    assert (ran.code, "no application of eu, us and lab fits this selection" in ran.err) == (2, True)
 
 
 def test_why_finds_the_server_of_an_application_and_asks_where_several_have_it(three: Checked) -> None:
     found = json.loads(ask(three.fleets, "why", "api", "--json").out)
     assert (found["app"]["server"], found["app"]["name"]) == ("https://eu.example.com", "api")
+    assert ask(three.fleets, "why", "api").out.startswith("eu/argocd/api  ")
     ran = ask(three.fleets, "why", "web")
     assert (ran.code, ran.err) == (
         2,
@@ -382,8 +430,7 @@ def test_owners_are_those_of_all_servers_and_an_object_of_a_common_cluster_stand
     ran = ask(three.fleets, "owners", "secret/none")
     assert (ran.code, ran.err.splitlines()[0]) == (
         2,
-        "argolint: no Application of https://eu.example.com, https://us.example.com, https://lab.example.com lists "
-        "secret/none, or the account may not see it",
+        "argolint: no Application of eu, us and lab lists secret/none, or the account may not see it",
     )
 
 
@@ -428,6 +475,9 @@ def test_a_snapshot_without_a_server_that_is_down_says_so(three: Checked, tmp_pa
     assert sorted(p.name for p in (tmp_path / "all").iterdir()) == ["eu", "lab", "servers.yaml"]
     ran = ask(down, "why", "nothing")
     assert (ran.code, "(us could not be read)" in ran.err) == (2, True)
+    for command in (("check", "us/*/*"), ("owners", "configmap/nothing")):
+        ran = ask(down, *command)
+        assert (ran.code, "(us could not be read)" in ran.err) == (2, True), command
     ran = ask(down, "owners", "configmap/a")
     assert (ran.code, "not looked at: us: server: nothing listens" in ran.err) == (3, True)
 
@@ -505,15 +555,29 @@ EU = "{name: eu, server: cd-eu.example.com}"
             ":2: eu: the variable NO_SUCH_TOKEN of auth-token-env is not set",
         ),
         ("- {name: eu, server: cd-eu.example.com, auth-token-file: none}", ":2: eu: cannot read auth-token-file "),
+        ("- {name: eu, snapshot: none.tar.gz}", ":2: eu: there is no snapshot at "),
         ("- {name: eu}", ":2: eu names none of server, context and snapshot"),
         ("- {name: eu, server: a, snapshot: b}", ":2: eu names server and snapshot"),
         ("- {name: eu, context: a, auth-token-env: HOME}", ":2: eu has a token for a context"),
         ("- {name: a/b, server: a}", ":2: 'a/b' is no name"),
+        (f"- {{name: {'n' * 101}, server: a}}", f":2: '{'n' * 101}' is no name"),
+        ("- {name: eu, server: a#b}", ":2: eu: 'a#b' is no server address"),
         (
             "- {name: eu, server: a, clusters: {in-cluster: ''}}",
             ":2: eu has an alias without a name for cluster 'in-cluster'",
         ),
-        ("- {name: eu, token: secret-value}", ":2: Object contains unknown field `token`"),
+        ("- {name: eu, token: secret-value}", ":2: unknown key 'token'"),
+        ("- name: eu\n  tokne: a\n  server: b", ":3: unknown key 'tokne'"),
+        (
+            "- {name: eu, server: a, auth-token-fiel: b}",
+            ":2: unknown key 'auth-token-fiel'; did you mean 'auth-token-file'?",
+        ),
+        ("- {name: eu, server: a, limits: {wokers: 1}}", ":2: unknown key 'wokers'; did you mean 'workers'?"),
+        ("- name: eu\n  server: a\n- name: 1\n  server: b", ":4: servers.1.name: Expected `str`, got `int`"),
+        (
+            "- name: eu\n  server: a\n  clusters:\n    in-cluster: 1",
+            ":5: servers.0.clusters.in-cluster: Expected `str`, got `int`",
+        ),
         ("- {name: eu, server: 'https://user:secret-value@a'}", ":2: eu: the server's address holds a user name"),
         ("- {name: eu, server: a, headers: {'X:': b}}", ":2: eu: 'X:' is no header's name"),
         ("- {name: eu, server: a, headers: {X-A: b}, headers-env: {x-a: B}}", ":2: eu has the header x-a twice"),
@@ -521,11 +585,16 @@ EU = "{name: eu, server: cd-eu.example.com}"
             "- {name: eu, server: a, headers-env: {X-A: NO_SUCH_VALUE}}",
             ":2: eu: the variable NO_SUCH_VALUE of headers-env is not set",
         ),
-        ("- {name: eu, server: a, limits: {workers: 0}}", ":2: Expected `int` >= 1"),
+        (
+            "- {name: eu, server: a, headers-env: {X-Api-Key: secret-value}}",
+            ":2: eu: what headers-env holds is no name of a variable",
+        ),
+        ("- {name: eu, server: a, auth-token-env: secret-value}", ":2: eu: what auth-token-env holds is no name of a"),
+        ("- {name: eu, server: a, limits: {workers: 0}}", ":2: servers.0.limits.workers: Expected `int` >= 1"),
         ("- {name: eu, server: a, limits: {rate: fast}}", ":2: eu: 'fast' is no rate such as 5/s or 30/m"),
         ("- {name: eu, snapshot: a, limits: {workers: 2}}", ":2: eu has headers or limits for a snapshot"),
         (" []", " names 0 servers"),
-        (" {a: 1}", ":1: Expected `array`, got `object`"),
+        (" {a: 1}", ":1: servers: Expected `array`, got `object`"),
     ],
 )
 def test_a_wrong_file_is_refused_before_any_request(tmp_path: Path, servers: str, message: str) -> None:
@@ -555,7 +624,23 @@ def test_a_token_goes_to_its_own_server_only(tmp_path: Path) -> None:
         ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
     assert ran.code == 3
     assert "not looked at  eu: server: " in ran.out
+    assert "log in anew with `argocd login`, or give its entry auth-token-env or auth-token-file" in one_line(ran.out)
     assert "not looked at  us" not in ran.out
+
+
+def test_what_to_do_about_a_token_is_told_by_where_its_entry_finds_it(tmp_path: Path) -> None:
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")], "lab": [app("web")]}) as fleets:
+        text = json.loads(fleets.file.read_text())
+        eu, us, _ = text["servers"]
+        environ = {**fleets.environ, eu["auth-token-env"]: fleets.servers["us"].token()}
+        environ[us["auth-token-env"]] = fleets.servers["us"].token(timedelta(hours=-1))
+        ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
+    assert ran.code == 3
+    told = one_line(ran.out)
+    assert f"→ put a fresh token into the variable {eu['auth-token-env']}; `argolint explain --setup` tells how" in told
+    assert f"us: login: the token of the variable {us['auth-token-env']} expired on " in told
+    assert "ARGOCD_AUTH_TOKEN" not in told
+    assert "relogin" not in told
 
 
 def test_each_server_gets_its_own_headers_and_no_more_requests_than_its_limits_allow(tmp_path: Path) -> None:
@@ -596,10 +681,10 @@ def test_limits_of_the_users_settings_hold_whatever_options_say(tmp_path: Path) 
         (own / "config.yaml").write_text("limits:\n  workers: many\n")
         ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
         assert ran.code == 2
-        assert "config.yaml:1: Expected `int | null`, got `str`" in ran.err
+        assert "config.yaml:2: limits.workers: Expected `int | null`, got `str`" in ran.err
         ran = run_here("config", env=environ, cwd=tmp_path)
     assert ran.code == 0
-    assert "config.yaml:1: Expected `int | null`, got `str`" in ran.out
+    assert "config.yaml:2: limits.workers: Expected `int | null`, got `str`" in ran.out
 
 
 def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
@@ -613,11 +698,15 @@ def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
 
 
 def test_config_names_every_server_and_no_token(tmp_path: Path) -> None:
-    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}, {"us": {"in-cluster": "prod"}}) as fleets:
+        text = json.loads(fleets.file.read_text())
+        text["servers"][1]["limits"] = {"workers": 2, "rate": "5/s"}
+        fleets.file.write_text(json.dumps(text))
         ran = run_here("config", "--servers", fleets.file, env=fleets.environ, cwd=tmp_path)
     assert ran.code == 0
-    for name, server in fleets.servers.items():
-        assert f"server {name}        {server.url}  (token set)\n" in ran.out
+    for entry, server in zip(text["servers"], fleets.servers.values(), strict=True):
+        assert f"server {entry['name']}        {server.url}  (token set, env:{entry['auth-token-env']})\n" in ran.out
+    assert "  limits         workers 2, rate 5/s\n  clusters       in-cluster = prod\n" in ran.out
     assert not any(token in ran.out for token in fleets.tokens())
 
 
@@ -630,8 +719,6 @@ def test_a_fleet_file_without_a_server_is_refused_with_many(tmp_path: Path) -> N
 
 def test_every_login_is_read_and_an_expired_one_is_a_failure(tmp_path: Path) -> None:
     with serving(tmp_path, {"eu": [app("web")], "us": [app("web")]}) as fleets:
-        from datetime import timedelta
-
         eu, us = fleets.servers.values()
         logins = {
             "current-context": "eu",
@@ -677,3 +764,24 @@ def test_snapshots_stand_for_servers_and_settings_name_the_file(three: Checked, 
     found = json.loads(ran.out)
     assert [s["name"] for s in found["servers"]] == ["eu", "us"]
     assert [f["fingerprint"] for f in found["findings"] if f["rule"] == RULE] == [three.found(RULE)[0]["fingerprint"]]
+
+
+def test_who_looks_is_not_waited_for_again_once_it_is_gone(tmp_path: Path) -> None:
+    """A Dask scheduler that ends after the first of four servers: the second finds out, and the others do not try."""
+    sources = [
+        Source(name, SnapshotTransport([write_snapshot(tmp_path / name)]), reached=tmp_path / name)
+        for name in ("a", "b", "c", "d")
+    ]
+    asked: list[str] = []
+
+    def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
+        asked.append(fleet.name)
+        if len(asked) > 1:
+            raise ConnectError("no Dask scheduler answers")
+        yield from (AppResult(app.ref) for app in apps)
+
+    read, failures, remarks = load(sources)
+    part = examine(read, failures, remarks, Plan(()), lambda name: lambda done, total: None, lambda t: look)
+    assert asked == ["a", "b"]
+    errors = [[f.error for f in result.failures] for result in part.results]
+    assert sorted(errors) == [[]] * 2 + [["no Dask scheduler answers"]] * 6

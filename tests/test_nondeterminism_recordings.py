@@ -13,6 +13,7 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.engine.suppress import Suppressions
 from argolint.knowledge import parse
 from argolint.plugins import load_rules
+from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import recording
@@ -39,7 +40,7 @@ def run(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...], report.Re
     part = lint.collect(t, Plan(chosen))
     ids = frozenset(r.id for r in RULES)
     outcome = lint.conclude(part, chosen, Suppressions(Loaded(Config()), None, ids, t.now()))
-    made = report.build(
+    made = assemble.build(
         outcome,
         servers=part.servers,
         started_at=part.started_at,

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from argolint.cli.demo import RECORDING
+from argolint.reports import assemble
 from argolint.reports import document as r
 from argolint.reports.formats import Style, openreports, render
 
@@ -51,7 +52,7 @@ def report(*findings: r.Finding, names: tuple[str, ...] = ("web", "api"), comple
         started_at="2026-01-01T00:00:00Z",
         complete=complete,
         servers=(r.Server("https://argocd.example.com", "v3.5.1", len(names)),),
-        summary=r.summarise(findings, 0, apps=len(names), resources=1),
+        summary=assemble.summarise(findings, 0, apps=len(names), resources=1),
         findings=findings,
         failures=(),
         stats=r.Stats(),
@@ -84,7 +85,7 @@ class Api:
         if method == "DELETE":
             return (200, {}) if self.store.pop(place, None) else (404, {"details": {"name": place}})
         if self.owner.get(place, "argolint") != "argolint" and query["force"] != "true":
-            return 409, {"message": f'conflict with "{self.owner[place]}": .results'}
+            return 409, {"message": f'conflict with "{self.owner[place]}": .results, password=hunter2x'}
         before = self.store.get(place)
         if before is None or {**before, "metadata": {**before["metadata"], "resourceVersion": ""}} != {
             **body,
@@ -241,7 +242,7 @@ def test_a_report_that_somebody_edited_is_left_unless_forced(api: tuple[Api, str
     held.owner[place] = "kubectl-edit"
     ran = publish(tmp_path, url, report(found()))
     assert (ran.code, ran.out) == (3, "0 written, 0 unchanged, 0 deleted\n")
-    assert f'not written: {place}: conflict with "kubectl-edit": .results' in ran.err
+    assert f'not written: {place}: conflict with "kubectl-edit": .results, password=(masked)' in ran.err
     assert publish(tmp_path, url, report(found()), "--force").out == "1 written, 0 unchanged, 0 deleted\n"
 
 

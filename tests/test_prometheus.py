@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from argolint.cli.demo import RECORDING
 from argolint.config.file import Metrics
+from argolint.reports import assemble, formats
 from argolint.reports import document as r
-from argolint.reports import formats
 from argolint.reports.formats import Output, Style
 from tests.here import run_here
 
@@ -49,7 +49,7 @@ def _report(*findings: r.Finding, complete: bool = True, **other: Any) -> r.Repo
         other.pop("started_at", "2026-01-01T12:00:00Z"),
         complete,
         (r.Server(SERVER, "v3.5.1", 7),),
-        r.summarise(findings, len(failures), apps=7, resources=9),
+        assemble.summarise(findings, len(failures), apps=7, resources=9),
         findings,
         failures,
         r.Stats(12, 3456, 1.5),

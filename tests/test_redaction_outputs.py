@@ -22,7 +22,7 @@ from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
 from argolint.plugins import load_rules
 from argolint.redaction import HIDDEN, show
-from argolint.redaction.findings import UNTOLD, guarded, secrets_of
+from argolint.redaction.findings import UNTOLD, Known, guarded, secrets_of
 from argolint.reports import chain as why
 from argolint.reports import document as report
 from argolint.reports.formats import FORMATS, Style, narrative, render
@@ -32,6 +32,7 @@ from tests.checkouts import finding, patch, repository
 from tests.checkouts import report as saved_report
 from tests.conftest import run_argolint
 from tests.gitops import GitServer, commit, git
+from tests.redaction_places import PLACES
 from tests.small import ANSWERS, write_snapshot
 
 RULES = list(load_rules().values())
@@ -189,6 +190,15 @@ def fall(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     raise KeyError(f"nothing for {next(r.live for r in app.resources)}, {SECRET}")
 
 
+@pytest.mark.parametrize("place", sorted(PLACES.keys() - {"words that the shell joins", "a Secret that was cut"}))
+def test_a_text_that_quotes_an_object_holds_none_of_its_secrets_however_often_it_is_quoted(place: str) -> None:
+    planted = PLACES[place](SECRET)
+    obj = planted if isinstance(planted, dict) and "kind" in planted else {"kind": "Db", "spec": {"x": planted}}
+    known = Known(secrets_of(obj))
+    for told in (repr(obj), repr(repr(obj)), json.dumps(json.dumps(obj)), f"KeyError({json.dumps(obj)!r})"):
+        assert SECRET not in known.without(told)
+
+
 @pytest.mark.parametrize("functions", [{"check": blab}, {"collect": gather, "join": blab_at_last}, {"check": fall}])
 def test_what_a_third_partys_rule_prints_holds_no_secret(functions: Any) -> None:
     rule = Rule(id="blab", family="drift", severity="warning", doc="A test rule", **functions)
@@ -236,13 +246,19 @@ def test_a_shard_holds_no_secret_of_a_condition_or_a_repository() -> None:
             ("SharedResourceWarning", warning),
         )
     ]
-    data = fixture(
-        NAME, NAME, spec={"source": source}, status={"sync": {"status": "Unknown"}, "conditions": conditions}
-    )
+    status = {"sync": {"status": "Unknown"}, "conditions": conditions}
+    labels = {"team": "shop", "acme.example.com/token": SECRET}
+    data = fixture(NAME, NAME, spec={"source": source}, status=status, metadata={"labels": labels})
+    logins = {**NAME, "kind": "Users", "spec": {"users": {f"https://ci:{SECRET}@git.example.com/a": "admin"}}}
+    drifted = fixture(logins, {**logins, "spec": {"users": {"b": "admin"}}}).data["apps"][0]
+    data.data["apps"].append({**drifted, "name": "users"})
     chosen = tuple(Chosen(r, r.default_options) for r in RULES)
-    part = lint.collect(FixtureTransport(data.data), Plan(chosen, workers=1, deep=True, manifests=True, shard=(1, 1)))
+    plan = Plan(chosen, workers=1, deep=True, manifests=True, shard=(1, 1), app_labels=tuple(labels))
+    part = lint.collect(FixtureTransport(data.data), plan)
     file = lint.to_json(part).decode()
+    assert f'[["team","shop"],["acme.example.com/token","{HIDDEN}"]]' in file
     assert "git.example.com/a.git@main" in file
+    assert '"detail":"/spec/users/https:~1~1git.example.com~1a"' in file
     assert "ComparisonError: rpc error: authentication required" in file
     assert SECRET not in file
 

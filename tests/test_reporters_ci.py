@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 from argolint import DOCS
+from argolint.reports import assemble
 from argolint.reports import document as r
 from argolint.reports import formats as reporters
 from argolint.reports.formats import Style, github, links, markdown
@@ -63,7 +64,7 @@ def _report(*findings: r.Finding, failures: tuple[r.Failure, ...] = (), gate: r.
         "2026-01-01T12:00:00Z",
         not failures,
         (r.Server("https://argocd.example.com", "v3.5.1", 7),),
-        r.summarise(findings, len(failures), apps=7, resources=9),
+        assemble.summarise(findings, len(failures), apps=7, resources=9),
         findings,
         failures,
     )

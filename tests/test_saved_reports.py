@@ -75,3 +75,11 @@ def test_of_two_servers_each_has_its_own_series() -> None:
     both = ["argocd.example.com", "other.example.com"]
     assert sorted(labels[2] for labels in _samples(text, "argolint_app_findings")) == both
     assert sorted(labels[0] for labels in _samples(text, "argolint_check_complete")) == both
+    named = tuple(r.Server(s.url, s.version, s.apps, n) for s, n in zip(servers, ("one", "two"), strict=True))
+    down = r.Failure("server", "nothing listens", server="two")
+    whole = r.Failure("check", "no Argo CD can be read")
+    for failures, one, two in (((), 0, 0), ((down,), 1, 0), ((whole,), 0, 0), ((down, whole), 0, 0)):
+        broken = msgspec.structs.replace(report, servers=named, failures=failures, complete=False)
+        text = formats.render(broken, "prometheus", Style())
+        assert _samples(text, "argolint_check_complete") == {("one",): one, ("two",): two}, failures
+    assert _samples(text, "argolint_check_failures") == {("two", "server"): 1, ("", "check"): 1}

@@ -101,6 +101,7 @@ def test_no_bytes_break_it(chunks: list[bytes]) -> None:
 
 
 SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+ECHO = b'data: {"error":{"grpc_code":13,"message":"it was token-of-the-test"}}\n\n'
 CHUNK = b"%x\r\n%s\r\n" % (len(EVENT), EVENT)
 
 
@@ -112,9 +113,11 @@ CHUNK = b"%x\r\n%s\r\n" % (len(EVENT), EVENT)
         (SSE + b"Content-Encoding: gzip\r\n\r\n" + EVENT, "compressed, which was not asked for"),
         (whole(b"{}", "Content-Type: application/json"), "with application/json, and no event stream"),
         (whole(b"", "Location: http://192.0.2.1/x", status="307 Moved"), "the token was not sent there"),
+        (whole(b"{}", "Content-Type: a/token-of-the-test"), r"with a/\(hidden\), and no event stream"),
+        (SSE + b"\r\n" + ECHO, r"ended its stream: it was \(hidden\)"),
         (trickle(SSE + b"\r\n" + EVENT, b"", every_s=5), "fell silent in the middle of its stream"),
     ],
-    ids=["cut", "no chunk", "compressed", "no stream", "redirect", "silent"],
+    ids=["cut", "no chunk", "compressed", "no stream", "redirect", "echo of a type", "echo", "silent"],
 )
 def test_a_stream_that_is_none_or_ends_badly_says_so(answer: bytes | Sender, said: str) -> None:
     idle_s = 1.0 if "silent" in said else 60.0

@@ -818,6 +818,20 @@ FETCH = TARGET + "failed to initialize repository resources: `git fetch origin -
         ),
         ("Failed to load live state: dial tcp 10.0.0.7:6379: connect: connection refused", "redis"),
         (DRY_RUN + 'Certificate/a: admission webhook "audit.example.com" does not support dry run', "ssd-no-dry-run"),
+        (
+            "<string>:4: attempt to index a non-table object(nil) with key 'phase' stack traceback: <string>:4: in main chunk",
+            "health-check",
+        ),
+        (
+            TARGET + 'rpc error: code = FailedPrecondition desc = Failed to unmarshal "shop/my-values.yaml": <nil>',
+            "not-a-manifest",
+        ),
+        (TARGET + 'Failed to unmarshal "shop/deployment.yaml": <nil>', "manifest"),
+        (
+            TARGET
+            + "`helm chart pull registry.example.com/web:1.2.3` failed exit status 1: Error: web:1.2.3: not found",
+            "revision",
+        ),
     ],
 )
 def test_what_says_most_decides_why_nothing_is_compared(message: str, name: str) -> None:
@@ -929,6 +943,15 @@ def test_the_pod_template_gets_the_labels_that_its_selector_asks_for() -> None:
             [("/spec/rules/0/http/paths/0/pathType", "Unsupported value", 'supported values: "Exact", "Prefix"')],
         ),
         ("dial tcp: lookup git.example.com: no such host", []),
+        (
+            'error validating data: [ValidationError(Pier.spec): missing required field "depth" in org.example.v1.Pier.spec, '
+            'ValidationError(Pier.spec.berths[0]): missing required field "name" in org.example.v1.Pier.spec.berths]',
+            [
+                ("/spec/depth", "Required value", "its schema asks for it"),
+                ("/spec/berths/0/name", "Required value", "its schema asks for it"),
+            ],
+        ),
+        ('FailedCreate: Internal error occurred: failed calling webhook "w.example.com": EOF', []),
     ],
 )
 def test_the_fields_of_a_refusal_are_read(message: str, fields: list[tuple[str, str, str]]) -> None:

@@ -16,7 +16,8 @@ from argolint.errors import UsageError
 from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.gate import Git
 from argolint.gate import written as manifests
-from argolint.gate.candidates import Candidate, Change, by_files, candidates, usual_base
+from argolint.gate.candidates import Candidate, by_files, candidates, usual_base
+from argolint.gate.change import Change
 from argolint.gate.declared import UnreadableError, applications_of
 from argolint.gate.sides import without_ended_warnings
 from argolint.gate.written import edits_of, written

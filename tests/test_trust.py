@@ -11,8 +11,10 @@ import pytest
 
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import ReplayServer
-from tests.conftest import run_argolint
+from tests.conftest import Ran, run_argolint
+from tests.fleets import app, serving
 from tests.gitops import commit, git
+from tests.here import run_here
 from tests.small import write_snapshot
 
 APPLICATION = """\
@@ -98,6 +100,49 @@ def test_settings_in_a_repository_of_the_users_own_are_the_users_own(tmp_path: P
         ran = run_argolint("check", cwd=clone, env={"ARGOCD_AUTH_TOKEN": server.token(), "HOME": str(home)})
         assert ran.code == 3, ran.err
         assert server.seen
+
+
+def test_a_servers_file_of_a_checkout_does_not_let_a_change_choose_the_servers(tmp_path: Path) -> None:
+    clone, outside = tmp_path / "clone", tmp_path / "outside"
+    for folder in (clone, outside):
+        folder.mkdir()
+    git(clone, "init", "--quiet")
+    with serving(clone, {"eu": [app("web")]}) as fleets:
+        environ, seen = fleets.environ, fleets.servers["eu"].seen
+
+        def ran(*words: str | Path, cwd: Path = clone, **more: str) -> Ran:
+            seen.clear()
+            return run_here(*words, "-q", "--fail-on", "never", cwd=cwd, env={**environ, **more})
+
+        made_by_the_job = ran("check", "--servers", "servers.yaml")
+        assert (made_by_the_job.code, bool(seen)) == (0, True), made_by_the_job.err
+        (clone / "link.yaml").symlink_to(outside / "servers.yaml")
+        (clone / "folder").symlink_to(outside)
+        (tmp_path / "alias").symlink_to(clone)
+        commit(clone, {"snapshots.yaml": f"servers: [{{name: eu, snapshot: {write_snapshot(outside / 'snap')}}}]\n"})
+        (outside / "servers.yaml").write_bytes(fleets.file.read_bytes())
+        (outside / "argolint").mkdir()
+        (outside / "argolint/config.yaml").write_text(f"servers: {fleets.file}\n")
+        (outside / "helm").write_text("#!/bin/sh\necho v3.19.2\n")
+        (outside / "helm").chmod(0o755)
+        helm = {"PATH": f"{outside}:{os.environ['PATH']}"}
+        change = ("gate", "--repo", "https://git.example.com/shop.git", "--head", "HEAD", "--checkout", clone)
+        for refused in (
+            ran("check", "--servers", "servers.yaml"),
+            ran("check", "--servers", "link.yaml"),
+            ran("check", "--servers", "folder/servers.yaml"),
+            ran("check", "--servers", tmp_path / "alias/link.yaml"),
+            ran("check", ARGOLINT_SERVERS="servers.yaml"),
+            ran("check", XDG_CONFIG_HOME=str(outside)),
+            ran(*change, "--servers", fleets.file, cwd=outside),
+            ran("check", "--helm-render", "--checkout", f"u={clone}", "--servers", fleets.file, cwd=outside, **helm),
+        ):
+            assert (refused.code, refused.out, seen) == (2, "", [])
+            assert "a change may have" in refused.err
+        of_the_users_own = ran("check", "--servers", outside / "servers.yaml")
+        assert (of_the_users_own.code, bool(seen)) == (0, True), of_the_users_own.err
+        snapshots_alone = ran("check", "--servers", "snapshots.yaml")
+        assert (snapshots_alone.code, seen) == (3, []), snapshots_alone.err  # the small snapshot lacks answers
 
 
 @pytest.mark.parametrize("file", [".argolint.yaml", "baseline.json"])

@@ -19,8 +19,9 @@ from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.engine.load import ReadFleet
 from argolint.engine.run import Look
-from argolint.reports.document import Report, Stats, Tool, summarise, to_json
-from argolint.reports.document import app as report_app
+from argolint.reports.assemble import app as report_app
+from argolint.reports.assemble import summarise
+from argolint.reports.document import Report, Stats, Tool, to_json
 from argolint.reports.formats import Style
 from argolint.serve import live
 from argolint.serve.checked import Checked

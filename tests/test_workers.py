@@ -35,6 +35,7 @@ from argolint.workers import processes
 from argolint.workers.context import Context, decode
 from argolint.workers.spec import Spec, plan_of, rule_specs
 from argolint.workers.spec import decode as decode_spec
+from argolint.workers.spread import cut
 from tests.conftest import Ran
 from tests.here import run_here
 from tests.small import write_snapshot
@@ -218,6 +219,24 @@ def failures(part: pipeline.Part) -> list[tuple[str, str, str]]:
 
 def seen(part: pipeline.Part) -> list[str]:
     return [r.ref.name for r in part.results if [f.message for f in r.findings] == [f"{r.ref.name} was seen"]]
+
+
+@pytest.mark.parametrize(
+    ("names", "workers", "sizes"),
+    [
+        (3, 2, [2, 1]),
+        (4, 8, [1, 1, 1, 1]),
+        (27, 2, [4, 4, 4, 4, 4, 4, 3]),
+        (100, 2, [12, 11, 9, 8, 7, 6, 5, 5, 4, 4, 4, 4, 4, 4, 4, 4, 4, 1]),
+        (1000, 2, [*[50] * 13, *[43, 38, 33, 29, 25, 22, 20, 17, 15, 13, 11, 10, 9, 8, 7, 6, 5], *[4] * 9, 3]),
+    ],
+)
+def test_chunks_grow_smaller_to_the_end_so_that_workers_end_together(
+    names: int, workers: int, sizes: list[int]
+) -> None:
+    chunks = cut([str(number) for number in range(names)], workers)
+    assert [name for chunk in chunks for name in chunk.names] == [str(number) for number in range(names)]
+    assert [len(chunk.names) for chunk in chunks] == sizes
 
 
 def test_an_application_that_ends_its_worker_is_a_failure_and_all_others_are_looked_at() -> None:

@@ -204,11 +204,16 @@ class Named(Checkout):
         return False
 
 
+def url_and_folder(text: str) -> tuple[str, str]:
+    """`DIR` or `URL=DIR` as (URL, DIR); the URL may be empty."""
+    return ("", text) if Path(text).is_dir() else text.rpartition("=")[::2]
+
+
 def open_checkouts(given: Sequence[str], option: str = "--write") -> tuple[Checkout, ...]:
     """Each `DIR` or `URL=DIR` of an option. UsageError when one is no work tree, or does not tell which repository it is."""
     found: dict[Path, Checkout] = {}
     for text in given:
-        url, folder = ("", text) if Path(text).is_dir() else text.rpartition("=")[::2]
+        url, folder = url_and_folder(text)
         if not Path(folder).is_dir():
             raise UsageError(f"{option} {text}: there is no folder {folder!r}", "name a Git checkout: DIR or URL=DIR")
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import stat
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 
 from argolint.checkouts.git import Git, has_repository
@@ -17,10 +18,11 @@ from argolint.values import plain
 
 _MAX_LINKS = 40
 _KERNEL = (Path("/dev"), Path("/proc"))
+_OWN_SETTINGS = "keep your settings out of the repository, or set HOME to a folder of your own"
 
 
-def own_path(path: Path) -> Path:
-    """The absolute path without links. UsageError for a link inside a Git work tree."""
+def own_path(path: Path, tree: Path | None = None) -> Path:
+    """The absolute path without links. UsageError for a link inside a Git work tree, or inside of this one alone."""
     parts = deque(path.absolute().parts)
     here = Path(parts.popleft())
     links = 0
@@ -35,7 +37,7 @@ def own_path(path: Path) -> Path:
             continue
         links += 1
         target = step.readlink()
-        if has_repository(here) is not None:
+        if has_repository(here) is not None if tree is None else here.is_relative_to(tree):
             raise UsageError(
                 f"{plain(str(step))} is a link inside a Git work tree: a change may have put it there, so it is not followed",
                 f"name the place itself, {plain(str(target))}, or a file outside of the work tree",
@@ -48,20 +50,19 @@ def own_path(path: Path) -> Path:
     return here
 
 
-def require_own(file: Path) -> None:
-    """UsageError for a file of the checkout that one stands in: a change may have written it, so it is not the user's own.
+def require_own(file: Path, checkouts: Iterable[Path] = (), instead: str = _OWN_SETTINGS) -> None:
+    """UsageError for a file of the checkout that one stands in, or of these: a change may have written it, so it is not the user's own.
 
     In a container the home may well be the checkout. A file there that Git does not track is the job's.
     """
-    tree = has_repository(Path.cwd())
-    if tree is None:
-        return
-    place = own_path(file) if file.absolute().is_relative_to(tree) else file.resolve()
-    if place.is_relative_to(tree) and Git(tree).holds(place.relative_to(tree).as_posix()):
-        raise UsageError(
-            f"{file} is part of the checkout {tree}: a change may have written it, so it cannot say where your token goes",
-            "keep your settings out of the repository, or set HOME to a folder of your own",
-        )
+    trees = {tree for folder in (Path.cwd(), *checkouts) if (tree := has_repository(folder.resolve())) is not None}
+    for tree in sorted(trees):
+        place = own_path(file, tree)
+        if place.is_relative_to(tree) and Git(tree).holds(place.relative_to(tree).as_posix()):
+            raise UsageError(
+                f"{file} is part of the checkout {tree}: a change may have written it, so it cannot say where your token goes",
+                instead,
+            )
 
 
 def read_text(file: Path, limit_bytes: int) -> str:

@@ -9,7 +9,7 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -21,6 +21,7 @@ from argolint.checkouts.files import read_text
 from argolint.decoding import json_value
 from argolint.errors import ArgolintError, UsageError
 from argolint.host.folder import FileError
+from argolint.redaction import HIDDEN
 from argolint.reports.formats.markdown import MARKER
 
 _PAGE = 100
@@ -37,7 +38,8 @@ class _Thread:
 
     comments: str
     one: str
-    headers: Mapping[str, str]
+    token: str = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
     update: str
     own_user: str = ""
 
@@ -57,13 +59,22 @@ def command(file: Path) -> int:
     if not body.startswith(MARKER):
         raise UsageError(f"{file} is no Markdown report", f"write it with `argolint gate -o markdown={file}`")
     thread = _thread(os.environ)
+    try:
+        made = _put(thread, body)
+    except ArgolintError as error:  # what the forge says may repeat what it was sent
+        raise ArgolintError(error.message.replace(thread.token, HIDDEN), error.hint) from None
+    click.echo(f"comment {made}", err=True)
+    return 0
+
+
+def _put(thread: _Thread, body: str) -> str:
+    """What became of the comment: made, or rewritten."""
     mine = next(_ours(thread), None)
     if mine is None:
         _call("POST", thread.comments, thread, body)
-    else:
-        _call(thread.update, f"{thread.one}{mine['id']}", thread, body)
-    click.echo("comment made" if mine is None else "comment rewritten", err=True)
-    return 0
+        return "made"
+    _call(thread.update, f"{thread.one}{mine['id']}", thread, body)
+    return "rewritten"
 
 
 def _thread(env: Mapping[str, str]) -> _Thread:
@@ -77,7 +88,8 @@ def _thread(env: Mapping[str, str]) -> _Thread:
             )
         api = _address("CI_API_V4_URL", env.get("CI_API_V4_URL") or "https://gitlab.com/api/v4")
         notes = f"{api}/projects/{quote(project, safe='')}/merge_requests/{quote(iid, safe='')}/notes"
-        return _Thread(notes, f"{notes}/", {"PRIVATE-TOKEN": _header("GITLAB_TOKEN", token)}, "PUT", f"{api}/user")
+        token = _header("GITLAB_TOKEN", token)
+        return _Thread(notes, f"{notes}/", token, {"PRIVATE-TOKEN": token}, "PUT", f"{api}/user")
     token, number = env.get("GITHUB_TOKEN"), _pull_request(env)
     repository = env.get("GITHUB_REPOSITORY")
     if not (token and number and repository):
@@ -89,9 +101,9 @@ def _thread(env: Mapping[str, str]) -> _Thread:
         raise UsageError(f"GITHUB_REPOSITORY {repository!r} is not OWNER/NAME", "leave it as GitHub Actions sets it")
     base = _address("GITHUB_API_URL", env.get("GITHUB_API_URL") or "https://api.github.com")
     api = f"{base}/repos/{repository}/issues"
-    bearer = f"Bearer {_header('GITHUB_TOKEN', token)}"
-    headers = {"Authorization": bearer, "Accept": "application/vnd.github+json"}
-    return _Thread(f"{api}/{number}/comments", f"{api}/comments/", headers, "PATCH")
+    token = _header("GITHUB_TOKEN", token)
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
+    return _Thread(f"{api}/{number}/comments", f"{api}/comments/", token, headers, "PATCH")
 
 
 def _address(variable: str, url: str) -> str:
@@ -150,6 +162,7 @@ def _ours(thread: _Thread) -> Iterator[Mapping[str, Any]]:
             return
 
 
+_PROXY = "a proxy is written http://USER:PASSWORD@HOST:PORT, with / and @ of the password as %2F and %40"
 _ODD = "check the address of the API; a proxy or a login page may stand in front of it"
 
 
@@ -183,6 +196,8 @@ def _call(method: str, url: str, thread: _Thread, body: str | None = None) -> An
             f"{method} {url}: {error.code} {error.reason}",
             "the token may not write comments: a pull request from a fork has a read-only one",
         ) from None
+    except http.client.InvalidURL:  # it quotes a part of the proxy's address, which may be of a password
+        raise ArgolintError(f"{method} {url}: this address, or that of the proxy, cannot be used", _PROXY) from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise ArgolintError(f"{method} {url}: {error}", "check the network of this job") from None
     if len(text) > _LARGEST:

@@ -13,10 +13,10 @@ from argolint.cli.options import look_options
 from argolint.engine.fingerprint import Identity
 from argolint.errors import UsageError
 from argolint.reports import document as report
-from argolint.reports.causes import Cause, causes, causes_of, grouped, identity
-from argolint.reports.document import Finding, Report
+from argolint.reports.causes import causes, causes_of, grouped, identity
+from argolint.reports.document import Cause, Finding, Report
 from argolint.reports.formats import Style, app_name, shown, with_server_names
-from argolint.reports.formats.concise import cause_block, named
+from argolint.reports.formats.blocks import cause_block, named
 from argolint.reports.formats.ending import counts_text
 from argolint.reports.formats.layout import number, paint, wrapped
 from argolint.reports.trend import apps_of, looked_at
@@ -45,7 +45,7 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
     was, now = _active(old, several), _active(new, several)
     fresh = [f for mark, f in now.items() if mark not in was]
     missing = [f for mark, f in was.items() if mark not in now]
-    gone = [f for f in missing if not several or looked_at(f.rule, apps_of(f), new)]
+    gone = [f for f in missing if not several or _looked_for(f, new)]
     unread = len(missing) - len(gone)
     same = len(now) - len(fresh)
     total = f"{len(fresh)} new, {len(gone)} gone, {same} unchanged"
@@ -67,6 +67,13 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
         lines = [] if quiet else [*_trend(reports, style), *_new(new, fresh, style), *_gone(gone, style)]
         click.echo("\n".join((*lines, total)), color=style.color)
     return int(bool(fresh))
+
+
+def _looked_for(f: Finding, new: Report) -> bool:
+    """Whether the report would have the finding if the fault were there. Of several servers one may be left out by now."""
+    apps = apps_of(f)
+    there = {server.url for server in new.servers}
+    return {app.server for app in apps} <= there and looked_at(f.rule, apps, new)
 
 
 def _active(made: Report, several: bool) -> dict[Identity, Finding]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -24,7 +24,11 @@ from argolint.engine.trusted import Trusted
 from argolint.errors import ArgolintError, UsageError
 from argolint.redaction import without_secrets
 from argolint.server.connection import Flags, connect, connection_options, said_by
+from argolint.server.limits import Limits
 from argolint.server.user import read_settings, settings_file
+
+if TYPE_CHECKING:
+    from argolint.server.several import Named
 
 _FROM = {
     ParameterSource.COMMANDLINE: "flag",
@@ -83,7 +87,8 @@ def command(ctx: click.Context, /, connection: Flags, **given: Any) -> int:
         click.echo(without_secrets(f"{'rules.' + name:16} {', '.join(told) or '-'}  ({loaded.file})"))
     for index, entry in enumerate(loaded.config.ignore):
         until = f" until {entry.expires}" if entry.expires else ""
-        click.echo(f"{'ignore':16} {entry.rule}{until}: {entry.reason}  ({loaded.file}:{loaded.ignore_lines[index]})")
+        told = without_secrets(f"{entry.rule}{until}: {entry.reason}")
+        click.echo(f"{'ignore':16} {told}  ({loaded.file}:{loaded.ignore_lines[index]})")
     several = _servers({**given, "connection": connection, "snapshots": ()})
     for line in several or _connection(connection, os.environ, Path.home()):
         click.echo(without_secrets(line))
@@ -98,9 +103,12 @@ def _limits(environ: Mapping[str, str], home: Path) -> Iterator[str]:
     """How hard each server may be asked, where the user's settings say so."""
     with contextlib.suppress(UsageError):  # said above, where the server is named
         limits = read_settings(environ, home).limits
-        told = [f"{name} {value}" for name, value in msgspec.to_builtins(limits).items() if value]
-        if told:
-            yield f"{'limits':16} {', '.join(told)}  ({settings_file(environ, home)})"
+        if told := _limits_told(limits):
+            yield f"{'limits':16} {told}  ({settings_file(environ, home)})"
+
+
+def _limits_told(limits: Limits) -> str:
+    return ", ".join(f"{name} {value}" for name, value in msgspec.to_builtins(limits).items() if value)
 
 
 def _servers(given: Mapping[str, Any]) -> list[str]:
@@ -109,12 +117,20 @@ def _servers(given: Mapping[str, Any]) -> list[str]:
         found = servers.asked(given)
     except ArgolintError as error:
         return [f"{'servers':16} -  ({error.message})"]
-    told = []
-    for one in found[0] if found else ():
-        place = one.connection.url if one.connection else one.snapshot or one.problem
-        token = ("token set" if one.connection.token else "anonymous") if one.connection else "-"
-        told.append(f"{'server ' + one.name:16} {place}  ({token})")
-    return told
+    return [line for one in (found[0] if found else ()) for line in _server(one)]
+
+
+def _server(one: Named) -> Iterator[str]:
+    """One of several: where it is, where its token comes from, what it is asked at most, and the names of its clusters."""
+    connection = one.connection
+    place = connection.url if connection else one.snapshot or one.problem
+    said = f", {connection.token_place}" if connection and connection.token_place else ""
+    token = (f"token set{said}" if connection.token else "anonymous") if connection else "-"
+    yield f"{'server ' + one.name:16} {place}  ({token})"
+    if connection and (limits := _limits_told(connection.limits)):
+        yield f"{'  limits':16} {limits}"
+    if one.aliases:
+        yield f"{'  clusters':16} {', '.join(f'{known} = {alias}' for known, alias in one.aliases.items())}"
 
 
 def _connection(flags: Flags, environ: Mapping[str, str], home: Path) -> Iterator[str]:

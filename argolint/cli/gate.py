@@ -40,8 +40,8 @@ from argolint.gate.patience import USUAL_S, Patience
 from argolint.gate.several import judge_all
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
 from argolint.redaction import without_secrets
+from argolint.reports import assemble, formats
 from argolint.reports import document as report
-from argolint.reports import formats
 from argolint.reports.formats import app_name, markdown, resource_name, subject_of, with_server_names
 from argolint.values import same_repository
 
@@ -173,7 +173,7 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     later = counts.after_merge
     suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
     once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)
-    built = report.build(
+    built = assemble.build(
         verdict.outcome(suppressions, once_merged or suppressions),
         servers=[ServerRead(fleet.server, fleet.version, fleet.name) for fleet in verdict.fleets],
         started_at=min(t.now() for t in transports).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -10,6 +10,7 @@ import click
 
 from argolint.cli.connecting import read_lists
 from argolint.cli.options import source_options
+from argolint.cli.reading import places, unread_note
 from argolint.engine.crossings import Member, clusters
 from argolint.errors import UsageError
 from argolint.harmless import harmless
@@ -52,7 +53,8 @@ def command(wanted: str, output: str, **given: Any) -> int:
         held = fleet.joined(parts, common)
     if wanted and not held:
         raise UsageError(
-            f"no Application of {', '.join(servers.values())} lists {wanted}, or the account may not see it",
+            f"no Application of {places(name or url for name, url in servers.items())} lists {wanted}, or the account may not see it"
+            + unread_note(failure.server for failure in failures if failure.stage in ("server", "login")),
             "children that no manifest names, such as Pods, are in no list; `argolint why APP KIND/NAME` looks at one",
         )
     reporters.put(target, harmless(_rendered(held, form, servers)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from argolint.checkouts.checkout import Checkout, open_checkouts
 from argolint.cli.selection import Selection, chosen, parse_shard
@@ -54,6 +56,14 @@ class Run:
     selection: Selection
     remarks: tuple[str, ...] = ()
     checkouts: tuple[Checkout, ...] = ()
+
+    @property
+    def asked(self) -> str:
+        """A mark of what changes the findings of an application, and of which applications are looked at."""
+        plan = self.plan
+        rules = [(c.rule.id, c.options) for c in plan.rules]
+        asked = (self.selection, plan.deep, plan.renders, plan.manifests, plan.local is not None, rules)
+        return hashlib.blake2b(msgspec.json.encode(asked, order="sorted", enc_hook=str), digest_size=8).hexdigest()
 
 
 def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted | None = None) -> Run:

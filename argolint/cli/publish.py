@@ -35,10 +35,13 @@ def openreports(
     """Make one OpenReports Report for each application with findings, beside the Application.
 
     Only Reports with the label argolint.dev/report are changed and deleted: those of applications that were looked at and have no findings
-    any more. With --prune-all, which wants a complete report of everything, also those of applications that are gone.
+    any more. With --prune-all, which wants a complete report of everything, also those of applications that are gone. A report over several
+    Argo CDs goes to this one cluster, and each result says of which Argo CD it is.
+
     `argolint explain --setup openreports` prints the Role, and the exclusion that keeps Argo CD from seeing the Reports.
     """
     from argolint.reports import document, publishing
+    from argolint.reports.formats import with_server_names
     from argolint.reports.formats.openreports import name_of, reports
 
     report = document.read(saved)
@@ -50,7 +53,7 @@ def openreports(
         else {f"{a.app.namespace}/{name_of(a.app.server, a.app.name)}" for a in report.applications}
     )
     cluster = publishing.connect(kube_api, kube_token_file, kube_ca, os.environ)
-    done = publishing.publish(cluster, reports(report), looked_at, force=force)
+    done = publishing.publish(cluster, reports(with_server_names(report)), looked_at, force=force)
     click.echo(f"{len(done.applied)} written, {len(done.unchanged)} unchanged, {len(done.deleted)} deleted")
     for refused in done.refused:
         click.echo(f"not written: {refused}", err=True)

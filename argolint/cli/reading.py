@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,10 +21,12 @@ from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.run import Look
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
+from argolint.host.memory import expect_answers
 from argolint.reports import document as report
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
 from argolint.timing import charged, measured, summed
+from argolint.values import enumerated
 
 if TYPE_CHECKING:
     from argolint.engine.several import Read, Source
@@ -104,15 +106,16 @@ def collected(
         stats=report.Stats(t.stats.requests, t.stats.bytes, clock.seconds, t.stats.slowed or msgspec.UNSET),
         spent=ledger.costs,
         whole=run.suppressions.whole,
+        asked=run.asked,
     )
     return part, fleet
 
 
 def _leave_garbage() -> None:
-    """Decoded JSON holds no cycles and is dropped application by application: looking for some costs a third of the time."""
+    """Decoded JSON is dropped application by application: looking for garbage costs a third of the time."""
     if not gc.get_freeze_count():  # once: what a service drops between its checks must be found again
         gc.freeze()
-    gc.set_threshold(200_000, 20, 20)
+    expect_answers()
 
 
 def _collected_of(
@@ -155,7 +158,7 @@ def _collected_of(
         )
     stats = msgspec.structs.replace(part.stats, seconds=clock.seconds)
     spent = summed(ledger.costs, *(one.spent for one in read))
-    part = msgspec.structs.replace(part, stats=stats, spent=spent, whole=run.suppressions.whole)
+    part = msgspec.structs.replace(part, stats=stats, spent=spent, whole=run.suppressions.whole, asked=run.asked)
     return part, read
 
 
@@ -182,15 +185,37 @@ def unknown(name: str, fleets: Sequence[Fleet], unread: Sequence[str] = ()) -> U
     import difflib
 
     known = {
-        text: None for fleet in fleets for a in fleet.apps for text in (a.ref.name, str(a.ref), full_name(fleet, a))
+        text: said
+        for fleet in fleets
+        for a in fleet.apps
+        for text, said in (
+            (a.ref.name, a.ref.name),
+            (str(a.ref), str(a.ref)),
+            (f"{fleet.name}/{a.ref.name}", full_name(fleet, a)),
+            (full_name(fleet, a), full_name(fleet, a)),
+        )
     }
     close = difflib.get_close_matches(name, known, 1)
     return UsageError(
-        f"there is no application {name!r} on {', '.join(fleet.server for fleet in fleets)}, or the account may not see it"
-        + (f" ({', '.join(unread)} could not be read)" if unread else "")
-        + (f"; did you mean {close[0]!r}?" if close else ""),
+        f"there is no application {name!r} on {places(fleet.name or fleet.server for fleet in fleets)}, or the account may not see it"
+        + unread_note(unread)
+        + (f"; did you mean {known[close[0]]!r}?" if close else ""),
         "`argocd app list` shows what it may see",
     )
+
+
+def places(servers: Iterable[str]) -> str:
+    """Argo CDs for a sentence; a run may be of hundreds."""
+    return enumerated([*servers], limit=_PLACES)
+
+
+_PLACES = 5
+
+
+def unread_note(servers: Iterable[str]) -> str:
+    """What to add where something is not found, and some servers could not be read."""
+    names = [*dict.fromkeys(filter(None, servers))]
+    return f" ({places(names)} could not be read)" if names else ""
 
 
 def _warn_of_renders(t: Transport) -> None:

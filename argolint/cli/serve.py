@@ -35,6 +35,7 @@ from argolint.harmless import plain
 from argolint.host import threads
 from argolint.host.addresses import is_loopback
 from argolint.host.folder import FileError
+from argolint.reports import assemble
 from argolint.reports import document as report
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> C
     made = common.conclude(part, run)
     if known is not None:
         made = common.remember(made, part, run, known, whole=whole)
-    return Checked(made, frozenset(report.app(r.ref) for r in part.results if not r.beside))
+    return Checked(made, frozenset(assemble.app(r.ref) for r in part.results if not r.beside))
 
 
 def _following(run: Run, given: Mapping[str, Any], known: History | None, times: Times | None = None) -> Following:
@@ -270,7 +271,7 @@ def _nothing(given: Mapping[str, Any]) -> report.Report:
         "",
         False,
         asked(given),
-        report.summarise((), 0, apps=0, resources=0),
+        assemble.summarise((), 0, apps=0, resources=0),
         (),
     )
 

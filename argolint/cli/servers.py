@@ -76,7 +76,8 @@ def sources(
         elif one.problem is not None:
             failure = Failure("login", one.problem.message, one.problem.hint, server=one.name)
         transport = opened(None) if opened is not None else None
-        found.append(Source(one.name, transport, one.aliases, failure, opened, one.connection or one.snapshot))
+        reached = one.connection or one.snapshot
+        found.append(Source(one.name, transport, one.aliases, failure, opened, reached, entry=one.entry))
     return tuple(found), remarks
 
 
@@ -90,7 +91,15 @@ def asked(given: Mapping[str, Any]) -> tuple[tuple[Place, ...], tuple[str, ...]]
     now, home, config = datetime.now(UTC), Path.home(), given["connection"].config
     if file is None:
         return of_logins(config, os.environ, home, now)
-    return read_servers(file, config, os.environ, home, now), ()
+    return read_servers(file, config, os.environ, home, now, _checkouts(given)), ()
+
+
+def _checkouts(given: Mapping[str, Any]) -> list[Path]:
+    """The checkouts that the options name: a change to one of them may be what is judged."""
+    from argolint.checkouts.checkout import url_and_folder
+
+    named = [given["checkout"]] if given.get("checkout") else []
+    return [*named, *(Path(url_and_folder(text)[1]) for text in given.get("checkouts") or ())]
 
 
 def _recorded(snapshot: Path, threads: int | None) -> Transport:

@@ -12,13 +12,14 @@ import msgspec
 from argolint import __version__
 from argolint.cli import timings
 from argolint.cli.prepare import Run, prepare
-from argolint.cli.reading import collect_all
+from argolint.cli.reading import collect_all, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline as lint
 from argolint.engine.baseline import require_servers
 from argolint.engine.plan import Outcome
 from argolint.errors import UsageError
 from argolint.model import SEVERITIES
+from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
 from argolint.reports.document import Report
@@ -61,7 +62,7 @@ def conclude(part: lint.Part, run: Run) -> Report:
 
 
 def _built(part: lint.Part, outcome: Outcome) -> Report:
-    return report.build(
+    return assemble.build(
         outcome,
         servers=part.servers,
         started_at=part.started_at,
@@ -102,10 +103,11 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
         code = write_shard(part, run)
         timings.tell(timings.with_costs(part.stats, part.costs))
         return code
-    if not part.results and run.selection != Selection(tuple(names)):
+    if not part.results and run.selection != Selection():
         raise UsageError(
-            f"no application of {', '.join(server.url for server in part.servers)} fits this selection, or the account may not see it",
-            "check --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
+            f"no application of {places(s.name or s.url for s in part.servers)} fits this selection, or the account may not see it"
+            + unread_note([f.server for f in part.failures if f.stage in ("server", "login")]),
+            "check the names, --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
     made = _anchored(conclude(part, run), run, read)
     if known is not None:
@@ -118,7 +120,7 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
 
 def remember(made: Report, part: lint.Part, run: Run, known: History, *, whole: bool = True) -> Report:
     """The report with the ages of its findings. What was not asked for is neither gone nor there. See History for `whole`."""
-    looked = None if run.selection == Selection() else {report.app(r.ref) for r in part.results if not r.beside}
+    looked = None if run.selection == Selection() else {assemble.app(r.ref) for r in part.results if not r.beside}
     return known.remember(made, looked, whole=whole)
 
 

@@ -18,6 +18,7 @@ from argolint.cli.connecting import open_transport, sources_of
 from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect, collect_all
+from argolint.cli.selection import Selection
 from argolint.engine.load import load_fleet
 from argolint.engine.pipeline import Part
 from argolint.errors import UsageError
@@ -58,9 +59,9 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any)
     Of several servers (--servers, --all-contexts) each gets a snapshot in the directory, beside a servers.yaml that names them:
     `argolint check --servers DIR/servers.yaml`.
     """
-    if fleet_only and apps:
-        raise UsageError("--fleet-only saves the list of all applications", "name no application, or leave it out")
     run = prepare({**NO_FAILING, **given, "baseline": None, "outputs": ()}, apps)
+    if fleet_only:
+        _require_the_list_alone(run.selection, given)
     several = sources_of(given)
     if several is not None:
         return _save_all(several, target, fleet_only, run, given)
@@ -75,6 +76,17 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any)
     _tell_saved(f"{target}: ", fleet_only, number, server, recorder)
     _tell_masked(recorder.masked, given)
     return 3 if failures else 0
+
+
+def _require_the_list_alone(selection: Selection, given: Mapping[str, Any]) -> None:
+    """UsageError for what --fleet-only does not do."""
+    if selection != Selection():
+        hint = "select applications where `check` takes the list, or leave it out"
+        raise UsageError("--fleet-only saves the list of all applications", hint)
+    for option in ("shard", "deep", "manifests", "render_twice", "helm_render"):
+        if given[option]:
+            told = f"--fleet-only reads the list alone, and --{option.replace('_', '-')} is about reading applications"
+            raise UsageError(told, "pass it to `check --fleet`, or leave --fleet-only out")
 
 
 def _save_all(several: Several, target: Path, fleet_only: bool, run: Run, given: Mapping[str, Any]) -> int:

@@ -24,7 +24,7 @@ from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.model import Object
 from argolint.redaction import without_secrets
 from argolint.reports import chain as why
-from argolint.reports.formats import Style, narrative
+from argolint.reports.formats import Style, narrative, with_names
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
 
@@ -62,7 +62,8 @@ def command(app: str, resource: str, pointer: str, as_json: bool, **given: Any) 
     if as_json:
         click.echo(why.to_json(found).decode(), nl=False)
     else:
-        click.echo(narrative.render(found, Style.from_options(given)), nl=False)
+        names = {one.fleet.server: one.source.name for one in servers if one.source.name}
+        click.echo(narrative.render(with_names(found, names), Style.from_options(given)), nl=False)
     for failure in (*failures, *missing):
         where = f"{failure.server}: " if failure.server else ""
         click.echo(without_secrets(f"not looked at: {where}{failure.stage}: {failure.error}"), err=True)

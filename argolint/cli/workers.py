@@ -16,6 +16,7 @@ from argolint.cli.connecting import open_transport
 from argolint.cli.prepare import pacing
 from argolint.engine.run import Look
 from argolint.errors import UsageError
+from argolint.redaction import without_secrets
 from argolint.server.limits import NONE
 from argolint.server.transport import Transport
 from argolint.values import plain
@@ -88,7 +89,7 @@ def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | No
         if given["worker_token"]:
             raise UsageError("--worker-token is of a single server", "the entries of --servers say where each token is")
         if not reached.token_place:
-            hint = "give its entry auth-token-env or auth-token-file, and every worker the same variable or file"
+            hint = "name it in a servers file, with auth-token-env or auth-token-file, and give every worker the same variable or file"
             raise UsageError(f"{source.name}: no Dask worker has the token of this login", hint)
         server = _elsewhere(given, reached, reached.token_place)
     elif not t.offline:
@@ -100,7 +101,7 @@ def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | No
         insecure=given["dask_insecure"],
         snapshots=snapshots,
         server=server,
-        warn=lambda text: click.echo(f"warning: {plain(text)}", err=True),
+        warn=lambda text: click.echo(f"warning: {without_secrets(plain(text))}", err=True),
     )
 
 

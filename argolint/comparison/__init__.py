@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from argolint.comparison.compare import (
-        COMPARE_OPTIONS,
         LAST_APPLIED,
-        SYNC_OPTIONS,
         TRACKING_ID,
         Comparison,
         Rules,
@@ -37,9 +35,7 @@ if TYPE_CHECKING:
 # Names are imported when they are asked for, as in argolint itself.
 _HOME = {
     "compare": (
-        "COMPARE_OPTIONS",
         "LAST_APPLIED",
-        "SYNC_OPTIONS",
         "TRACKING_ID",
         "Comparison",
         "Rules",
@@ -76,9 +72,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "COMPARE_OPTIONS",
     "LAST_APPLIED",
-    "SYNC_OPTIONS",
     "TRACKING_ID",
     "Comparison",
     "IgnoreRule",

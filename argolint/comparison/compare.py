@@ -30,15 +30,13 @@ from argolint.comparison.kinds import endpoints
 from argolint.comparison.scheme import builtin, canonical, defaulted, merge_key
 from argolint.comparison.server_side import server_side_apply, with_owner
 from argolint.comparison.three_way import Place, completed, interleave, numbered, three_way
-from argolint.kubernetes import group_of, is_secret
+from argolint.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, group_of, is_secret
 from argolint.model import MISSING, Json, Object
 from argolint.remembered import by_identity, one
-from argolint.values import annotations_of, items, json_in, labels_of, mapping, parse_version
+from argolint.values import annotations_of, comma_list, items, json_in, labels_of, mapping, parse_version
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 TRACKING_ID = "argocd.argoproj.io/tracking-id"
-SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
-COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
 
 
 class Strategy(StrEnum):
@@ -123,7 +121,7 @@ def strategy_of(application: Object, desired: Object | None, *, server_side: boo
     `server_side` is the controller's `controller.diff.server.side`, which no API tells. Sources: controller/state.go
     CompareAppState, gitops-engine pkg/diff/diff.go Diff.
     """
-    compare_options = _options(annotations_of(application).get(COMPARE_OPTIONS))
+    compare_options = comma_list(annotations_of(application).get(COMPARE_OPTIONS))
     asked = server_side or "ServerSideDiff=true" in compare_options
     if asked and "ServerSideDiff=false" not in compare_options:
         return Strategy.SERVER_SIDE
@@ -136,7 +134,7 @@ def strategy_of(application: Object, desired: Object | None, *, server_side: boo
 
 def syncs_server_side(application: Object, desired: Object | None) -> bool:
     """True when a sync sends this object as a server-side apply."""
-    refused = "ServerSideApply=false" in _options(annotations_of(desired).get(SYNC_OPTIONS))
+    refused = "ServerSideApply=false" in comma_list(annotations_of(desired).get(SYNC_OPTIONS))
     return has_sync_option(application, desired, "ServerSideApply=true") and not refused
 
 
@@ -148,11 +146,7 @@ def has_sync_option(application: Object, desired: Object | None, option: str) ->
     if option in items(application, "spec", "syncPolicy", "syncOptions"):
         return True
     own = annotations_of(desired) if not option.startswith("RespectIgnoreDifferences=") else {}
-    return option in _options(own.get(SYNC_OPTIONS))
-
-
-def _options(text: str | None) -> tuple[str, ...]:
-    return tuple(part.strip() for part in (text or "").split(","))
+    return option in comma_list(own.get(SYNC_OPTIONS))
 
 
 @by_identity(64)

@@ -20,7 +20,7 @@ from argolint.kubernetes import group_of
 from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Json, Object
 from argolint.remembered import by_identity, one
-from argolint.values import index_of, integer, items, join_pointer, json_in, mapping, maps, text_at
+from argolint.values import index_of, integer, items, join_pointer, json_in, mapping, maps, split_pointer, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +174,10 @@ def without(node: Json, pointer: str) -> Json:
 
     Like evanphx/json-patch, what stands before the first slash is not looked at.
     """
-    return _without(node, [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]])
+    return _without(node, split_pointer(pointer))
 
 
-def _without(node: Json, tokens: list[str]) -> Json:
+def _without(node: Json, tokens: tuple[str, ...]) -> Json:
     if not tokens:
         return node
     token = tokens[0]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import difflib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +19,7 @@ from argolint.decoding import converted
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
 from argolint.rule import Rule
+from argolint.strict_yaml import nearest
 
 DEFAULT_FILE = Path(".argolint.yaml")
 
@@ -160,7 +160,7 @@ def parse(text: str, path: Path) -> Loaded:
     try:
         config = converted({} if document.data is None else document.data, Config)
     except msgspec.ValidationError as error:
-        raise _explained(str(error), document, path) from None
+        raise _explained(error, document, path) from None
     lines = tuple(document.line(("ignore", index)) for index in range(len(config.ignore)))
     for entry, line in zip(config.ignore, lines, strict=True):
         if not entry.reason.strip():
@@ -189,12 +189,12 @@ def check_rules(loaded: Loaded, rules: Mapping[str, Rule], plugins: Sequence[str
     for name in loaded.config.rules:
         if name not in rules:
             raise UsageError(
-                f"{loaded.file}: rules: there is no rule {name!r}{_nearest(name, rules)}", "`argolint rules` lists them"
+                f"{loaded.file}: rules: there is no rule {name!r}{nearest(name, rules)}", "`argolint rules` lists them"
             )
     for entry, line in zip(loaded.config.ignore, loaded.ignore_lines, strict=True):
         if not set("*?[") & set(entry.rule) and entry.rule not in rules:
             raise UsageError(
-                f"{loaded.file}:{line}: ignore: there is no rule {entry.rule!r}{_nearest(entry.rule, rules)}",
+                f"{loaded.file}:{line}: ignore: there is no rule {entry.rule!r}{nearest(entry.rule, rules)}",
                 "`argolint rules` lists them",
             )
 
@@ -205,7 +205,7 @@ def rule_options(rule: Rule, given: Mapping[str, Any], where: str) -> Any:
     for name in given:
         if name.replace("-", "_") not in names:
             known = f"its options: {', '.join(names)}" if names else "it has none"
-            raise UsageError(f"{where}: rule {rule.id} has no option {name!r}{_nearest(name, names)}", known)
+            raise UsageError(f"{where}: rule {rule.id} has no option {name!r}{nearest(name, names)}", known)
     try:
         return converted({k.replace("-", "_"): v for k, v in given.items()}, rule.options)
     except msgspec.ValidationError as error:
@@ -214,47 +214,21 @@ def rule_options(rule: Rule, given: Mapping[str, Any], where: str) -> Any:
         ) from None
 
 
-_AT = re.compile(r" - at `(?:key in )?\$([^`]*)`$")
-_STEP = re.compile(r"\.([\w-]+)|\[(\d+)\]|\[\.\.\.\]")
-_UNKNOWN = re.compile(r"unknown field `(.+?)`")
-
-
-def _explained(text: str, document: strict_yaml.Document, path: Path) -> UsageError:
+def _explained(error: msgspec.ValidationError, document: strict_yaml.Document, path: Path) -> UsageError:
     """msgspec's error with the line it is about and, for an unknown key, the nearest known one."""
-    found = _AT.search(text)
-    steps = _steps(found.group(1)) if found else ()
-    message = _AT.sub("", text)
-    unknown = _UNKNOWN.search(message)
-    if unknown:
-        name = unknown.group(1)
-        if not steps and name in _connection_keys():
-            return UsageError(
-                f"{path}:{document.line((name,))}: a configuration cannot hold {name!r}: a change to the checkout could then "
-                "choose where your token goes",
-                f"remove it; {_INSTEAD.get(name, f'pass --{name} or set ARGOCD_OPTS')}",
-            )
-        steps = _concrete(document.data, steps, lambda held: isinstance(held, dict) and name in held)
-        known = _known_keys(steps)
+    found = strict_yaml.misfit(error, document, Config)
+    name = found.unknown
+    if name and found.path == (name,) and name in _connection_keys():
         return UsageError(
-            f"{path}:{document.line((*steps, name))}: unknown key {name!r}{_nearest(name, known)}",
-            f"known keys here: {', '.join(known)}",
+            f"{path}:{found.line}: a configuration cannot hold {name!r}: a change to the checkout could then "
+            "choose where your token goes",
+            f"remove it; {_INSTEAD.get(name, f'pass --{name} or set ARGOCD_OPTS')}",
         )
-    field = str(steps[-1]) if steps else ""
-
-    def value(held: Any) -> Any:
-        return held.get(field) if isinstance(held, dict) and field != "..." else held
-
-    quoted = [
-        lambda held: value(held) is not None and repr(value(held)) in message,
-        lambda held: value(held) is not None,
-    ]
-    steps = _concrete(document.data, steps, *quoted)
-    key = ".".join(str(s) for s in steps) or "the file"
     hint = "`argolint schema config` prints the schema"
-    if "enum value" in message and steps:
-        choices = _CHOICES["fail-on" if steps[-1] == "fail-on" else "severity"]
+    if "enum value" in found.message and found.path:
+        choices = _CHOICES["fail-on" if found.path[-1] == "fail-on" else "severity"]
         hint = f"one of {', '.join(choices)}"
-    return UsageError(f"{path}:{document.line(steps)}: {key}: {message}", hint)
+    return found.refused(str(path), hint)
 
 
 _INSTEAD = {
@@ -272,33 +246,3 @@ def _connection_keys() -> frozenset[str]:
 
 
 _CHOICES = {"fail-on": ("error", "warning", "info", "never"), "severity": ("error", "warning", "info")}
-
-
-def _concrete(data: Any, steps: strict_yaml.Path, *fits: Callable[[Any], bool]) -> strict_yaml.Path:
-    """msgspec writes `...` for a map's key: the first key whose value fits, by the first test that one fits."""
-    if "..." not in steps:
-        return steps
-    at = steps.index("...")
-    node = data
-    for step in steps[:at]:
-        node = node[step]
-    found = next((key for fit in fits for key, held in node.items() if fit(held)), "...")
-    return (*steps[:at], found, *steps[at + 1 :])
-
-
-def _steps(text: str) -> strict_yaml.Path:
-    steps: list[str | int] = []
-    for name, index in _STEP.findall(text):
-        steps.append(name if name else int(index) if index else "...")
-    return tuple(steps)
-
-
-def _known_keys(steps: strict_yaml.Path) -> list[str]:
-    first = steps[0] if steps else ""
-    kind: Any = {"ignore": Ignore, "rules": RuleSettings, "metrics": Metrics}.get(str(first), Config)
-    return sorted(f.encode_name for f in msgspec.structs.fields(kind))
-
-
-def _nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, list(known), 1)
-    return f"; did you mean {close[0]!r}?" if close else ""

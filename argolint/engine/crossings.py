@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from argolint.app import App
 from argolint.fleet import IN_CLUSTER, Claimant, Crossing, Fleet
 from argolint.model import AppRef
-from argolint.values import dig, parse_version, text_at
+from argolint.values import dig, enumerated, parse_version, text_at
 
 _PRIVATE = frozenset(
     "svc local localhost localdomain internal intranet private corp home lan arpa test invalid default".split()
@@ -59,6 +59,7 @@ def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], 
     Also remarks on what looks like one cluster and is not, or the other way round.
     """
     places: dict[str, list[tuple[Member, str]]] = defaultdict(list)
+    names: dict[str, dict[str, str]] = defaultdict(dict)
     remarks: list[str] = []
     for member in members:
         named = {member.address(key): alias for key, alias in member.aliases.items()}
@@ -66,8 +67,11 @@ def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], 
         for cluster in sorted({app.cluster for app in member.fleet.apps}):
             known = named.get(cluster, "")
             common = public(known or cluster) or known
+            if address := public(cluster):
+                names[address][member.name] = known
             if common:
                 places[common].append((member, cluster))
+    remarks += (told for address, own in sorted(names.items()) if (told := _named_by_some(address, own)))
     found: dict[tuple[str, str], str] = {}
     for common, shared in sorted(places.items()):
         versions = {m.name: m.version(cluster) for m, cluster in shared if m.version(cluster)}
@@ -88,6 +92,16 @@ def clusters(members: Sequence[Member]) -> tuple[Mapping[tuple[str, str], str], 
                 continue
         found |= {(m.name, cluster): common for m, cluster in shared}
     return found, tuple(remarks)
+
+
+def _named_by_some(address: str, names: Mapping[str, str]) -> str:
+    """A remark on a cluster of the public DNS that is called so on one Argo CD, and has a name of the user's on another."""
+    named = {name: alias for name, alias in names.items() if alias and public(alias) != address}
+    plain = [name for name in names if name not in named]
+    if not named or not plain:
+        return ""
+    told = enumerated([f"{alias} on {name}" for name, alias in named.items()])
+    return f"Cluster {address} is {told} and has no name on {enumerated(plain)}: it is taken for several clusters, unless `clusters:` gives it one name."
 
 
 def _aliased(member: Member) -> frozenset[str]:

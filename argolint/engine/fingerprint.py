@@ -17,8 +17,13 @@ def identity(finding: Finding) -> Identity:
 
 def fingerprint(finding: Finding) -> str:
     """Stable identity of a fault: rule and subject (a fleet finding's subject is its fact key), nothing that is reworded."""
+    return hashlib.sha256("\0".join(subject(finding.rule, finding)).encode()).hexdigest()[:32]
+
+
+def subject(rule: str, finding: Finding) -> tuple[str, ...]:
+    """What a fingerprint is made of; the finding need not know its rule yet."""
     at = finding.at
-    subject = (
+    about = (
         (finding.key,)
         if finding.key
         else (
@@ -27,4 +32,4 @@ def fingerprint(finding: Finding) -> str:
             at.pointer,
         )
     )
-    return hashlib.sha256("\0".join((finding.rule, *subject)).encode()).hexdigest()[:32]
+    return rule, *about

@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from argolint.app import App
-from argolint.comparison import SYNC_OPTIONS
 from argolint.comparison.ignore import without
 from argolint.engine import effects
 from argolint.engine.moments import Moment, application_after, compared, moment_of, one_sync, terms_of
 from argolint.engine.render_proof import Render, require_left_out
 from argolint.engine.verdict import CannotReplay, Contradicted, SyncFails
 from argolint.fleet import Fleet
-from argolint.kubernetes import is_secret
+from argolint.kubernetes import SYNC_OPTIONS, is_secret
 from argolint.model import AppRef, Effect, Fact, Finding, Fix, ResourceKey, Trial
 from argolint.resource import Listed, Resource
 from argolint.shared_warnings import without_warnings

@@ -12,7 +12,7 @@ import msgspec
 
 from argolint.app import App
 from argolint.consequences import with_consequences
-from argolint.engine.fingerprint import fingerprint
+from argolint.engine.fingerprint import subject
 from argolint.engine.guard import Guard, crash
 from argolint.engine.handover import tried
 from argolint.engine.notes import notes
@@ -265,19 +265,21 @@ class _Others:
         return look
 
     @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(fingerprint(finding) for finding in self._findings)
+    def _known(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(subject(finding.rule, finding) for finding in self._findings)
 
     def __call__(self, after: App) -> Iterator[Finding]:
-        told: list[Finding] = []
+        told: list[tuple[Chosen, Finding]] = []
         for chosen in self._rules:
             if chosen.rule.check is None:
                 continue
             try:
-                found = chosen.rule.check(after, self._fleet, chosen.options)
-                told += [stamp(with_consequences(finding, after), chosen, after) for finding in found]
+                told += [(chosen, finding) for finding in chosen.rule.check(after, self._fleet, chosen.options)]
             except BaseException as error:  # a rule's crash on the state after a fix is a Failure that names it
                 self._failures.append(crash(chosen.rule, after, "verify", error))
-        for finding in settle(told, _ranks(self._rules)):
-            if fingerprint(finding) not in self._known:
+        if all(subject(chosen.rule.id, finding) in self._known for chosen, finding in told):
+            return
+        stamped = [stamp(with_consequences(finding, after), chosen, after) for chosen, finding in told]
+        for finding in settle(stamped, _ranks(self._rules)):
+            if subject(finding.rule, finding) not in self._known:
                 yield finding

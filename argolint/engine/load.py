@@ -12,6 +12,7 @@ from argolint.engine.guard import crash
 from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
 from argolint.fleet import Fleet, cluster_of, control_plane_of
+from argolint.host.threads import THINKING
 from argolint.model import Failure, Object, Want
 from argolint.renders.helm import HelmError
 from argolint.resource import Resource
@@ -139,13 +140,8 @@ _ONE_RENDER = (
 def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> App:
     """Fetch what rules want, again until they name nothing new: an Event may point at a store that is worth a look."""
     for _ in range(_ROUNDS):
-        wanted: dict[Want, str] = {}
-        for chosen in plan.rules:
-            if chosen.rule.wants is not None:
-                try:
-                    wanted.update(dict.fromkeys(chosen.rule.wants(app, fleet, chosen.options), chosen.rule.id))
-                except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
-                    failures.append(crash(chosen.rule, app, "wants", error))
+        with THINKING:
+            wanted = _wanted(app, fleet, plan, failures)
         new = [w for w in sorted(wanted, key=repr) if w not in app.evidence and _allowed(w, t, app, plan)]
         if not new:
             break
@@ -170,6 +166,18 @@ def gather(t: Transport, app: App, fleet: Fleet, plan: Plan, failures: list[Fail
                     failures.append(Failure(want.kind, error.message, error.hint, app.ref, wanted[want]))
         app = app.with_evidence(found)
     return app
+
+
+def _wanted(app: App, fleet: Fleet, plan: Plan, failures: list[Failure]) -> dict[Want, str]:
+    """What rules want to see, and the last one that wants it."""
+    wanted: dict[Want, str] = {}
+    for chosen in plan.rules:
+        if chosen.rule.wants is not None:
+            try:
+                wanted.update(dict.fromkeys(chosen.rule.wants(app, fleet, chosen.options), chosen.rule.id))
+            except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
+                failures.append(crash(chosen.rule, app, "wants", error))
+    return wanted
 
 
 def _allowed(want: Want, t: Transport, app: App, plan: Plan) -> bool:

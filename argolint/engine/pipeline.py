@@ -5,8 +5,9 @@ A shard's results with their facts are plain data: `--shard I/N` writes them, `a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 import msgspec
@@ -22,11 +23,12 @@ from argolint.engine.stats import Stats
 from argolint.engine.suppress import Suppressions
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
-from argolint.model import Fact, Failure
-from argolint.redaction import Redactor, excerpt
+from argolint.model import Fact, Failure, Finding, Symptom
+from argolint.redaction import Redactor, excerpt, in_name
 from argolint.redaction.masks import slow_mask
 from argolint.server.transport import Transport
 from argolint.timing import Cost, summed
+from argolint.values import enumerated, parse_time
 
 SHARD_VERSION = "2.0"
 
@@ -34,7 +36,8 @@ SHARD_VERSION = "2.0"
 class Part(msgspec.Struct, frozen=True):
     """The results of one shard, before they are joined. `rules` are the ids that were run, `shown` what is to be shown of them.
 
-    `whole` is False where only some applications were to be looked at, by whatever options.
+    `whole` is False where only some applications were to be looked at, by whatever options. `asked` is a mark of those options,
+    and of all others that change what is found: shards of one run have the same.
     """
 
     shard_version: str
@@ -49,6 +52,7 @@ class Part(msgspec.Struct, frozen=True):
     shown: Shown = Shown()
     spent: tuple[Cost, ...] = ()
     whole: bool = True
+    asked: str = ""
 
     @property
     def costs(self) -> tuple[Cost, ...]:
@@ -94,6 +98,10 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
             ("rules", part.rules == first.rules),
             ("shown", part.shown == first.shown),
             ("selection of applications", part.whole == first.whole),
+            (
+                "options: applications, --deep, --manifests or what a configuration says of rules",
+                part.asked == first.asked,
+            ),
         ):
             if not same:
                 raise UsageError(f"{name} and {first_name} differ in their {what}", "merge the shards of one run only")
@@ -102,19 +110,14 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
                 f"{name} is one of {part.shard[1]} shards, {first_name} one of {first.shard[1]}",
                 "merge the shards of one run only",
             )
-    indexes = sorted(p.shard[0] for _, p in parts)
-    expected = list(range(1, first.shard[1] + 1))
-    if indexes != expected:
-        missing, twice = sorted(set(expected) - set(indexes)), sorted({i for i in indexes if indexes.count(i) > 1})
-        told = f"shard {missing[0]} of {first.shard[1]} is missing" if missing else f"shard {twice[0]} is given twice"
-        raise UsageError(told, "give each shard's file once")
+    _require_each_once(parts)
     return msgspec.structs.replace(
         first,
         shard=(1, 1),
         servers=tuple({s.url: s for _, p in parts for s in p.servers}.values()),
         started_at=min(p.started_at for _, p in parts),
         results=tuple(sorted((r for _, p in parts for r in p.results), key=lambda r: r.ref)),
-        remarks=tuple(dict.fromkeys(r for _, p in parts for r in p.remarks)),
+        remarks=tuple(dict.fromkeys([*(r for _, p in parts for r in p.remarks), *_apart(parts)])),
         failures=tuple(dict.fromkeys(f for _, p in parts for f in p.failures)),
         stats=Stats(
             sum(p.stats.requests for _, p in parts),
@@ -126,6 +129,35 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
     )
 
 
+def _require_each_once(parts: Sequence[tuple[str, Part]]) -> None:
+    """UsageError for a shard that is missing, or given twice."""
+    count = parts[0][1].shard[1]
+    files: dict[int, list[str]] = {index: [] for index in range(1, count + 1)}
+    for name, part in parts:
+        files.setdefault(part.shard[0], []).append(name)
+    if missing := [str(index) for index, names in files.items() if not names]:
+        raise UsageError(
+            f"shards {enumerated(missing)} of {count} are missing"
+            if missing[1:]
+            else f"shard {missing[0]} of {count} is missing",
+            f"give its file too; `argolint check --shard {missing[0]}/{count}` with the options of the others writes it",
+        )
+    if twice := next(((index, names) for index, names in files.items() if names[1:]), None):
+        raise UsageError(f"{enumerated(twice[1])} are both shard {twice[0]} of {count}", "give each shard's file once")
+
+
+def _apart(parts: Sequence[tuple[str, Part]]) -> Iterator[str]:
+    """A remark on shards that were hardly read for one report."""
+    times = sorted((moment, name) for name, part in parts if (moment := parse_time(part.started_at)) is not None)
+    if times and times[-1][0] - times[0][0] > _FAR:
+        (first, one), (last, other) = times[0], times[-1]
+        hours = int((last - first).total_seconds() // 3600)
+        yield f"{other} was read {hours} hour{'s' if hours > 1 else ''} after {one}: are they shards of one run?"
+
+
+_FAR = timedelta(hours=1)
+
+
 def _asked(part: Part) -> frozenset[str]:
     """The servers that a part is of, those that could not be read included."""
     return frozenset((*(s.name or s.url for s in part.servers), *(f.server for f in part.failures if f.server)))
@@ -135,7 +167,7 @@ def conclude(part: Part, rules: Sequence[Chosen], suppressions: Suppressions) ->
     """Join the results, suppress what the user does not want to hear of, and leave what is to be shown."""
     outcome = join(part.results, rules)
     done = suppress.apply(replace(outcome, failures=(*part.failures, *outcome.failures)), suppressions)
-    return part.shown.of(done, {c.rule.id: c.rule.family for c in rules})
+    return done.showing(part.shown, {c.rule.id: c.rule.family for c in rules})
 
 
 def to_json(part: Part) -> bytes:
@@ -145,7 +177,7 @@ def to_json(part: Part) -> bytes:
 
 def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
     """Results that may leave this machine. Facts may hold whole manifests: their secrets are hidden so that those of all shards
-    of one server can still be compared."""
+    of one server can still be compared. A claim names a field, and a key of a map may hold a login."""
     results = tuple(results)
     servers = {fact.app.server for r in results for _, fact in r.facts}
     redactors = {server: Redactor(partial(slow_mask, salt=server)) for server in servers}
@@ -156,9 +188,21 @@ def portable(results: Iterable[AppResult]) -> tuple[AppResult, ...]:
         key = redactor.text(fact.key, named=True)
         return replace(fact, key=key, data={own: redactor.value(value) for own, value in data.items()})
 
-    return tuple(
-        replace(r, facts=tuple((rule, safe(fact)) for rule, fact in r.facts)) if r.facts else r for r in results
-    )
+    def shown(result: AppResult) -> AppResult:
+        facts = tuple((rule, safe(fact)) for rule, fact in result.facts)
+        return replace(result, facts=facts, findings=tuple(map(_without_logins, result.findings)))
+
+    return tuple(map(shown, results))
+
+
+def _without_logins(finding: Finding) -> Finding:
+    """What it claims and follows from, spelled alike wherever it was looked at."""
+
+    def shown(symptom: Symptom) -> Symptom:
+        return replace(symptom, detail=in_name(symptom.detail)) if symptom.kind == "change" else symptom
+
+    follows = (replace(f, symptom=shown(f.symptom)) if f.symptom else f for f in finding.follows)
+    return replace(finding, explains=tuple(map(shown, finding.explains)), follows=tuple(follows))
 
 
 def from_json(text: bytes, where: str) -> Part:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from argolint.app import App
@@ -103,6 +103,24 @@ class Outcome:
     notes: tuple[Note, ...] = ()
     looked: tuple[Looked, ...] = ()
     causes: Causes = field(default_factory=Causes)
+
+    def showing(self, shown: Shown, families: Mapping[str, str]) -> Outcome:
+        """What is shown of it, without crashes of rules none of whose findings would be; `families` by rule."""
+        if shown == Shown():
+            return self
+        return replace(
+            self,
+            findings=tuple(f for f in self.findings if shown.takes(f.rule, f.family, f.severity or "warning")),
+            failures=tuple(
+                f
+                for f in self.failures
+                if f.stage not in _CRASHED or f.rule is None or shown.may_take(f.rule, families.get(f.rule, ""))
+            ),
+        )
+
+
+_CRASHED = frozenset({"check", "wants", "verify", "join"})
+"""Stages of failures that are a rule's own."""
 
 
 Progress = Callable[[int, int], None]

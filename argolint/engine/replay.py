@@ -99,17 +99,20 @@ def replay(
     `found`, whatever the verdict.
     """
     _require_replayable(fix, finding, looks.check)
-    raw = _edited(fix, app, today) if fix.target == "application" else app.raw
+    edit = repr(fix.edit.content)  # what it says, whichever finding offers it
+    raw = _edited(edit, fix, app, today) if fix.target == "application" else app.raw
     touched: dict[ResourceKey, Moment] = {}
     drawn = _drawn(app)
     failed_sync = fix.target != "live" and any(symptom.kind == "operation" for symptom in finding.explains)
-    for pair in _pairs(fix, finding, app, raw, fleet, today):
-        stepped = replace(pair, live=kept.get(pair.resource.key, pair.live))
-        play = partial(_play, fix, stepped, app, raw, fleet, drawn, failed_sync=failed_sync)
-        if fix.target == "application" and not pair.claimed:
-            touched[pair.resource.key] = _once((_said(fix), failed_sync, pair.resource.key), today, play, found)
-        else:
-            touched[pair.resource.key] = play(found)
+    objects = _touched(edit, app, raw, fleet, today) if fix.target == "application" else [_edits(fix, finding, app)]
+    for resource in objects:
+        key = resource.key
+        pair = _pair(resource, finding, app, fleet, today)
+        if key in kept:
+            pair = replace(pair, live=kept[key])
+        play = partial(_play, fix, pair, app, raw, fleet, drawn, failed_sync=failed_sync)
+        remembered = fix.target == "application" and not pair.claimed
+        touched[key] = _once((edit, failed_sync, key), today, play, found) if remembered else play(found)
     if any(symptom.kind != "change" for symptom in finding.explains):
         raise CannotReplay("only a sync shows whether this ends it")
     if any(symptom.resource not in touched for symptom in finding.explains):
@@ -184,14 +187,8 @@ def _once(
     raise played.outcome.with_traceback(None)
 
 
-def _said(fix: Fix) -> str:
-    """What its edit says, whichever finding offers it."""
-    return repr(fix.edit.content)
-
-
-def _edited(fix: Fix, app: App, today: Today) -> Object:
+def _edited(edit: str, fix: Fix, app: App, today: Today) -> Object:
     """The Application after the edit: one object, so that what is remembered of it by identity is found again."""
-    edit = _said(fix)
     if edit not in today.edited:
         today.edited[edit] = patched(fix, app.raw)
     return today.edited[edit]
@@ -331,29 +328,29 @@ def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None
         raise CannotReplay("the edit changes what is rendered, and nothing is rendered here")
 
 
-def _pairs(fix: Fix, finding: Finding, app: App, after: Object, fleet: Fleet, today: Today) -> Iterator[_Pair]:
-    """The objects whose comparison the fix can change; `after` is the Application object with it."""
-    if fix.target == "application":
-        if not app.read or not app.desired_known:
-            raise CannotReplay("the states of the application's objects are not known")
-        edit = _said(fix)
-        if edit not in today.touched:
-            today.touched[edit] = tuple(_touched(app, after, fleet))
-        for resource in today.touched[edit]:
-            yield _pair(resource, finding, app, fleet, today)
-        return
+def _edits(fix: Fix, finding: Finding, app: App) -> Resource:
+    """The object that a fix of a manifest, or of a live object, edits."""
     target = fix.resource or finding.at.resource
-    resource_ = app.resource(target.key) if target else None
-    if resource_ is None or not resource_.live or not resource_.desired:
+    resource = app.resource(target.key) if target else None
+    if resource is None or not resource.live or not resource.desired:
         raise CannotReplay("the states of the object are not known")
-    if any(symptom.resource != resource_.key for symptom in finding.explains if symptom.kind == "change"):
+    if any(symptom.resource != resource.key for symptom in finding.explains if symptom.kind == "change"):
         raise CannotReplay("it works through another object")
-    if any(is_secret_data(resource_, str(o.get("path", ""))) for o in fix.edit.content):
+    if any(is_secret_data(resource, str(o.get("path", ""))) for o in fix.edit.content):
         raise CannotReplay("Argo CD masks the data of Secrets")
-    yield _pair(resource_, finding, app, fleet, today)
+    return resource
 
 
-def _touched(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
+def _touched(edit: str, app: App, after: Object, fleet: Fleet, today: Today) -> tuple[Resource, ...]:
+    """The objects whose comparison an edit of the Application can change; `after` is the Application with it."""
+    if not app.read or not app.desired_known:
+        raise CannotReplay("the states of the application's objects are not known")
+    if edit not in today.touched:
+        today.touched[edit] = tuple(_spoken_of(app, after, fleet))
+    return today.touched[edit]
+
+
+def _spoken_of(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
     """The objects that the Application says something else about after the edit."""
     ignored = tuple(_nameless(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
     touches = _touching(app.raw, after, ignored)

@@ -12,6 +12,7 @@ import logging
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 
 from argolint.app import App
@@ -20,14 +21,16 @@ from argolint.engine.inspect import inspect
 from argolint.engine.load import load, needs_states
 from argolint.engine.plan import AppResult, Plan, Progress
 from argolint.engine.verify import Render
+from argolint.engine.watched import watched
 from argolint.errors import ArgolintError, AuthError
 from argolint.fleet import Fleet
 from argolint.host import threads
 from argolint.host.inflate import held_together
 from argolint.model import AppRef, Failure
+from argolint.redaction import in_place
 from argolint.server.transport import Transport
-from argolint.timing import charged, measured, watched
-from argolint.values import labels_of
+from argolint.timing import charged, measured
+from argolint.values import join_pointer, labels_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,8 +60,10 @@ def run(
 
 
 def _labels(app: App, plan: Plan) -> tuple[tuple[str, str], ...]:
+    """Those that a metric shows, without secrets: their names tell them, and shards hold them as well."""
     labels = labels_of(app.raw)
-    return tuple((key, labels[key]) for key in plan.app_labels if key in labels)
+    places = {key: join_pointer("metadata", "labels", key) for key in plan.app_labels if key in labels}
+    return tuple((key, str(in_place(labels[key], app.raw, place))) for key, place in places.items())
 
 
 def here(
@@ -142,8 +147,9 @@ def examine(t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
     with charged("decide"):
         states = plan.deep or needs_states(app, fleet, plan.rules)
     app, failures = load(t, app, fleet, plan, states=states)
-    with charged("inspect"):
-        result = inspect(app, fleet, plan.rules, _renderer(app, fleet, plan))
+    render = _renderer(app, fleet, plan)
+    with nullcontext() if render else threads.THINKING, charged("inspect"):  # who renders waits for a program
+        result = inspect(app, fleet, plan.rules, render)
     unread = not states and any(not row.hook for row in app.rows)
     return replace(result, failures=tuple(dict.fromkeys((*failures, *result.failures))), unread=unread)
 

@@ -26,6 +26,7 @@ from argolint.host import threads
 from argolint.model import Failure
 from argolint.server.connection import Connection
 from argolint.server.limits import NONE, Limits
+from argolint.server.several import in_entry
 from argolint.server.transport import Transport
 from argolint.timing import Cost, charged, measured, measuring
 from argolint.values import dig
@@ -41,7 +42,8 @@ AT_ONCE = 4
 class Source:
     """One Argo CD of a run. `aliases`: the user's names for clusters. No transport where it is known already that it cannot be read.
 
-    `opened` makes another transport to it with so many threads, for a process of its own; `reached` is what leads to it.
+    `opened` makes another transport to it with so many threads, for a process of its own; `reached` is what leads to it. `entry`
+    says that a servers file names it.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Source:
     failure: Failure | None = None
     opened: Callable[[int], Transport] | None = None
     reached: Connection | Path | None = None
+    entry: bool = False
 
     @property
     def limits(self) -> Limits:
@@ -59,6 +62,14 @@ class Source:
     def workers(self, most: int) -> int:
         """How many requests may be in flight to it, of so many."""
         return min(most, self.limits.workers or most)
+
+    def told(self, failure: Failure) -> Failure:
+        """With the server's name, which an application's failure has by its application, and what its user can do."""
+        place = self.reached.token_place if isinstance(self.reached, Connection) else ""
+        hint = in_entry(failure.hint, place) if self.entry else failure.hint
+        if failure.app is not None:
+            return failure if hint == failure.hint else replace(failure, hint=hint)
+        return replace(failure, hint=hint, server=self.name)
 
 
 @dataclass(frozen=True)
@@ -147,18 +158,26 @@ def examine(
         return msgspec.structs.replace(
             part,
             servers=tuple(servers),
+            results=tuple(
+                replace(r, failures=named(one.source, r.failures)) if r.failures else r for r in part.results
+            ),
             failures=(*one.failures, *named(one.source, part.failures)),
             remarks=tuple(f"{one.source.name}: {remark}" for remark in part.remarks),
         )
 
     begun: list[Read] = []
+    gone: list[ConnectError] = []
 
     def tried(one: Read) -> Part | ArgolintError:
+        if gone:  # each further look would wait for it anew
+            return gone[0]
         try:
             part = examined(one, look(one.transport))
         except (UsageError, ConnectError) as error:  # of the options, or of a cluster that is not there
             if not begun:
                 raise
+            if isinstance(error, ConnectError):
+                gone.append(error)
             return error
         except ArgolintError as error:
             return error
@@ -204,7 +223,7 @@ def _loaded(source: Source, read: ReadFleet) -> Read | Failure:
     try:
         fleet, failures = read(source.transport)
     except ArgolintError as error:
-        return Failure("server", error.message, error.hint, server=source.name)
+        return source.told(Failure("server", error.message, error.hint))
     return Read(source, source.transport, replace(fleet, name=source.name), named(source, failures))
 
 
@@ -258,5 +277,5 @@ def _renamed(failures: Iterable[Failure], url: str) -> tuple[Failure, ...]:
 
 
 def named(source: Source, failures: Iterable[Failure]) -> tuple[Failure, ...]:
-    """With the server's name, which an application's failure has by its application."""
-    return tuple(f if f.app is not None else replace(f, server=source.name) for f in failures)
+    """See Source.told."""
+    return tuple(map(source.told, failures))

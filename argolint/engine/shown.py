@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from argolint.model import SEVERITIES, Severity
-
-if TYPE_CHECKING:
-    from argolint.engine.plan import Outcome
-
-_CRASHED = frozenset({"check", "wants", "verify", "join"})
-"""Stages of failures that are a rule's own."""
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -36,17 +26,3 @@ class Shown(msgspec.Struct, frozen=True):
     def may_take(self, rule: str, family: str) -> bool:
         """True for a rule of whose findings some may be shown."""
         return any(self.takes(rule, family, severity) for severity in SEVERITIES)
-
-    def of(self, outcome: Outcome, families: Mapping[str, str]) -> Outcome:
-        """The outcome with what is shown, and without crashes of rules none of whose findings would be; `families` by rule."""
-        if self == Shown():
-            return outcome
-        return replace(
-            outcome,
-            findings=tuple(f for f in outcome.findings if self.takes(f.rule, f.family, f.severity or "warning")),
-            failures=tuple(
-                f
-                for f in outcome.failures
-                if f.stage not in _CRASHED or f.rule is None or self.may_take(f.rule, families.get(f.rule, ""))
-            ),
-        )

@@ -5,7 +5,7 @@ two renders share are taken as equal.
 """
 
 from argolint.checkouts.git import Git
-from argolint.gate.candidates import Change
+from argolint.gate.change import Change
 from argolint.gate.judge import judge
 from argolint.gate.verdict import Verdict, gate_report
 

@@ -7,73 +7,20 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from argolint.app import App
 from argolint.checkouts.git import Git
 from argolint.fleet import Fleet
-from argolint.gate.patience import Patience
 from argolint.manifests import ManifestError, mapping_of
-from argolint.model import AppRef, Object
-from argolint.remembered import Once
-from argolint.renders.manifests import manifests_of
+from argolint.model import Object
 from argolint.values import annotations_of, dig, items, same_repository
-
-if TYPE_CHECKING:
-    from argolint.gate.written import Written
-    from argolint.renders.local import LocalRenders
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
 DEFAULT_REVISIONS = ("", "HEAD")
 """An Application that names no revision follows the repository's default branch."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """What is to be judged. `base` empty: the revision that most applications of the repository follow.
-
-    repo        empty: nothing is rendered, and only the manifests of `files` are judged; those that are as the base has them, or as
-                they are live, are not edited and left out
-    files       what the named files hold
-    projects    names of projects that the named files bring
-    git         a clone, to tell from the changed files what is touched
-    rendered    a folder of manifests per application, in place of the server's render of head
-    local       renders the Helm applications of the clone here, base and head, in place of the server
-    commit      the commit that `head` names, where a clone tells it
-    patience    how long a head that Argo CD does not know yet is waited for
-    everything  every application of the repository, whatever the changed files say
-    twice       render head once more, past the cache, to see what each render draws anew; its commit is deployed nowhere yet,
-                so nothing adopts what that puts into the cache
-    """
-
-    repo: str
-    head: str
-    base: str = ""
-    git: Git | None = None
-    rendered: Path | None = None
-    everything: bool = False
-    twice: bool = False
-    commit: str = ""
-    patience: Patience = field(default_factory=Patience)
-    files: Written | None = None
-    projects: frozenset[str] = frozenset()
-    local: LocalRenders | None = None
-    _given: Once = field(default_factory=Once, compare=False, repr=False)
-
-    def given(self, ref: AppRef) -> tuple[Object, ...] | None:
-        """The manifests in `rendered` of an application; None where there are none of it. Errors as `manifests_of` has them."""
-        folder = self.rendered
-        if folder is None:
-            return None
-        return self._given.of((ref.namespace, ref.name), lambda: manifests_of(folder, ref))
-
-    @property
-    def by_files(self) -> bool:
-        """True when files with Applications are judged, and no repository."""
-        return self.files is not None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from argolint.app import App, app_from_list
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
 from argolint.fleet import Fleet
-from argolint.gate.candidates import Change
+from argolint.gate.change import Change
 from argolint.gate.declared import is_application
 from argolint.gate.delta import Delta, delta
 from argolint.gate.head import head_app, respecified

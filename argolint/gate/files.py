@@ -12,8 +12,9 @@ from argolint.checkouts.checkout import Named
 from argolint.checkouts.files import own_path, read_text
 from argolint.checkouts.git import MAX_TEXT_BYTES, Git, has_repository
 from argolint.errors import UsageError
+from argolint.gate.change import Written
 from argolint.gate.declared import UnreadableError, declared, flat, is_application, is_other
-from argolint.gate.written import Placed, Written, paired
+from argolint.gate.written import Placed, paired
 from argolint.host.folder import FileError
 from argolint.manifests import ManifestError, documents, objects
 from argolint.model import Failure, Object

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from argolint.checkouts.whose import whose
 from argolint.fleet import Fleet
+from argolint.gate.change import Pair, Written
 from argolint.gate.refused import refusals
-from argolint.gate.written import NEW, Pair, Written, is_live, of_other, ref_of, unrendered
+from argolint.gate.written import NEW, is_live, of_other, ref_of, unrendered
 from argolint.model import Failure, Object
 from argolint.values import dig, enumerated, mapping, plain
 

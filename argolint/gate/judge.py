@@ -14,7 +14,7 @@ from argolint.engine.plan import AppResult, Outcome, Plan
 from argolint.engine.settle import finding_order
 from argolint.fleet import Fleet
 from argolint.gate.between import Between
-from argolint.gate.candidates import Change
+from argolint.gate.change import Change
 from argolint.gate.examine import Examined, examined
 from argolint.gate.sides import Sides, sides_of
 from argolint.gate.verdict import Verdict, mark
@@ -44,8 +44,8 @@ def verdict_of(
     more = [(*one.failures, *examined.failures) for one, examined in zip(sides, found, strict=True)]
     return Verdict(
         tuple(fleets),
-        plan.shown.of(base, families),
-        plan.shown.of(head, families),
+        base.showing(plan.shown, families),
+        head.showing(plan.shown, families),
         sides[0].base_name,
         tuple(sorted((j for one in sides for j in one.judged), key=lambda j: j.ref)),
         tuple(dict.fromkeys(f for failures in more for f in failures)),

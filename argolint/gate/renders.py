@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from argolint.checkouts.export import ExportError
 from argolint.errors import ApiError, ArgolintError, AuthError, UsageError
 from argolint.fleet import Fleet
-from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, Change, revision_of
+from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, revision_of
+from argolint.gate.change import Change
 from argolint.host.folder import FileError
 from argolint.model import Failure, Object
 from argolint.renders.helm import HelmError, NotHereError

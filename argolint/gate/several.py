@@ -15,13 +15,14 @@ from argolint.engine.plan import Plan
 from argolint.engine.several import Read, Source, each, load, named
 from argolint.errors import ArgolintError, UsageError
 from argolint.gate.between import between, crossing, parties
-from argolint.gate.candidates import Change, candidates
+from argolint.gate.candidates import candidates
+from argolint.gate.change import Change, Written
 from argolint.gate.examine import Examined, examined
 from argolint.gate.homes import homes
 from argolint.gate.judge import verdict_of
 from argolint.gate.sides import Sides, base_of, sides_of, untouched
 from argolint.gate.verdict import Verdict
-from argolint.gate.written import Written, written
+from argolint.gate.written import written
 from argolint.model import Failure
 
 T = TypeVar("T")

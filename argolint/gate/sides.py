@@ -13,11 +13,11 @@ from argolint.engine.plan import Plan
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.gate import candidates as touched
-from argolint.gate.candidates import Change
+from argolint.gate.change import Change, Written
 from argolint.gate.children import with_children
 from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
-from argolint.gate.written import Written, edits_of, written
+from argolint.gate.written import edits_of, written
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport

@@ -12,11 +12,12 @@ from argolint.engine.fingerprint import identity
 from argolint.engine.plan import Outcome
 from argolint.engine.suppress import Suppressions
 from argolint.fleet import Fleet
-from argolint.gate.candidates import Change
+from argolint.gate.change import Change
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
 from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, ResourceId, ResourceKey
 from argolint.redaction import in_name, show, without_secrets
+from argolint.reports import assemble
 from argolint.reports import document as report
 
 Mark = tuple[str, str, str | None]
@@ -115,7 +116,7 @@ def gate_report(verdict: Verdict, change: Change) -> report.Gate:
         verdict.unchanged,
         tuple(_app_report(j) for j in verdict.apps),
         without_secrets(change.repo),
-        tuple(report.finding(f) for f in verdict.fixed),
+        tuple(assemble.finding(f) for f in verdict.fixed),
         verdict.unlisted,
     )
 
@@ -128,12 +129,12 @@ def _app_report(judged: Touched) -> report.GateApp:
         *((key, "changed", tuple(_fields(edit))) for key, edit in change.changed.items()),
     ]
     changes = tuple(
-        report.GateChange(report.resource(_id(key, judged)), what, fields)
+        report.GateChange(assemble.resource(_id(key, judged)), what, fields)
         for key, what, fields in sorted(
             rows, key=lambda row: (row[0].kind, row[0].namespace, row[0].name, row[0].group)
         )
     )
-    return report.GateApp(report.app(judged.ref), judged.what, changes, judged.notes)
+    return report.GateApp(assemble.app(judged.ref), judged.what, changes, judged.notes)
 
 
 def _id(key: ResourceKey, judged: Touched) -> ResourceId:

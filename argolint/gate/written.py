@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from argolint.app import App
 from argolint.checkouts.git import LINK, SUBMODULE, Entry, Git
 from argolint.fleet import Fleet
-from argolint.gate.candidates import Change, kustomize_files
+from argolint.gate.candidates import kustomize_files
+from argolint.gate.change import Change, Pair, Written
 from argolint.gate.declared import UnreadableError, declared, is_application, is_other, may_declare
 from argolint.model import AppRef, Failure, Json, Object
 from argolint.values import dig, mapping, plain
@@ -23,36 +24,6 @@ class Edits:
     new: tuple[Object, ...] = ()
     notes: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A manifest as the base has it and as it will be, in this file; None where there is none."""
-
-    before: Object | None
-    after: Object | None
-    file: str = ""
-
-    @property
-    def manifest(self) -> Object:
-        """As it was, else as it will be."""
-        found = self.before or self.after
-        assert found is not None
-        return found
-
-
-@dataclass(frozen=True)
-class Written:
-    """Manifests of Applications that have a name, of what makes or permits them (`others`), and what of it could not be read.
-
-    by_files  files are named: what was not judged is a failure, and nothing else of the change is known
-    """
-
-    applications: tuple[Pair, ...] = ()
-    others: tuple[Pair, ...] = ()
-    notes: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    by_files: bool = False
 
 
 def written(change: Change, base: str) -> Written:

@@ -10,6 +10,9 @@ from typing import TypeVar
 S = TypeVar("S")
 T = TypeVar("T")
 
+THINKING = threading.Lock()
+"""Held by the one thread of this process that looks at an application, as long as it waits for nothing. Python runs one at a time
+anyway: several that take turns each hold all that they have decoded, and the memory of a process grows with its threads."""
 LOOK_S = 0.5
 """How long the main thread waits at a time. Python answers a signal there alone, and one that the system gives to another thread does
 not end the main thread's wait: it is answered when the wait is over."""

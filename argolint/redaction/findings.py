@@ -31,11 +31,18 @@ Within = Callable[[Finding, Fix], Iterable[Json]]
 """The objects that a JSON patch may edit: they tell what the values in it are called."""
 
 
+_QUOTED = re.compile(r"[\x00-\x1f\x7f\"'\\]+")
+
+
 def _spellings(value: str) -> Iterator[str]:
-    """A secret, its password where it is `user:password`, what it is the base64 of, and how JSON and Python quote it."""
+    """A secret, its password where it is `user:password`, what it is the base64 of, and how JSON and Python quote it: once, or
+    its largest part that no quoting changes, however often a text is quoted."""
     yield value
     yield json.dumps(value)[1:-1]
     yield repr(value)[1:-1]
+    largest = max(_QUOTED.split(value), key=len)
+    if len(largest) < len(value) <= 2 * len(largest):
+        yield largest.strip()
     if ":" in value:
         yield value.partition(":")[2]
     if re.fullmatch(r"[A-Za-z0-9+/]{8,}={0,2}", value) and len(value) % 4 == 0:
@@ -197,7 +204,7 @@ class Known:
         told = sorted(set(secrets), key=lambda value: (-len(value), value))
         self._pattern = (
             re.compile(
-                rf"(?:(?<![A-Za-z0-9])|(?<=[\s\"'\[]-[A-Za-z])|(?<=\A-[A-Za-z]))(?:{'|'.join(map(re.escape, told))})(?![A-Za-z0-9])"
+                rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=[\s\"'\[]-[A-Za-z])|(?<=\A-[A-Za-z]))(?:{'|'.join(map(re.escape, told))})(?![A-Za-z0-9])"
             )
             if told
             else None

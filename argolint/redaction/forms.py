@@ -87,6 +87,8 @@ _CRYPT = re.compile(
     r"|\{(?:PLAIN|CRAM-MD5|DIGEST-MD5|SSHA(?:\d+)?|SHA(?:\d+)?|CRYPT|PBKDF2\w*)\}[\w./+=$-]{8,}"
 )
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]{0,40}://)([^\s\"'<>\\`]{1,4096})")
+_PATH_OF_URL = re.compile(r"(?<!\w)((?:https?|ssh|git):/)([^\s\"'<>\\`/][^\s\"'<>\\`]{1,4095})")
+"""An address that was taken for a path: `https:/user:password@host`."""
 _QUOTED_URL = re.compile(
     r"(?i)(%(?:25)?3A%(?:25)?2F%(?:25)?2F)((?:(?!%(?:25)?40|%(?:25)?2F)[\w.~%!*()+-]){1,1024})(?=%(?:25)?40)"
 )
@@ -139,6 +141,7 @@ def _by_form(text: str, hide: Hide, userinfo: Hide | None) -> str:
     if "2F%" in text or "2f%" in text:
         text = _QUOTED_URL.sub(lambda found: found[1] + hide(found[2]), text)
     if "@" in text:
+        text = _PATH_OF_URL.sub(lambda found: found[1] + _address(found[1], found[2], hide, userinfo), text)
         text = _GO_DSN.sub(lambda found: found[1] + hide(found[2]), text) if "(" in text else text
         text = _BARE_LOGIN.sub(
             lambda found: found[1] + (hide(found[2]) if is_secret("secret", found[2]) else found[2]), text

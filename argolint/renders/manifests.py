@@ -17,10 +17,10 @@ from argolint.comparison import compare
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.host.folder import Folder, is_name
-from argolint.kubernetes import CLUSTER_SCOPED, group_of, is_secret
+from argolint.kubernetes import CLUSTER_SCOPED, HOOK, group_of, is_secret
 from argolint.manifests import ManifestError, sound_objects
 from argolint.model import AppRef, Object, ResourceKey
-from argolint.values import annotations_of, dig, mapping, text_at
+from argolint.values import annotations_of, comma_list, dig, mapping, text_at
 
 MASKED = "++++++++"
 """What /manifests answers for every value of a Secret (gitops-engine pkg/diff, HideSecretData)."""
@@ -64,9 +64,9 @@ def rendered(manifests: Sequence[Object], app: App, fleet: Fleet) -> Rendered:
 def is_hook(manifest: Object) -> bool:
     """Argo CD's own hooks and Helm's (gitops-engine pkg/sync/hook/hook.go); a `Skip` hook is an object, never applied."""
     annotations = annotations_of(manifest)
-    own = annotations.get("argocd.argoproj.io/hook")
+    own = annotations.get(HOOK)
     if own is not None:
-        return set(_TYPES & {text.strip() for text in own.split(",")}) != {"Skip"}
+        return set(_TYPES & {*comma_list(own)}) != {"Skip"}
     return annotations.get("helm.sh/hook", "crd-install") != "crd-install"
 
 

@@ -4,34 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
-if TYPE_CHECKING:
-    from argolint.engine.fingerprint import Identity
-    from argolint.reports.document import App, Finding, Report
+from argolint.engine.fingerprint import Identity
+from argolint.reports.document import App, Cause, Finding, Report
 
 WORST_FIRST: tuple[Literal["error", "warning", "info"], ...] = ("error", "warning", "info")
 _AFFECTED = frozenset({"owner", "claimant", "dependent", "symptom", "other"})
-
-
-class Cause(msgspec.Struct, frozen=True):
-    """What findings follow from: a finding of that fingerprint, or what has none of its own, such as a missing operator.
-
-    A finding that follows from nothing is its own cause. `severity` is the worst of its `findings`, which touch that many
-    `objects` and `apps`; `frees` counts the applications whose worst findings have this cause alone. `server` is its Argo CD's
-    URL, where the report is of several.
-    """
-
-    fingerprint: str
-    title: str
-    severity: Literal["info", "warning", "error"]
-    findings: int
-    objects: int
-    apps: int
-    frees: int = 0
-    server: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def identity(f: Finding) -> Identity:

@@ -19,6 +19,7 @@ from argolint.errors import UsageError
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Change, Finding, Json, Object, ResourceId, Symptom, Writer
 from argolint.redaction import HIDDEN, excerpt, in_name, show, without_secrets
+from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.resource import Resource
 from argolint.values import get, split_pointer
@@ -152,10 +153,10 @@ def explain(app: App, findings: Sequence[Finding], asked: Asked, revisions: Mapp
     if not asked.resource:
         links = [*_application(app, mine), *links]
     listed = {f.fingerprint for link in links for f in (*link.because, *link.also)}
-    own = [] if asked.resource else [report.finding(f) for f in mine if not f.key]
+    own = [] if asked.resource else [assemble.finding(f) for f in mine if not f.key]
     return Why(
         SCHEMA_VERSION,
-        report.app(app.ref),
+        assemble.app(app.ref),
         app.sync_status,
         app.health.status,
         _automation(app),
@@ -226,7 +227,7 @@ def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Findi
     yield from _differences(app, resource, asked, findings)
     if asked.pointer:
         return
-    about = report.resource(resource.id)
+    about = assemble.resource(resource.id)
     if resource.missing:
         yield _link(
             "missing",
@@ -247,7 +248,7 @@ def _object(app: App, resource: Resource, asked: Asked, findings: Sequence[Findi
         new = [f for f in general if not any(_comments(f, resource, (change,)) for change in resource.changes)]
         if new:
             fact = f"what else is known of {resource.id}"
-            yield Link("comment", fact, about, (), (), tuple(map(report.finding, new)), _involved(app.ref, new))
+            yield Link("comment", fact, about, (), (), tuple(map(assemble.finding, new)), _involved(app.ref, new))
 
 
 def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[Finding]) -> Iterator[Link]:
@@ -264,10 +265,10 @@ def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[
         yield Link(
             "change",
             f"{resource.id} differs in {len(group)} field{'s' if len(group) > 1 else ''}",
-            report.resource(resource.id),
+            assemble.resource(resource.id),
             tuple(_changed(resource, c) for c in group),
-            tuple(map(report.finding, because)),
-            tuple(map(report.finding, also)),
+            tuple(map(assemble.finding, because)),
+            tuple(map(assemble.finding, also)),
             _involved(app.ref, [*because, *also]),
         )
     if asked.pointer and not changes:
@@ -285,10 +286,10 @@ def _differences(app: App, resource: Resource, asked: Asked, findings: Sequence[
         yield Link(
             "field",
             fact,
-            report.resource(resource.id),
+            assemble.resource(resource.id),
             (state,),
             (),
-            tuple(map(report.finding, also)),
+            tuple(map(assemble.finding, also)),
             _involved(app.ref, also),
         )
 
@@ -346,10 +347,10 @@ def _link(
     kind: str, fact: str, symptom: Symptom, findings: Sequence[Finding], resource: Resource | None = None
 ) -> Link:
     because = [f for f in findings if any(claim.covers(symptom) for claim in f.explains)]
-    about = report.resource(resource.id) if resource else None
+    about = assemble.resource(resource.id) if resource else None
     app = next((f.at.app for f in because), None)
     involved = _involved(app, because) if app else ()
-    return Link(kind, fact, about, (), tuple(map(report.finding, because)), (), involved)
+    return Link(kind, fact, about, (), tuple(map(assemble.finding, because)), (), involved)
 
 
 def _involved(app: AppRef, findings: Sequence[Finding]) -> tuple[Involved, ...]:
@@ -368,7 +369,7 @@ def _involved(app: AppRef, findings: Sequence[Finding]) -> tuple[Involved, ...]:
 
 
 def _as_involved(role: str, app: AppRef, resource: ResourceId | None) -> Involved:
-    return Involved(role, report.app(app), report.resource(resource) if resource else None)
+    return Involved(role, assemble.app(app), assemble.resource(resource) if resource else None)
 
 
 def to_json(why: Why) -> bytes:

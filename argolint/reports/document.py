@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
 import msgspec
 
-from argolint import DOCS, model
+from argolint import DOCS
 from argolint.decoding import converted, json_value
-from argolint.engine.fingerprint import Identity, fingerprint
-from argolint.engine.plan import Outcome, ServerRead
 from argolint.engine.stats import Spent as Spent  # noqa: PLC0414  # a part of the report
 from argolint.engine.stats import Stats as Stats  # noqa: PLC0414
 from argolint.errors import UsageError
 from argolint.host.folder import FileError, named_bytes
 from argolint.redaction import PRINTED, without_secrets
-from argolint.redaction.findings import guarded, guarded_failure
-from argolint.reports import causes
-from argolint.reports.causes import Cause
 
 SCHEMA_VERSION = "1.1"
 
@@ -106,6 +101,24 @@ class Finding(msgspec.Struct, frozen=True):
     since: str | None = None
     flaps: int = 0
     suppressed: dict[str, str] | None = None
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """What findings follow from: a finding of that fingerprint, or what has none of its own, such as a missing operator.
+
+    A finding that follows from nothing is its own cause. `severity` is the worst of its `findings`, which touch that many
+    `objects` and `apps`; `frees` counts the applications whose worst findings have this cause alone. `server` is its Argo CD's
+    URL, where the report is of several.
+    """
+
+    fingerprint: str
+    title: str
+    severity: Literal["info", "warning", "error"]
+    findings: int
+    objects: int
+    apps: int
+    frees: int = 0
+    server: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -249,74 +262,6 @@ class Report(msgspec.Struct, frozen=True):
     gate: Gate | msgspec.UnsetType = msgspec.UNSET
 
 
-def build(
-    outcome: Outcome,
-    *,
-    servers: Sequence[ServerRead],
-    started_at: str,
-    stats: Stats,
-    tool_version: str,
-    remarks: tuple[str, ...] = (),
-) -> Report:
-    """The report of a run. Findings of one server and fingerprint are one finding: the first in order."""
-    parent = {_shown(mark): _shown(cause) for mark, cause in outcome.causes.parent.items()}
-    titles = {_shown(mark): without_secrets(title) for mark, title in outcome.causes.title.items()}
-    made = [finding(f) for f in outcome.findings]
-    findings = tuple({causes.identity(f): f for f in reversed(made)}.values())[::-1]
-    findings = causes.linked(findings, parent, titles)
-    apps = Counter(ref.server for ref in outcome.apps)
-    return Report(
-        SCHEMA_VERSION,
-        Tool("argolint", tool_version),
-        started_at,
-        not outcome.failures,
-        tuple(
-            Server(without_secrets(s.url), without_secrets(s.version), apps[s.url], s.name or msgspec.UNSET)
-            for s in servers
-        ),
-        summarise(
-            findings,
-            len(outcome.failures),
-            apps=len(outcome.apps),
-            resources=outcome.resources,
-            unread=sum(looked.unread for looked in outcome.looked),
-        ),
-        findings,
-        tuple(_failure(f) for f in outcome.failures),
-        stats,
-        tuple(map(without_secrets, remarks)),
-        causes=causes.causes(findings, titles),
-        applications=tuple(_applications(outcome, findings)),
-    )
-
-
-def _shown(mark: Identity) -> Identity:
-    """As the report's findings name the server."""
-    return without_secrets(mark[0]), mark[1]
-
-
-def _applications(outcome: Outcome, findings: Iterable[Finding]) -> Iterator[Application]:
-    """Those that were looked at. A fleet finding counts where it stands."""
-    own: dict[App, list[Finding]] = {}
-    for found in findings:
-        own.setdefault(found.app, []).append(found)
-    wanted = frozenset(outcome.apps)
-    for looked in outcome.looked:
-        if looked.ref in wanted:
-            about = own.get(app(looked.ref), [])
-            active = [f for f in about if f.suppressed is None]
-            yield Application(
-                app(looked.ref),
-                looked.sync,
-                looked.health,
-                looked.resources,
-                counted(active),
-                len(about) - len(active),
-                page(app(looked.ref)),
-                {key: without_secrets(value) for key, value in looked.labels} or msgspec.UNSET,
-            )
-
-
 _ADDRESS = re.compile(r"https?://[\w.:/~-]+")
 
 
@@ -325,24 +270,6 @@ def page(of: App) -> str:
     if not _ADDRESS.fullmatch(of.server):
         return ""
     return without_secrets(f"{of.server}/applications/{quote(of.namespace, safe='')}/{quote(of.name, safe='')}")
-
-
-def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int, unread: int = 0) -> Summary:
-    """Counts of what is not suppressed."""
-    active = [f for f in findings if f.suppressed is None]
-    root = causes.roots(findings)
-    return Summary(
-        apps,
-        resources,
-        counted(active),
-        len(findings) - len(active),
-        failures,
-        _counted_by(active, lambda f: f.rule),
-        _counted_by(active, lambda f: f.family),
-        _counted_by(active, lambda f: f.app.project),
-        _counted_by(active, lambda f: root[causes.identity(f)][1]),
-        unread or msgspec.UNSET,
-    )
 
 
 def is_of_several(report: Report) -> bool:
@@ -359,13 +286,6 @@ def counted(findings: Iterable[Finding]) -> Counts:
     """How many there are of each severity."""
     counts = Counter(f.severity for f in findings)
     return Counts(counts["error"], counts["warning"], counts["info"])
-
-
-def _counted_by(findings: Iterable[Finding], key: Callable[[Finding], str]) -> dict[str, Counts]:
-    groups: dict[str, list[Finding]] = {}
-    for found in findings:
-        groups.setdefault(key(found), []).append(found)
-    return {name: counted(groups[name]) for name in sorted(groups)}
 
 
 def to_json(report: Report) -> bytes:
@@ -438,63 +358,3 @@ def schema() -> dict[str, Any]:
 def rule_page(rule: str) -> str:
     """The address of a rule's page."""
     return f"{DOCS}rules/{rule}.md"
-
-
-def app(ref: model.AppRef) -> App:
-    """An application's identity."""
-    return App(without_secrets(ref.server), ref.namespace, ref.name, ref.project)
-
-
-def _resource(found: model.ResourceId | None) -> Resource | None:
-    return resource(found) if found else None
-
-
-def resource(found: model.ResourceId) -> Resource:
-    """An object's identity."""
-    return Resource(found.group, found.version, found.kind, found.namespace, found.name, without_secrets(found.cluster))
-
-
-def finding(f: model.Finding) -> Finding:
-    """One finding as the report holds it, without secrets whoever made it."""
-    f = guarded(f)
-    return Finding(
-        rule=f.rule,
-        family=f.family,
-        severity=f.severity or "warning",
-        confidence=f.confidence,
-        app=app(f.at.app),
-        message=" ".join(f.message.splitlines()),  # a value from Git may hold line breaks; a message is one line
-        docs=rule_page(f.rule),
-        fingerprint=fingerprint(f),
-        cause=f.cause,
-        resource=_resource(f.at.resource),
-        pointer=f.at.pointer,
-        evidence=f.evidence,
-        related=tuple(Related(app(r.app), r.role, _resource(r.resource), r.pointer) for r in f.related),
-        fixes=tuple(
-            Fix(
-                x.title,
-                x.target,
-                x.where,
-                Edit(x.edit.kind, x.edit.content),
-                x.verified,
-                x.unverified,
-                x.caveat,
-                x.safe,
-                _resource(x.resource),
-                x.proof if x.verified else None,
-                x.effects,
-                x.before,
-            )
-            for x in f.fixes
-        ),
-        source=Source(f.source.repo, f.source.revision, f.source.path, f.source.chart, f.source.file, f.source.line)
-        if f.source
-        else None,
-        suppressed=dict(f.suppressed) if f.suppressed is not None else None,
-    )
-
-
-def _failure(f: model.Failure) -> Failure:
-    f = guarded_failure(f)
-    return Failure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule, f.server or msgspec.UNSET)

@@ -19,6 +19,7 @@ import requests
 from argolint.decoding import json_value
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.harmless import plain
+from argolint.redaction import excerpt
 from argolint.reports.formats.openreports import API_VERSION, LABEL
 from argolint.values import dig, items, text_at
 
@@ -118,7 +119,7 @@ def _answer(method: str, path: str, status: int, content: bytes) -> Any:
         found = json_value(content) if content else {}
     except ValueError:
         found = {}
-    message = plain(text_at(found, "message"))[:300] or f"status {status}"
+    message = excerpt(text_at(found, "message"), 300) or f"status {status}"
     if status in (401, 403):
         raise AuthError(f"the API server refuses: {message}", "`argolint explain --setup openreports` prints the Role")
     if status == 404 and method != "DELETE" and not text_at(found, "details", "name"):

@@ -11,7 +11,8 @@ from urllib.parse import unquote
 import msgspec
 
 from argolint.reports import formats
-from argolint.reports.document import App, Counts, Finding, Report, summarise, to_json
+from argolint.reports.assemble import summarise
+from argolint.reports.document import App, Counts, Finding, Report, to_json
 from argolint.reports.formats import Style
 
 JSON = "application/json"

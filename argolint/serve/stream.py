@@ -6,7 +6,7 @@ UTF-8, and pass over the comments that the server sends to show that it lives.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +19,7 @@ from argolint.redaction import excerpt
 from argolint.serve.times import Times
 from argolint.server import api as argocd
 from argolint.server.http import HttpTransport
+from argolint.values import shorten
 
 PATH = "/api/v1/stream/applications"
 _APPLICATION = (
@@ -64,11 +65,11 @@ def opened(t: HttpTransport, times: Times, projects: Sequence[str] = ()) -> Iter
             raise ConnectError(
                 f"{t.server} answered {PATH} with {what}, and no event stream", "a proxy may be altering responses"
             )
-        yield signs(streamed.chunks, t.server)
+        yield signs(streamed.chunks, t.server, streamed.safe)
 
 
-def signs(chunks: Iterable[bytes], server: str) -> Iterator[Sign]:
-    """What server-sent events say. Raises ApiError when the server ends the stream with an error."""
+def signs(chunks: Iterable[bytes], server: str, safe: Callable[[str], str] = excerpt) -> Iterator[Sign]:
+    """What server-sent events say; `safe` makes of the server's words what a message may tell. Raises ApiError when the server ends the stream with an error."""
     for data in events(chunks):
         if data is None:
             yield "alive"
@@ -79,7 +80,7 @@ def signs(chunks: Iterable[bytes], server: str) -> Iterator[Sign]:
             yield "unreadable"
             continue
         if event.error is not None:
-            reason = excerpt(event.error.message, 200)
+            reason = shorten(safe(event.error.message), 200)
             if event.error.grpc_code == _UNAUTHENTICATED:
                 raise AuthError(f"{server} no longer accepts the token: {reason}", "log in anew, or pass a fresh token")
             raise ConnectError(f"{server} ended its stream: {reason}", "it is opened again")

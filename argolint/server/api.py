@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from argolint.decoding import TooDeepError, decoder, items_apart, json_value, kind_of, object_value
-from argolint.errors import ApiError, AuthError, ConnectError, NotRecorded
+from argolint.errors import ApiError, ArgolintError, AuthError, ConnectError, NotRecorded
 from argolint.kubernetes import misshapen
 from argolint.model import AppRef, Json, Object, ResourceId
 from argolint.operation import Event
@@ -134,7 +134,7 @@ def manifests(
 
 def can_i(t: Transport, resource: str, action: str, name: str) -> bool:
     """Whether the account may do this, as the server's RBAC says (server/account/account.go, CanI)."""
-    return text_at(_object(t, f"/api/v1/account/can-i/{resource}/{action}/{quote(name, safe='*')}"), "value") == "yes"
+    return text_at(_object(t, f"/api/v1/account/can-i/{resource}/{action}/{_part(name)}"), "value") == "yes"
 
 
 def renders_afresh(t: Transport) -> bool:
@@ -190,7 +190,7 @@ def revision_metadata(t: Transport, ref: AppRef, revision: str, source: int | No
     query = list(_app_query(ref))
     if source is not None:
         query.append(("sourceIndex", str(source)))
-    return _object(t, f"{_app_path(ref)}/revisions/{quote(revision, safe='')}/metadata", query)
+    return _object(t, f"{_app_path(ref)}/revisions/{_part(revision)}/metadata", query)
 
 
 class _Applications(msgspec.Struct):
@@ -290,7 +290,14 @@ def _event(raw: Object) -> Event:
 
 
 def _app_path(ref: AppRef) -> str:
-    return f"/api/v1/applications/{quote(ref.name, safe='')}"
+    return f"/api/v1/applications/{_part(ref.name)}"
+
+
+def _part(name: str) -> str:
+    """A name as one part of a path. ArgolintError for one that every client takes for the way up, however it is quoted."""
+    if name in (".", ".."):
+        raise ArgolintError(f"nothing of the name {name!r} can be asked for", "what names it is damaged, or no Argo CD")
+    return quote(name, safe="*")
 
 
 def _app_query(ref: AppRef) -> Query:

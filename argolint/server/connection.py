@@ -109,7 +109,7 @@ def connect(
     address = _address(server or login.server)
     token, source = own or _token(flags, environ, login)
     if token:
-        check_token(token, source, login, now)
+        check_token(token, source, None if own or source in (FLAG, VARIABLE) else login, now)
     plaintext = flags.plaintext or login.plaintext or address.scheme == "http"
     root = (flags.grpc_web_root_path or address.path or login.root_path).strip("/")
     return Connection(
@@ -246,7 +246,7 @@ def _address(server: str) -> _Address:
         scheme not in ("", "http", "https")
         or not host
         or parts.netloc.endswith(":")
-        or re.search(r"[\s\\<>\"'%]", rest)
+        or re.search(r"[\s\\<>\"'%?#]", rest)
     ):
         raise UsageError(f"{server!r} is no server address", "pass --server HOST[:PORT], such as argocd.example.com")
     return _Address(scheme, parts.netloc, parts.path)

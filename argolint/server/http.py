@@ -12,7 +12,7 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -25,6 +25,7 @@ from requests.auth import AuthBase
 from argolint.errors import MORE_MEMORY, ConnectError
 from argolint.host.inflate import Room, TooLargeError
 from argolint.redaction import excerpt
+from argolint.redaction.names import is_secret, sort_of
 from argolint.server.api import TOO_LARGE
 from argolint.server.connection import Connection
 from argolint.server.pace import PER_CLUSTER, Pace, Reply
@@ -48,6 +49,7 @@ _SILENT_LEAST_S = 60.0  # for a minute at least, since it may restart,
 _SILENT_LEAST = 3  # and to so many requests, since one application may be too much for it
 _GATEWAY = (502, 503, 504)
 _RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
+_PROXY = "check --server and HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT, with / and @ of the password as %2F and %40"
 _YEARS = range(2015, 2200)  # of a Date header that may be true; rules calculate with it
 _WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
 
@@ -93,8 +95,8 @@ class HttpTransport:
         self._verify = False if connection.insecure else None
         self.project = project_of(connection.token or "")
         self._token = _Token(connection)
-        self._credentials = _words(_sent(connection, _CREDENTIALS))
-        self._private = _words(_sent(connection, None))
+        self._credentials = _words((connection.token, *(v for n, v in connection.headers if _is_credential(n, v))))
+        self._private = _words((connection.token, *(value for _, value in connection.headers)))
         self._session = Session(connection, workers)
         self._pace = Pace(workers, rate, per_cluster, lambda: self.stats.count_all(0, 0, slowed=1))
 
@@ -188,16 +190,16 @@ class HttpTransport:
                 self.stats.count(0)
                 if 300 <= response.status_code < 400:
                     raise _redirected(self.server, response.headers.get("Location", ""))
-                content_type = response.headers.get("Content-Type", "")
+                content_type = self._content_type(response)
                 if response.status_code >= 400:
                     body = _without(self._private, self._body(response, time.monotonic() + self._timeouts_s[0]))
-                    yield Streamed(Answer(response.status_code, content_type, body), iter(()))
+                    yield Streamed(Answer(response.status_code, content_type, body), iter(()), self._safe)
                     return
                 if response.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
                     raise _NoAnswerError(
                         f"{self.server} answered {path} compressed, which was not asked for", _WRONG_ADDRESS
                     )
-                yield Streamed(Answer(response.status_code, content_type, b""), self._arriving(response))
+                yield Streamed(Answer(response.status_code, content_type, b""), self._arriving(response), self._safe)
         except _NoAnswerError as error:
             raise ConnectError(self._safe(error.message), error.hint) from None
         except _BROKEN as error:
@@ -267,7 +269,12 @@ class HttpTransport:
         reply.refused = too_many or response.status_code in _GATEWAY
         # An error may repeat any header; elsewhere the value of a header may be a host's name that an answer has to show.
         hidden = self._private if response.status_code >= 400 else self._credentials
-        return Answer(response.status_code, response.headers.get("Content-Type", ""), _without(hidden, body)), wait_s
+        return Answer(response.status_code, self._content_type(response), _without(hidden, body)), wait_s
+
+    def _content_type(self, response: requests.Response) -> str:
+        """As a message or a snapshot may tell it."""
+        sent = response.headers.get("Content-Type", "").encode("utf-8", "replace")
+        return _without(self._private, sent).decode("utf-8", "replace")
 
     def _body(self, response: requests.Response, until: float) -> bytes:
         """The inflated body: read raw and inflated once, which costs half of what requests does chunk by chunk."""
@@ -302,10 +309,14 @@ class HttpTransport:
 
 @dataclass(frozen=True)
 class Streamed:
-    """An answer that goes on: the `answer` so far (of a refusal all of it), and the `chunks` that follow."""
+    """An answer that goes on: the `answer` so far (of a refusal all of it), and the `chunks` that follow, as they come.
+
+    `safe` makes of the server's words in them what a message may tell.
+    """
 
     answer: Answer
     chunks: Iterator[bytes]
+    safe: Callable[[str], str]
 
 
 _AGAIN = "the server or a proxy restarts, or ends long answers; the stream is opened again"
@@ -348,10 +359,9 @@ def _no_token(request: requests.PreparedRequest) -> requests.PreparedRequest:
 _CREDENTIALS = frozenset(("authorization", "proxy-authorization", "cookie"))
 
 
-def _sent(connection: Connection, names: Collection[str] | None) -> Iterator[str]:
-    """What this connection sends: the token, and the values of the user's own headers of these names, or of all."""
-    yield connection.token
-    yield from (value for name, value in connection.headers if names is None or name.lower() in names)
+def _is_credential(name: str, value: str) -> bool:
+    """Whether a header of the user's own is one, by its name."""
+    return name.lower() in _CREDENTIALS or is_secret(sort_of(name), value)
 
 
 def _words(texts: Iterable[str]) -> tuple[bytes, ...]:
@@ -401,6 +411,10 @@ def _late(server: str, path: str, answer_s: float) -> _NoAnswerError:
 
 def _no_answer(server: str, error: BaseException, path: str, *, first: bool) -> _NoAnswerError:
     """What an error means. A wrong name or certificate is final at `first`; once the server answered, it may pass."""
+    if isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.InvalidSchema):
+        # It quotes the address of the proxy, as a rule, since --server was looked at before; a password may stand in it.
+        what = f"the address of {server}, or that of the proxy in front of it, cannot be used"
+        return _NoAnswerError(what, _PROXY, final=True)
     cause = _root(error)
     text = (
         type(error).__name__ if isinstance(error, requests.exceptions.InvalidHeader) else str(cause)

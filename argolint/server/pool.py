@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import logging
 import socket
 import ssl
 import time
@@ -27,6 +28,7 @@ from argolint.host.inflate import TooLargeError
 from argolint.server.connection import Connection
 from argolint.server.tls import client_context
 
+logging.getLogger("urllib3.connection").setLevel(logging.CRITICAL)  # it logs what is no header, which may be our token
 _BOUNDS: ContextVar[tuple[float, int]] = ContextVar("bounds")
 _HEADERS_BYTES = 8 << 20  # http.client allows a hundred of 64 KB
 
@@ -121,6 +123,14 @@ class Session(requests.Session):
         self.headers.update({"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "argolint"})
         self.headers.update(dict(connection.headers))
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))  # a renewed login would come as one
+        self._environment: dict[object, Any] = {}
+
+    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+        """The proxies and the like of the environment, looked up once: all requests of a session go to one server."""
+        asked = (*(proxies or {}).items(), stream, verify, cert)
+        if asked not in self._environment:
+            self._environment[asked] = super().merge_environment_settings(url, proxies, stream, verify, cert)
+        return self._environment[asked]
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
         """None: requests would read the whole body of a redirect and take its address apart, even if it is not to follow."""

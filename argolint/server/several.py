@@ -7,6 +7,7 @@ do not count here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from argolint import strict_yaml
-from argolint.checkouts.files import read_text
+from argolint.checkouts.files import read_text, require_own
 from argolint.decoding import converted
 from argolint.errors import AuthError, UsageError
 from argolint.host.folder import FileError
@@ -24,8 +25,11 @@ from argolint.server.limits import NONE, Limits, parse_rate
 from argolint.server.login import read_logins
 
 _OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_TOKEN_BYTES = 65_536
 _MOST = 500
+_LONGEST_NAME = 100  # it is the name of a folder, too
+_ELSEWHERE = "keep it out of the repository, or copy it from a branch that the change cannot write: git show origin/main:servers.yaml"
 _SHAPE = "an entry looks like `- {name: eu, server: cd-eu.example.com, auth-token-env: TOKEN_EU}`"
 
 
@@ -62,17 +66,29 @@ class _Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Named:
-    """One Argo CD and how to reach it: a connection, or a snapshot. `problem` says why a login cannot be used."""
+    """One Argo CD and how to reach it: a connection, or a snapshot. `problem` says why a token cannot be used, `entry` that a servers
+    file names it."""
 
     name: str
     connection: Connection | None = None
     snapshot: Path | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
     problem: AuthError | None = None
+    entry: bool = False
 
 
-def read_servers(file: Path, config: str, environ: Mapping[str, str], home: Path, now: datetime) -> tuple[Named, ...]:
-    """The Argo CDs of a servers file, `config` being Argo CD's own login file. UsageError says what is wrong, and in which line."""
+def read_servers(
+    file: Path,
+    config: str,
+    environ: Mapping[str, str],
+    home: Path,
+    now: datetime,
+    checkouts: Sequence[Path] = (),
+) -> tuple[Named, ...]:
+    """The Argo CDs of a servers file, `config` being Argo CD's own login file. UsageError says what is wrong, and in which line.
+
+    A file of a checkout, of the one that one stands in or of one of `checkouts`, may name snapshots alone.
+    """
     try:
         text = read_text(file, strict_yaml.MAX_BYTES)
     except (OSError, FileError) as error:
@@ -82,10 +98,10 @@ def read_servers(file: Path, config: str, environ: Mapping[str, str], home: Path
     try:
         entries = converted(document.data or {}, _Document).servers
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at ")
-        raise UsageError(
-            f"{file}:{document.line(_path(place))}: {what}", f"it holds `servers:`, a list; {_SHAPE}"
-        ) from None
+        wrong = strict_yaml.misfit(error, document, _Document)
+        raise wrong.refused(str(file), f"it holds `servers:`, a list; {_SHAPE}") from None
+    if not all(entry.snapshot for entry in entries):
+        require_own(file, checkouts, _ELSEWHERE)
     lines = [document.line(("servers", index)) for index in range(len(entries))]
     return resolve(entries, str(file), lines, file.absolute().parent, config, environ, home, now)
 
@@ -118,15 +134,37 @@ def resolve(
         try:
             named = _named(entry, folder, config, environ, home, now)
         except UsageError as error:
-            raise UsageError(f"{place}: {entry.name}: {error.message}", error.hint) from None
+            raise UsageError(f"{place}: {entry.name}: {error.message}", in_entry(error.hint, "")) from None
         address = str(named.snapshot) if named.snapshot else _plain(named.connection.url) if named.connection else ""
         if address and address in places:
             raise UsageError(
                 f"{place}: {entry.name} is the same server as {places[address]}: {address}", "name each server once"
             )
         places[address] = entry.name
-        found.append(named)
+        found.append(replace(named, entry=True))
     return tuple(found)
+
+
+_OPTION = re.compile(r"--(?:argocd-)?(server(?:-crt)?|plaintext|insecure|grpc-web-root-path|context)(?![\w-])")
+_FRESH = re.compile(
+    r"log in anew with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN|log in anew, or pass a fresh token"
+)
+
+
+def in_entry(hint: str, token_place: str) -> str:
+    """A hint that speaks of the options and variables of a single server, as one about an entry of a servers file.
+
+    `token_place` is `env:NAME` or `file:PATH`; empty where the entry uses a login.
+    """
+    kind, _, place = token_place.partition(":")
+    where = {"env": f"the variable {place}", "file": f"the file {place}"}.get(kind, "")
+    own = (
+        f"put a fresh token into {where}"
+        if where
+        else ("log in anew with `argocd login`, or give its entry auth-token-env or auth-token-file")
+    )
+    told = _OPTION.sub(r"`\1`", hint)
+    return _FRESH.sub(lambda _: own, hint if told == hint else f"in its entry: {told}")
 
 
 def of_logins(
@@ -159,7 +197,10 @@ def of_logins(
 
 def _named(entry: Entry, folder: Path, config: str, environ: Mapping[str, str], home: Path, now: datetime) -> Named:
     if entry.snapshot:
-        return Named(entry.name, snapshot=folder / Path(entry.snapshot).expanduser(), aliases=entry.clusters)
+        snapshot = folder / Path(entry.snapshot).expanduser()
+        if not snapshot.exists():
+            raise UsageError(f"there is no snapshot at {snapshot}", "name what `argolint snapshot -o PATH` wrote")
+        return Named(entry.name, snapshot=snapshot, aliases=entry.clusters)
     flags = Flags(
         server=entry.server,
         argocd_context=entry.context,
@@ -186,11 +227,16 @@ def _headers(entry: Entry, environ: Mapping[str, str]) -> Iterator[str]:
     for name, value in entry.headers.items():
         yield f"{name}: {value}"
     for name, variable in entry.headers_env.items():
-        if not environ.get(variable, "").strip():
-            raise UsageError(
-                f"the variable {variable} of headers-env is not set", f"set it to the value of the header {name}"
-            )
-        yield f"{name}: {environ[variable].strip()}"
+        yield f"{name}: {_held(variable, 'headers-env', f'the value of the header {name}', environ)}"
+
+
+def _held(variable: str, key: str, what: str, environ: Mapping[str, str]) -> str:
+    """What a variable holds. UsageError for one that is not set, and for what is no name: it may be the secret itself."""
+    if not _VARIABLE.fullmatch(variable):
+        raise UsageError(f"what {key} holds is no name of a variable", f"name the variable that holds {what}")
+    if found := environ.get(variable, "").strip():
+        return found
+    raise UsageError(f"the variable {variable} of {key} is not set", f"set it to {what}")
 
 
 def _place(entry: Entry, folder: Path) -> str:
@@ -203,11 +249,7 @@ def _place(entry: Entry, folder: Path) -> str:
 def _token(entry: Entry, folder: Path, environ: Mapping[str, str]) -> tuple[str, str] | None:
     """The token and where it comes from. UsageError when it is not there."""
     if entry.auth_token_env:
-        token = environ.get(entry.auth_token_env, "").strip()
-        if not token:
-            raise UsageError(
-                f"the variable {entry.auth_token_env} of auth-token-env is not set", "set it to the server's token"
-            )
+        token = _held(entry.auth_token_env, "auth-token-env", "the server's token", environ)
         return token, f"the variable {entry.auth_token_env}"
     if entry.auth_token_file:
         file = folder / Path(entry.auth_token_file).expanduser()
@@ -226,7 +268,8 @@ def _token(entry: Entry, folder: Path, environ: Mapping[str, str]) -> tuple[str,
 
 def _check(entry: Entry, place: str) -> None:
     """UsageError for an entry that cannot be understood."""
-    if not entry.name.strip() or not entry.name.isprintable() or "/" in entry.name or "@" in entry.name:
+    plain = entry.name.strip() and entry.name.isprintable() and len(entry.name) <= _LONGEST_NAME
+    if not plain or "/" in entry.name or "@" in entry.name:
         raise UsageError(
             f"{place}: {entry.name!r} is no name",
             "a short name without `/` and `@`, such as eu: reports call the server so",
@@ -268,12 +311,3 @@ def _plain(url: str) -> str:
     scheme, _, rest = url.lower().rstrip("/").partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}://{host.removesuffix(':443' if scheme == 'https' else ':80')}{slash}{path}"
-
-
-def _path(place: str) -> tuple[str | int, ...]:
-    """A place such as `$.servers[2].name` as keys and indexes."""
-    return tuple(
-        int(part) if part.isdigit() else part
-        for part in place.strip("`$.").replace("[", ".").replace("]", "").split(".")
-        if part
-    )

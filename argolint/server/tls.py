@@ -20,7 +20,7 @@ def client_context(connection: Connection) -> ssl.SSLContext:
                 pair = folder / "client.pem"
                 pair.touch(mode=0o600)
                 pair.write_text(connection.client_pem)
-                context.load_cert_chain(pair)
+                context.load_cert_chain(pair, password=_no_password)
     except (ssl.SSLError, ValueError) as error:
         reason = getattr(error, "reason", None) or "not PEM"
         raise UsageError(
@@ -31,3 +31,10 @@ def client_context(connection: Connection) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def _no_password() -> str:
+    """For an encrypted key, for which OpenSSL would ask the terminal, in every process anew."""
+    raise UsageError(
+        "the key of --client-crt-key is encrypted", "write one that is not: openssl pkey -in KEY -out PLAIN_KEY"
+    )

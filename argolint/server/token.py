@@ -16,8 +16,11 @@ FLAG, VARIABLE = "--auth-token", "ARGOCD_AUTH_TOKEN"  # sources of a token besid
 _CLOCK_SKEW = timedelta(minutes=1)
 
 
-def check_token(token: str, source: str, login: Login, now: datetime) -> None:
-    """Refuses what the server would refuse, in clearer words; the server would take some of it for no token at all."""
+def check_token(token: str, source: str, login: Login | None, now: datetime) -> None:
+    """Refuses what the server would refuse, in clearer words; the server would take some of it for no token at all.
+
+    `login` is the one that the token is of, if it is of one.
+    """
     if re.search(r"\s", token):
         raise AuthError(
             f"the token of {source} holds a line break or a blank",
@@ -30,7 +33,7 @@ def check_token(token: str, source: str, login: Login, now: datetime) -> None:
     if expiry is None or expiry > now - _CLOCK_SKEW:
         return
     when = expiry.strftime("%Y-%m-%d %H:%M UTC")
-    if source in (FLAG, VARIABLE):
+    if login is None:
         raise AuthError(
             f"the token of {source} expired on {when}", "make a new one with `argocd account generate-token`"
         )

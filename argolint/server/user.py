@@ -58,11 +58,9 @@ def read_settings(environ: Mapping[str, str], home: Path) -> Settings:
         if settings.limits.rate:
             parse_rate(settings.limits.rate)
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at ")
-        data = document.data if isinstance(document.data, dict) else {}
-        wrong = next((key for key in data if key not in names), place.strip("`").removeprefix("$.").partition(".")[0])
+        told = strict_yaml.misfit(error, document, Settings).refused(str(file), "")
         raise UsageError(
-            f"{file}:{document.line((wrong,) if wrong in data else ())}: {what}",
+            told.message,
             f"it may hold {', '.join(names[:-1])}, each a text, and limits (workers, per-cluster, rate); "
             "everything else belongs into .argolint.yaml",
         ) from None

@@ -56,6 +56,8 @@ class FleetTransport:
         if theirs != ours:
             raise UsageError(f"{path} holds the fleet of {theirs}, and this is {ours}", "name the file of this server")
         self.age = max(inner.now() - self.now(), timedelta())
+        if self.now() - inner.now() > OLD:
+            raise UsageError(f"the fleet in {path} is of {self.now():%Y-%m-%d %H:%M} UTC, which is yet to come", _WRITE)
         if self.age > TOO_OLD:
             raise UsageError(f"the fleet in {path} was read {spoken(self.age)} ago", _WRITE)
 

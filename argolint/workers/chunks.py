@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
 import pickle
@@ -17,6 +16,7 @@ import msgspec
 from argolint.engine.pipeline import portable
 from argolint.errors import ArgolintError
 from argolint.fleet import Fleet
+from argolint.host.memory import expect_answers
 from argolint.workers import spec as specs
 from argolint.workers.context import Answer, Context
 
@@ -67,5 +67,5 @@ def _context(text: bytes, packed_fleet: bytes) -> Context:
         )
     plan, transport = specs.plan_of(spec), specs.opened(spec, os.environ)
     fleet: Fleet = pickle.loads(zlib.decompress(packed_fleet))  # noqa: S301  # Dask runs what its clients send anyway
-    gc.set_threshold(200_000, 20, 20)  # as `argolint check` does: the answers hold no cycles
+    expect_answers()
     return Context(lambda: transport, fleet, plan, portable)

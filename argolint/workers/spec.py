@@ -17,7 +17,6 @@ from argolint.errors import ArgolintError, UsageError
 from argolint.model import Severity
 from argolint.plugins import load_rules, providers
 from argolint.server.connection import Connection
-from argolint.server.login import Login
 from argolint.server.pace import PER_CLUSTER
 from argolint.server.token import check_token
 from argolint.server.transport import Transport
@@ -119,7 +118,7 @@ def opened(spec: Spec, environ: Mapping[str, str]) -> Transport:
 
     server = spec.server
     token = _token(server.token, environ)
-    check_token(token, server.token, Login(), datetime.now(UTC))
+    check_token(token, server.token, None, datetime.now(UTC))
     connection = Connection(
         server.url,
         token,

@@ -22,8 +22,10 @@ from argolint.workers.context import Answer
 
 LARGEST = 50
 """Applications of a chunk: fewer cost more messages, more are lost with a worker."""
-_TURNS = 8
-"""Chunks for each worker at least, where there are applications enough: the last ones end together."""
+LEAST = 4
+"""Applications of the last chunks: the workers end together, and the threads of each have work."""
+_TURNS = 4
+"""A chunk is no more than the share of one worker in so many turns of what is left."""
 _HINT = "look at it alone, with more memory for a worker; the other applications were looked at"
 
 
@@ -64,9 +66,15 @@ class Crew(Protocol):
 
 
 def cut(names: Sequence[str], workers: int) -> deque[Chunk]:
-    """The names in chunks."""
-    size = max(1, min(LARGEST, -(-len(names) // (workers * _TURNS))))
-    return deque(Chunk(tuple(names[at : at + size])) for at in range(0, len(names), size))
+    """The names in chunks, smaller and smaller ones."""
+    chunks: deque[Chunk] = deque()
+    least = min(LEAST, -(-len(names) // workers))
+    at = 0
+    while at < len(names):
+        size = min(LARGEST, max(least, (len(names) - at) // (workers * _TURNS)))
+        chunks.append(Chunk(tuple(names[at : at + size])))
+        at += size
+    return chunks
 
 
 def spread(crew: Crew, workers: int, apps: Sequence[App], stats: Stats) -> Iterator[AppResult]:

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
-from argolint.comparison import COMPARE_OPTIONS
 from argolint.edits import RESPECT, annotation_option, application_place, removals, sync_option
-from argolint.kubernetes import ITEM_NAMES
+from argolint.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
 from argolint.values import get, index_of, join_pointer, split_pointer
 
 

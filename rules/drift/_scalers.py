@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argolint import App, AppRef, Object, Resource, ResourceId
+from argolint import App, AppRef, Change, Object, Resource, ResourceId
+from argolint.applied import by_argocd
 from argolint.values import annotations_of, dig, mapping
 
 SCALERS = (
@@ -75,3 +76,28 @@ def _scaler(owner: AppRef, candidate: Resource, spec: Object) -> Scaler:
     return Scaler(
         owner, candidate.id, low if given[0] is None else given[0], high if given[1] is None else given[1], paused
     )
+
+
+_BOUNDS = (("min", "max"), ("minReplicas", "maxReplicas"), ("minReplicaCount", "maxReplicaCount"))
+
+
+def own_bounds(resource: Resource, change: Change) -> str:
+    """`between 1 and 5` where the object itself states between which numbers its controller scales it, and live's is one of them.
+
+    Such as `spec.scale.min` and `max` beside `spec.replicas`, in a kind that no autoscaler of Kubernetes has to do with.
+    """
+    if resource.kind in SCALED or change.writer is None or by_argocd(change.writer):
+        return ""
+    spec = mapping(resource.any, "spec")
+    for held in (spec, *(value for value in spec.values() if isinstance(value, dict))):
+        for names in _BOUNDS:
+            low, high, now = held.get(names[0]), held.get(names[1]), change.live
+            if (
+                isinstance(low, int)
+                and isinstance(high, int)
+                and isinstance(now, int)
+                and low < high
+                and low <= now <= high
+            ):
+                return f"between {low} and {high}"
+    return ""

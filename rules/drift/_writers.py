@@ -6,13 +6,15 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from argolint import Writer
+from argolint import Resource, Writer
+from argolint.applied import by_argocd
+from argolint.comparison import managers
 from argolint.knowledge import load
 
 
 @dataclass(frozen=True)
 class Known:
-    """sort: person, mutator, injector, autoscaler or crossplane. tool: how people call it."""
+    """sort: person, mutator, injector, autoscaler, crossplane or controller. tool: how people call it."""
 
     sort: str
     tool: str
@@ -44,3 +46,15 @@ def is_sort(writer: Writer | None, sort: str) -> bool:
     """True when the manager is known to be of this sort."""
     found = known(writer)
     return found is not None and found.sort == sort
+
+
+def reconciles(resource: Resource, writer: Writer | None) -> bool:
+    """True for a controller of the cluster, which writes the field again whenever somebody else has: by its name, by the group of
+    the kind that it bears, or since it keeps the object's status as well."""
+    if writer is None or by_argocd(writer) or writer.subresource:
+        return False
+    found = known(writer)
+    if found is not None:
+        return found.sort == "controller"
+    own = writer.manager.lower() in resource.group.split(".")[:-1]
+    return own or any(w.manager == writer.manager and w.subresource == "status" for w in managers(resource.live or {}))

@@ -42,7 +42,7 @@ from ._ca_bundles import injected
 from ._edits import remove, respect
 from ._fields import finding, matching, pointers, value, writer
 from ._ignored import entries, ignores, taken_out
-from ._scalers import SCALED, SCALERS, Scaler, rests, scaler_of, scalers
+from ._scalers import SCALED, SCALERS, Scaler, own_bounds, rests, scaler_of, scalers
 from ._writers import is_sort
 
 _REPLICAS = "/spec/replicas"
@@ -75,6 +75,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         scaler = scaler_of(app, resource)
         if scaler is not None or any(is_sort(change.writer, "autoscaler") for change in changes):
             yield _fought(app, resource, changes, scaler)
+        elif bounds := own_bounds(resource, changes[0]):
+            yield _fought(app, resource, changes, None, bounds)
     for resource in app.resources if scalers(app) else ():
         scaler = scaler_of(app, resource)
         quiet = not any(_scaled(app, resource, change) for change in resource.changes)
@@ -99,10 +101,13 @@ def _ignored_by_application(app: App, resource: Resource) -> bool:
     )
 
 
-def _fought(app: App, resource: Resource, changes: tuple[Change, ...], scaler: Scaler | None) -> Finding:
+def _fought(
+    app: App, resource: Resource, changes: tuple[Change, ...], scaler: Scaler | None, bounds: str = ""
+) -> Finding:
     first = changes[0]
     end = "self-heal writes it back and the two never stop" if app.self_heal else "the next sync writes it back"
-    who = str(scaler) if scaler else f"an autoscaler ({writer(first)})"
+    alone = f"its own controller ({writer(first)}), which scales it {bounds}," if bounds else ""
+    who = str(scaler) if scaler else alone or f"an autoscaler ({writer(first)})"
     given_up = first.pointer == _REPLICAS and dig(resource.desired, "spec", "replicas") is None
     message = (
         f"{resource.id} has no replicas in Git any more, while {who} made it {value(first, first.live)}: the next sync takes back what the"
@@ -156,7 +161,8 @@ def _scaled(app: App, resource: Resource, change: Change) -> bool:
         return False  # a commit moved the number, no autoscaler did
     if change.pointer == _REPLICAS and change.desired is not MISSING and not is_sort(change.writer, "person"):
         known = resource.kind in SCALED or is_sort(change.writer, "autoscaler")
-        return known or scaler_of(app, resource) is not None  # whatever has a scale subresource can be scaled
+        can = bool(own_bounds(resource, change)) or scaler_of(app, resource) is not None
+        return known or can  # whatever has a scale subresource can be scaled
     return is_sort(change.writer, "autoscaler") and not injected(resource, change)
 
 

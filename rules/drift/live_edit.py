@@ -19,6 +19,7 @@ from dataclasses import replace
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
 from argolint.applied import adopts, confirmed, not_stored
 from argolint.comparison import managers
+from argolint.kubernetes import argocd_name
 from argolint.values import sh
 
 from ._edits import write_live
@@ -56,16 +57,11 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
                 "Or sync the object to Git's value",
                 "live",
                 f"{resource.id}",
-                Edit("command", _sync(app, resource)),
+                Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
                 "undoes the edit, which may have been a hotfix",
             ),
         ),
     )
-
-
-def _sync(app: App, resource: Resource) -> str:
-    namespaced = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
-    return f"argocd app sync {sh(app.ref)} --resource {sh(f'{resource.group}:{resource.kind}:{namespaced}')}"
 
 
 def _edit(resource: Resource, change: Change) -> Change | None:

@@ -21,7 +21,7 @@ from functools import cache
 from argolint import MISSING, App, Finding, Fleet, Location, Rank, Resource, Rule, Symptom
 from argolint.consequences import consequences
 from argolint.knowledge import load
-from argolint.values import below, get, join_pointer
+from argolint.values import below, get, join_pointer, text_at
 
 from ._edits import remove
 from ._fields import SERVER_SET, described
@@ -86,12 +86,8 @@ def _refusal(app: App, resource: Resource) -> str:
     operation = app.operation
     if operation is None or operation.phase in ("Succeeded", ""):
         return ""
-    for result in operation.results:
-        same = (result.get("kind"), result.get("name")) == (resource.kind, resource.name)
-        message = str(result.get("message") or "")
-        if same and any(word in message.lower() for word in _REFUSED):
-            return message
-    return ""
+    messages = (text_at(result, "message") for result in operation.results_of(resource.id))
+    return next((m for m in messages if any(word in m.lower() for word in _REFUSED)), "")
 
 
 RULE = Rule(id="server-field-in-git", family="drift", severity="warning", doc=__doc__, check=check, rank=Rank.CAUSE)

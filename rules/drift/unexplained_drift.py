@@ -18,9 +18,10 @@ from collections.abc import Iterator
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, narrowest_ignore
 from argolint.applied import by_argocd, not_stored
+from argolint.kubernetes import argocd_name
 from argolint.pruning import ignored_extraneous
 from argolint.redaction import excerpt
-from argolint.values import dig, parse_time, sh, text_at
+from argolint.values import dig, sh, text_at
 
 from ._edits import write_live
 from ._fields import finding, listing, pointers, tracks, value, writer
@@ -91,21 +92,13 @@ def _of_writer(app: App, resource: Resource, changes: tuple[Change, ...]) -> tup
 
 def _gone(app: App, resource: Resource) -> Finding | None:
     """The finding for an object that the last sync applied, so that somebody deleted it since; None where it did not."""
-    raw = app.operation.raw if app.operation is not None else {}
-    row = next(
-        (
-            row
-            for row in (app.operation.results if app.operation is not None else ())
-            if row.get("status") == "Synced"
-            and all(text_at(row, field) == getattr(resource, field) for field in ("group", "kind", "namespace", "name"))
-        ),
-        None,
-    )
-    if row is None or not resource.name:
+    operation = app.operation
+    rows = operation.results_of(resource.id) if operation is not None else ()
+    row = next((row for row in rows if row.get("status") == "Synced"), None)
+    if operation is None or row is None or not resource.name:
         return None
-    ended = parse_time(raw.get("finishedAt"))
+    ended = operation.finished_at
     when = f" of {ended:%Y-%m-%d %H:%M} UTC" if ended else ""
-    picked = f"{resource.group}:{resource.kind}:{resource.namespace}/{resource.name}".replace(":/", ":")
     return Finding(
         message=f"{resource.id} was applied by the sync{when} and is not in the cluster any more: somebody or something deleted it, so"
         f" {app.name} is OutOfSync.",
@@ -119,7 +112,7 @@ def _gone(app: App, resource: Resource) -> Finding | None:
                 "Make it again, once it is known who deleted it",
                 "live",
                 f"Application {app.ref}",
-                Edit("command", f"argocd app sync {sh(app.ref)} --resource {sh(picked)}"),
+                Edit("command", f"argocd app sync {sh(app.ref)} --resource {argocd_name(resource.id)}"),
                 "" if app.self_heal else "without self-heal nothing makes it again before the next commit",
             ),
         ),

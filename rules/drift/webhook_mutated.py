@@ -1,13 +1,14 @@
-"""An admission webhook adds or rewrites fields
+"""An admission webhook or a controller adds or rewrites fields
 
 What it finds: a field that a mutating webhook or policy engine wrote (by its field manager), or that came out of the API
 server different from what Argo CD sent in the very same request: the last applied configuration holds Git's value and the
-field still belongs to Argo CD, so something on the way in changed it.
+field still belongs to Argo CD, so something on the way in changed it. And, as a warning, a field that a controller of the
+cluster has written since, by its field manager: an operator that fills in or corrects its own objects, or marks those of others.
 
-Why it hurts: every sync sends Git's value, the webhook changes it again, and the object never becomes Synced.
+Why it hurts: every sync sends Git's value, the webhook or the controller changes it again, and the object never becomes Synced.
 
 How to fix: write in Git what the webhook makes of it; or exclude the object from the webhook; or ignore the field, best by
-its manager (`managedFieldsManagers`).
+its manager (`managedFieldsManagers`). What a controller writes is ignored, or left out of Git.
 
 Example: a policy that rewrites `docker.io/...` images to a mirror.
 
@@ -15,15 +16,16 @@ Sources: argoproj/argo-cd#25260, #14035; docs/user-guide/diff-strategies.md (Inc
 """
 
 from collections.abc import Iterator
+from functools import partial
 
-from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
-from argolint.applied import rewritten_on_arrival
+from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
+from argolint.applied import confirmed, not_yet_applied, rewritten_on_arrival
 
 from ._ca_bundles import by_the_patcher, injected
 from ._defaults import is_default
 from ._edits import write_live
-from ._fields import finding, listing, matching, of_server, pointers, value, writer
-from ._writers import is_sort, known
+from ._fields import finding, listing, matching, of_server, pointers, tracks, value, writer
+from ._writers import is_sort, known, reconciles
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -38,6 +40,34 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         yield _finding(app, resource, changes, f"{tool.tool} ({writer(changes[0])}) made it so", "proven")
     for resource, changes in matching(app, on_arrival):
         yield _finding(app, resource, changes, _how(resource, changes), "likely")
+    for resource, changes in matching(app, partial(_by_controller, app, fleet)):
+        for manager in dict.fromkeys(change.writer.manager for change in changes if change.writer):
+            own = tuple(change for change in changes if change.writer and change.writer.manager == manager)
+            yield _of_controller(app, resource, own)
+
+
+def _of_controller(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    first = changes[0]
+    end = "self-heal and the controller undo each other without end" if app.self_heal else "does so after each sync"
+    who = f"a controller ({writer(first)})"
+    what = (
+        f"{resource.id} does not hold {value(first, first.desired)} at {listing(changes)}, which Git says: {who} took it out"
+        if first.live is MISSING
+        else f"{resource.id} holds {value(first, first.live)} at {listing(changes)} where Git says {value(first, first.desired)}: {who}"
+        " wrote it"
+    )
+    return finding(
+        app,
+        resource,
+        changes,
+        f"{what}, and {end}.",
+        fixes=(
+            narrowest_ignore(app, resource, pointers(changes)),
+            write_live(app, resource, changes, "Or write in Git what the controller makes of it"),
+        ),
+        severity="warning",
+        confidence="likely",
+    )
 
 
 def _finding(app: App, resource: Resource, changes: tuple[Change, ...], how: str, confidence: str) -> Finding:
@@ -66,6 +96,17 @@ def _how(resource: Resource, changes: tuple[Change, ...]) -> str:
 
 def _stored(resource: Resource, changes: tuple[Change, ...]) -> bool:
     return all(is_default("unwritable", resource, change) for change in changes)
+
+
+def _by_controller(app: App, fleet: Fleet, resource: Resource, change: Change) -> bool:
+    if not reconciles(resource, change.writer) or of_server(change) or tracks(change, fleet.label_key):
+        return False
+    return not (
+        injected(resource, change)
+        or by_the_patcher(resource, change)
+        or confirmed(resource, change)
+        or not_yet_applied(app, resource, change)
+    )
 
 
 def _by_mutator(resource: Resource, change: Change) -> bool:

@@ -58,10 +58,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
 def _failed_the_sync(app: App, hpa: Resource) -> bool:
     """True when the last operation ended since the autoscaler turned Degraded; no metric that comes late undoes that."""
     operation = app.operation
-    degraded = operation.turned_degraded if operation is not None and operation.failed else ()
-    return any(
-        (r.get("kind"), r.get("namespace"), r.get("name")) == (hpa.kind, hpa.namespace, hpa.name) for r in degraded
-    )
+    return operation is not None and operation.failed and operation.degraded(hpa.id)
 
 
 def _conditions(hpa: Resource) -> tuple[Object, ...]:

@@ -176,12 +176,18 @@ def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
     """What ends the trouble that the object tells: of the field that is refused, or by the words of its controller."""
     if fixes := field_fixes(resource.id, resource.desired or resource.live, reason):
         return fixes
-    known = _known(resource.kind, reason)
+    known = _known(resource.kind, reason) or (("no-status", {}) if _silent(resource) else None)
     if known is None:
         return ()
     name, words = known
     named = {"what": "", "sort": "", **{key: excerpt(word or "") for key, word in words.items()}}
-    return advice(__package__, f"unhealthy/{name}", {**_facts(resource), **named})
+    return advice(__package__, f"unhealthy/{name}", {**_facts(resource), "reason": excerpt(reason, 400), **named})
+
+
+def _silent(resource: Resource) -> bool:
+    """A custom resource on which its controller has written no condition: there is nothing that a health check could be waiting for."""
+    told = items(resource.live, "status", "conditions") or dig(resource.live, "status", "phase")
+    return resource.health.status == "Progressing" and "." in resource.group and resource.live is not None and not told
 
 
 @lru_cache(maxsize=2048)

@@ -221,7 +221,7 @@ def _names(app: App, at: Synced) -> Iterator[Sign]:
     for new in (r for r in app.resources if r.missing):
         old = [r for r in gone if (r.group, r.kind, r.namespace) == (new.group, new.kind, new.namespace)]
         same = [r for r in old if twins(r.name, new.name)]
-        if same and (new.group, new.kind, new.namespace, new.name) not in at.applied:
+        if same and new.key not in at.applied:
             yield Sign(
                 new.id,
                 "/metadata/name",
@@ -261,7 +261,7 @@ def _names_left_behind(app: App) -> Iterator[Sign]:
 
 def _gone(app: App, at: Synced) -> list[Resource]:
     """What the last sync applied and the manifests no longer hold."""
-    return [r for r in app.resources if r.extra and (r.group, r.kind, r.namespace, r.name) in at.applied]
+    return [r for r in app.resources if r.extra and r.key in at.applied]
 
 
 def _images(obj: Object | None) -> list[str]:

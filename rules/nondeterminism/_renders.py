@@ -9,7 +9,7 @@ from msgspec import structs
 
 from argolint import App, Object, Resource, ResourceId, Symptom, Want
 from argolint.comparison import differences
-from argolint.kubernetes import api_of
+from argolint.kubernetes import HOOK, api_of
 from argolint.model import Confidence
 from argolint.values import annotations_of, join_pointer
 
@@ -112,7 +112,7 @@ def _identity(app: App, manifest: Object) -> ResourceId:
 
 def _is_hook(manifest: Object) -> bool:
     annotations = annotations_of(manifest)
-    return "helm.sh/hook" in annotations or "argocd.argoproj.io/hook" in annotations
+    return "helm.sh/hook" in annotations or HOOK in annotations
 
 
 def _only_secret(app: App, release: Release) -> bool:

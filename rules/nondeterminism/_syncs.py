@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from argolint import App, Change, Object, Resource, Want, Writer
+from argolint import App, Change, Object, Resource, ResourceKey, Want, Writer
 from argolint.values import annotations_of, dig, labels_of, mapping, maps, parse_time, text_at, texts
 
 
@@ -18,7 +18,8 @@ class Synced:
     moved    it is known to have been at another revision
     partial  it was at this one, yet failed or brought chosen objects only, and no whole sync of it is on record
     respecified  it was at this one, and the Application's own values or overrides have changed since
-    applied  the objects that it applied; empty for one whose list was not kept
+    applied  the application's objects that it applied
+    listed   the list of what it applied was kept
     whole    it was at this one, succeeded and brought all objects
     since    when that revision was first synced;   until: when its last sync ended
     """
@@ -27,7 +28,8 @@ class Synced:
     moved: bool
     partial: bool = False
     respecified: bool = False
-    applied: frozenset[tuple[str, str, str, str]] = frozenset()
+    applied: frozenset[ResourceKey] = frozenset()
+    listed: bool = False
     whole: bool = False
     since: datetime | None = None
     until: datetime | None = None
@@ -50,17 +52,14 @@ def synced(app: App) -> Synced:
     same = not moved and same_sources and not local
     whole = operation.phase == "Succeeded" and not dig(operation.raw, "operation", "sync", "resources")
     since = _first_deployed(app) if same else None
-    applied = frozenset(
-        (text_at(r, "group"), text_at(r, "kind"), text_at(r, "namespace"), text_at(r, "name"))
-        for r in operation.results
-        if r.get("status") == "Synced"
-    )
+    applied = frozenset(r.key for r in app.resources if operation.applied(r.id)) if operation.results else frozenset()
     return Synced(
         same,
         moved,
         partial=same and not whole and since is None,
         respecified=not moved and not same_sources,
         applied=applied,
+        listed=bool(operation.results),
         whole=same and whole,
         since=since,
         until=operation.finished_at,
@@ -125,8 +124,7 @@ def written_here(at: Synced, resource: Resource, change: Change) -> bool:
     time = change.writer.time if change.writer else None
     if time is not None and at.until is not None and time > at.until + SLACK:
         return False
-    named = (resource.group, resource.kind, resource.namespace, resource.name) in at.applied
-    applied = named or (at.whole and not at.applied)
+    applied = resource.key in at.applied or (at.whole and not at.listed)
     return applied or (at.since is not None and time is not None and time >= at.since - SLACK)
 
 

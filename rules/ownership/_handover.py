@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argolint import AppRef, ResourceId
-from argolint.comparison import SYNC_OPTIONS, TRACKING_ID
-from argolint.kubernetes import kubectl_name
+from argolint.comparison import TRACKING_ID
+from argolint.kubernetes import SYNC_OPTIONS, kubectl_name
 from argolint.values import sh
 
 _SHOWN = 8

@@ -10,8 +10,9 @@ from typing import Any
 import yaml
 
 from argolint import AppRef, Edit, Fix, Json
-from argolint.comparison import SYNC_OPTIONS, TRACKING_ID
+from argolint.comparison import TRACKING_ID
 from argolint.knowledge import dump
+from argolint.kubernetes import SYNC_OPTIONS
 from argolint.model import FixTarget, Part
 from argolint.values import annotations_of, enumerated, items, joined
 

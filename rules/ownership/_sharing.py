@@ -270,13 +270,8 @@ def _applied(app: App, resource: Resource, owner: App | None) -> bool:
     if owner is not None and owner.ref == app.ref:
         return True
     operation = app.operation
-    for result in operation.results if operation else ():
-        if (result.get("group", ""), result.get("kind"), result.get("name")) == (
-            resource.group,
-            resource.kind,
-            resource.name,
-        ) and (not resource.namespace or result.get("namespace") == resource.namespace):
-            return result.get("status") == "Synced"
+    for result in operation.results_of(resource.id) if operation else ():
+        return result.get("status") == "Synced"
     asked = mapping(operation.raw, "operation", "sync") if operation else {}
     partial = bool(asked.get("resources")) or "ApplyOutOfSyncOnly=true" in app.sync_options
     if operation and operation.results and not partial and operation.phase == "Succeeded":

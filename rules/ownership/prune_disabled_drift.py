@@ -22,9 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
-from argolint.comparison import SYNC_OPTIONS
 from argolint.edits import application_place
-from argolint.kubernetes import kubectl_name
+from argolint.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, kubectl_name
 from argolint.pruning import ignored_extraneous, prune_option
 from argolint.values import enumerated, sh
 
@@ -118,9 +117,6 @@ def _why_kept(app: App, resource: Resource, fleet: Fleet) -> str:
     return "" if app.automated else _MANUAL
 
 
-_COMPARE = "argocd.argoproj.io/compare-options"
-
-
 def _severity(app: App, reasons: list[str], *, only: bool) -> Severity:
     """A deliberate option and a sync that nobody has run yet are worth knowing; drift that stays by itself is a warning."""
     return "warning" if only and _AUTOMATIC_OFF in reasons else "info"
@@ -153,7 +149,9 @@ def _fixes(app: App, kept: Mapping[ResourceId, str]) -> Iterator[Fix]:
         caveat=caveat,
     )
     if forbidden:
-        keep = [f"kubectl annotate {kubectl_name(id_)} --overwrite {_COMPARE}=IgnoreExtraneous" for id_ in forbidden]
+        keep = [
+            f"kubectl annotate {kubectl_name(id_)} --overwrite {COMPARE_OPTIONS}=IgnoreExtraneous" for id_ in forbidden
+        ]
         yield Fix(
             "Keep what Prune=false protects, and leave it out of the sync status",
             "live",

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
-from argolint.comparison import SYNC_OPTIONS, managers
-from argolint.kubernetes import kubectl_name
+from argolint.comparison import managers
+from argolint.kubernetes import SYNC_OPTIONS, kubectl_name
 from argolint.values import dig
 
 from ..shared.makers import maker_of

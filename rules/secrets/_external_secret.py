@@ -335,10 +335,6 @@ def consequences(app: App, resource: ResourceId) -> tuple[Symptom, ...]:
     (An operation that still waits for it is added by the engine.)
     """
     operation = app.operation
-    failed = operation is not None and any(
-        (r.get("group"), r.get("kind"), r.get("namespace") or "", r.get("name"))
-        == (resource.group, resource.kind, resource.namespace, resource.name)
-        and r.get("hookPhase") in ("Failed", "Error")
-        for r in operation.results
-    )
+    results = operation.results_of(resource) if operation is not None else ()
+    failed = any(r.get("hookPhase") in ("Failed", "Error") for r in results)
     return Symptom.health(resource), *(operations.consequences(app) if failed else ())

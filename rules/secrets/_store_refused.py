@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from argolint import App, Edit, Fix, Json, Resource
 from argolint.values import dig, enumerated, join_pointer, text_at
 
-from . import _external_secret as es
 from . import _stores as stores
 from ._provider import unplaced
 from ._sync_error_texts import classify, clean
@@ -32,13 +31,9 @@ def refusal(app: App, resource: Resource) -> str:
     operation = app.operation
     if operation is None or not operation.failed or resource.desired is None:
         return ""
-    for result in operation.results:
-        own = (text_at(result, "group"), text_at(result, "kind"), text_at(result, "name"))
-        same = own == (es.GROUP, resource.kind, resource.name)
-        if same and text_at(result, "namespace") in (resource.namespace, app.destination_namespace):
-            found = _REFUSED.search(text_at(result, "message"))
-            return clean(_RETRIED.sub("", found["why"])) if found else ""
-    return ""
+    said = next((text_at(result, "message") for result in operation.results_of(resource.id)), "")
+    found = _REFUSED.search(said)
+    return clean(_RETRIED.sub("", found["why"])) if found else ""
 
 
 def topic(store: stores.Store, why: str) -> str:

@@ -37,9 +37,9 @@ from argolint import (
     Symptom,
 )
 from argolint.applied import git_moved
-from argolint.comparison import COMPARE_OPTIONS
 from argolint.edits import annotation_option, application_place, ignore_entries
 from argolint.knowledge import load
+from argolint.kubernetes import COMPARE_OPTIONS
 from argolint.values import index_of, join_pointer, split_pointer
 
 from . import _external_secret as es

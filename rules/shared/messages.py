@@ -119,10 +119,12 @@ class FieldError:
 # k8s.io/apimachinery pkg/util/validation/field, ErrorType.String
 _SORTS = "Not found|Required value|Duplicate value|Invalid value|Unsupported value|Forbidden|Too long|Too many|Too few|Internal error"
 _FIELD = re.compile(
-    r"(?<![\w.\]])([a-zA-Z][\w-]{0,100}(?:\.[\w/-]{1,100}|\[[^\[\]]{0,200}\]){0,30}): ("
+    r"(?<![\w.\]])([a-zA-Z][\w-]{0,100}(?:\.[\w/-]{1,100}|\[[^\[\]]{0,200}\]){0,30}): (?!Internal error occurred)("
     + _SORTS
     + r")(?::\s|(?=[,\]\s])|$)"
 )
+# k8s.io/kube-openapi pkg/util/proto/validation, which kubectl asks before it sends anything
+_UNSENT = re.compile(r'ValidationError\(\w{1,100}\.?([\w.\[\]-]{0,500})\): missing required field "([^"]{1,200})" in ')
 _STEP = re.compile(r"\[([^\[\]]*)\]|([^.\[\]]+)")
 _VALUE = re.compile(r'^(?:"(?:[^"\\]|\\.)*+"|map\[[^\n]{0,2000}?\](?:\{[^{}]*+\})?|\S{1,2000}):\s')
 
@@ -131,7 +133,14 @@ _RETRIED = re.compile(r"\(retried \d{1,9} times\)\.?")
 
 def field_errors(message: str) -> tuple[FieldError, ...]:
     """The fields that a validation refuses, as all of Kubernetes and most operators write them; empty without any."""
-    return tuple(_fields(message))
+    return tuple(_fields(message)) or tuple(
+        FieldError(path, join_pointer(*_tokens(path)), "Required value", "its schema asks for it")
+        for path in (f"{above}.{name}".lstrip(".") for above, name in _UNSENT.findall(message))
+    )
+
+
+def _tokens(path: str) -> list[str]:
+    return [key if key else name for key, name in _STEP.findall(path)]
 
 
 def _fields(message: str) -> Iterator[FieldError]:
@@ -140,5 +149,4 @@ def _fields(message: str) -> Iterator[FieldError]:
         end = found[place + 1].start() if place + 1 < len(found) else len(message)
         rest = _RETRIED.sub("", message[one.end() : end]).strip(" \n,.]")
         detail = _VALUE.sub("", rest, count=1) if one[2] in ("Invalid value", "Unsupported value") else rest
-        tokens = [key if key else name for key, name in _STEP.findall(one[1])]
-        yield FieldError(one[1], join_pointer(*tokens), one[2], detail)
+        yield FieldError(one[1], join_pointer(*_tokens(one[1])), one[2], detail)

@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass
 
 from argolint import App, Object, Resource, Want
-from argolint.kubernetes import wave
-from argolint.values import annotations_of, leaves, text_at
+from argolint.kubernetes import HOOK, wave
+from argolint.values import annotations_of, comma_list, leaves, text_at
 
-HOOK = "argocd.argoproj.io/hook"
 _SYNC_HOOKS = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
 _HELM_BEFORE = frozenset(("pre-install", "pre-upgrade"))
 _HELM_AFTER = frozenset(("post-install", "post-upgrade"))
@@ -24,9 +23,8 @@ def runs_before(manifest: Object | None) -> bool:
 
 def _is_hook(manifest: Object | None, phase: str, of_helm: frozenset[str]) -> bool:
     annotations = annotations_of(manifest)
-    own = {each.strip() for each in annotations.get(HOOK, "").split(",")} & _SYNC_HOOKS
-    helm = {each.strip() for each in annotations.get("helm.sh/hook", "").split(",")}
-    return phase in own if own else bool(helm & of_helm)
+    own = _SYNC_HOOKS.intersection(comma_list(annotations.get(HOOK)))
+    return phase in own if own else not of_helm.isdisjoint(comma_list(annotations.get("helm.sh/hook")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +61,25 @@ def needed_later(app: App, namespace: str, manifest: Object | None, text: str) -
     if found is None or not (runs_before(manifest) or found.wave > wave(manifest)):
         return None
     return Later(found, wave(manifest), runs_before(manifest))
+
+
+_NAMED = re.compile(
+    r'"(?:[\w.-]+/)?([a-z0-9][\w.-]*)"[^"]{0,40}?\b(?:not found|does not exist|is missing)', re.IGNORECASE
+)
+
+
+def maker_later(app: App, namespace: str, manifest: Object | None, text: str) -> Later | None:
+    """What by its name makes the object that the text finds absent, and comes in a later wave; None without one.
+
+    Operators name what they make after the object that asks for it: `web` brings `web-collector`.
+    """
+    own = wave(manifest)
+    absent = tuple(match[1] for match in _NAMED.finditer(text))
+    for resource in app.missing if absent else ():
+        named = any(name == resource.name or name.startswith(f"{resource.name}-") for name in absent)
+        if named and resource.namespace == namespace and resource.wave > own:
+            return Later(resource, own, before=False)
+    return None
 
 
 def made_after(app: App, name: str) -> str | None:

@@ -161,6 +161,19 @@ def _tails(source: Object) -> Iterator[tuple[int, str]]:
         yield place, posixpath.normpath("/" + path.lstrip("/"))
 
 
+def _from_root(app: App, source: Object, pointer: str) -> str:
+    """The entry of valueFiles that `pointer` names, below the path of the source that it refers to; empty where that has none."""
+    place = pointer.rpartition("/helm/valueFiles/")[2]
+    entries = items(source, "helm", "valueFiles")
+    entry = entries[int(place)] if place.isdigit() and int(place) < len(entries) else ""
+    ref, _, rest = entry.removeprefix("$").partition("/")
+    if not entry.startswith("$"):
+        return ""
+    below = next((str(s.get("path") or "") for s in app.sources if s.get("ref") == ref), "")
+    folder = posixpath.normpath(below).strip("/") if below else "."
+    return "" if folder == "." or f"{rest}/".startswith(f"{folder}/") else f"${ref}/{folder}/{rest}"
+
+
 def _facts(
     app: App,
     fleet: Fleet,
@@ -189,6 +202,9 @@ def _facts(
         "at_path": f" at {read['path']}" if read["path"] else "",
         "file_named": f" ({place})" if place else "",
         "file_shown": place or "the template",
+        "file_or_files": place or "files that are no manifests",
+        "from_root": _from_root(app, source, pointer),
+        "https_repo": f"https://{repo}" if chart and "://" not in repo and not _SSH.match(repo) else "",
         "with_ssd": compare_options(app, "ServerSideDiff=true"),
         "without_ssd": compare_options(app, "ServerSideDiff=false"),
         "app": str(app.ref),

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 
 from argolint import MISSING, App, Fix, Json, Resource
+from argolint.kubernetes import argocd_name
 from argolint.redaction import excerpt
-from argolint.values import get, index_of, items, join_pointer, split_pointer
+from argolint.values import get, index_of, join_pointer, maps, split_pointer
 
-from ..shared.advice import advice
+from ..shared.advice import Shell, advice
 from ..shared.messages import FieldError, field_errors
 from ._options import sent_whole
 
@@ -43,7 +44,7 @@ def left_over_fixes(app: App, resource: Resource | None, message: str) -> tuple[
         "object": str(resource.id),
         "field": excerpt(field, 200),
         "app": str(app.ref),
-        "selected": f"{resource.group}:{resource.kind}:{resource.namespace + '/' if resource.namespace else ''}{resource.name}",
+        "selected": Shell(argocd_name(resource.id)),
     }
     return advice(__package__, "sync-failed/left-over", facts)
 
@@ -77,5 +78,4 @@ def _same_item(resource: Resource, pointer: str, stated: dict[str, Json]) -> Jso
     if not tokens or index_of(tokens[-1]) is None or "name" not in stated:
         return get(resource.live, pointer, None)
     live = get(resource.live, join_pointer(*tokens[:-1]), None)
-    same = (item for item in (items(live) if isinstance(live, list) else ()) if isinstance(item, dict))
-    return next((item for item in same if item.get("name") == stated["name"]), None)
+    return next((item for item in maps(live) if item.get("name") == stated["name"]), None)

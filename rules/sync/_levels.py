@@ -71,8 +71,8 @@ def misplaced(obj: Object | None, pointer: str) -> Misplaced | None:
 
 def repair(obj: Object | None, found: Misplaced) -> list[dict[str, Any]]:
     """Operations that bring the field to its place; where that is taken, or takes no such value, they only remove it."""
-    taken = not found.to or get(obj, found.to) is not MISSING or found.value is MISSING
-    return [*([] if taken else set_field(obj, found.to, found.value)), *removals(obj, [found.pointer])]
+    moved = set_field(obj, found.to, found.value) if moves(obj, found) else []
+    return [*moved, *removals(obj, [found.pointer])]
 
 
 def moves(obj: Object | None, found: Misplaced) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Json, Object, Resource
-from argolint.comparison import COMPARE_OPTIONS, SYNC_OPTIONS
 from argolint.edits import annotate, annotation_option
-from argolint.values import annotations_of, sh, split_pointer
+from argolint.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS
+from argolint.values import annotations_of, comma_list, sh, split_pointer
 
 
 def on_manifest(desired: Object | None, *options: str) -> list[Json]:
@@ -17,8 +17,19 @@ def on_manifest(desired: Object | None, *options: str) -> list[Json]:
 
 def as_hook(desired: Object | None) -> list[Json]:
     """Operations that make the manifest a Sync hook that is deleted before each run."""
-    hook = {"argocd.argoproj.io/hook": "Sync", "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
+    hook = {HOOK: "Sync", "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
     return [*annotate(desired, hook)]
+
+
+def as_deleted_before(hook: Object | None) -> list[Json]:
+    """Operations that have a hook deleted before each run, in the words that its manifest uses (Argo CD's or Helm's)."""
+    of_helm = "helm.sh/hook" in annotations_of(hook) and HOOK not in annotations_of(hook)
+    policy = (
+        {"helm.sh/hook-delete-policy": "before-hook-creation"}
+        if of_helm
+        else {"argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation"}
+    )
+    return [*annotate(hook, policy)]
 
 
 def once_a_hook(app: App, resource: Resource) -> Iterator[str]:
@@ -45,8 +56,7 @@ def pasted(operations: list[Json]) -> str:
 
 def sync_options(desired: Object | None) -> frozenset[str]:
     """The options of the manifest's own annotation."""
-    text = annotations_of(desired).get(SYNC_OPTIONS) or ""
-    return frozenset(option.strip() for option in text.split(",") if option.strip())
+    return frozenset(comma_list(annotations_of(desired).get(SYNC_OPTIONS)))
 
 
 def sent_whole(app: App, desired: Object | None) -> bool:
@@ -58,6 +68,6 @@ def sent_whole(app: App, desired: Object | None) -> bool:
 
 def compare_options(app: App, option: str) -> str:
     """The Application's compare-options with this one, and without what it replaces."""
-    held = [o.strip() for o in (annotations_of(app.raw).get(COMPARE_OPTIONS) or "").split(",") if o.strip()]
+    held = comma_list(annotations_of(app.raw).get(COMPARE_OPTIONS))
     kept = [o for o in held if o.partition("=")[0] not in ("ServerSideDiff", "IncludeMutationWebhook")]
     return ",".join([*kept, option])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from argolint import App, Fix, Json
 from argolint.edits import application_place, sync_option
 from argolint.redaction import excerpt
-from argolint.values import dig, items
+from argolint.values import maps
 
 from ..shared.advice import Shell, advice
 from ..shared.fields import field_fixes, quoting
@@ -16,6 +16,7 @@ from ..shared.messages import innermost
 from ._failures import Failed, refusal
 from ._leftovers import left_over_fixes
 from ._options import sent_whole
+from ._webhooks import served_by_itself, service_of
 
 
 def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
@@ -47,7 +48,6 @@ _POLICY = re.compile(
 """The policy that denies, by the words of Kyverno, Gatekeeper and the API server itself."""
 _TAKEN_PORT = re.compile(r"Invalid value: (\d{1,5}): provided port is already allocated")
 _SILENT = re.compile(r'failed (?:calling|to call) webhook "([^"]+)"|conversion webhook for (\S+)')
-_SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 
 _FORBIDDEN = (
     ("kind", re.compile(r"resource (?P<group>[^:\s]*):(?P<kind>\S+) is not permitted in project")),
@@ -75,6 +75,10 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
         return "hook-deadline" if _DEADLINE.search(failed.message) else "hook", {}
     if failed.id and _GONE.search(failed.message):
         return "gone", {}
+    if _SILENT.search(failed.message) and (served := served_by_itself(app, failed.message)):
+        id_ = served.workload
+        picked = f"{id_.group}:{id_.kind}:{id_.namespace}/{id_.name}"
+        return "own-webhook", {"workload": str(id_), "wave": str(served.wave + 1), "picked": picked}
     entry = refusal(failed.message)
     if "topic" in entry:
         return _narrower(app, failed, entry["topic"]), entry["said"]
@@ -101,7 +105,7 @@ def _narrower(app: App, failed: Failed, topic: str) -> str:
 def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
     """What the topics of sync-failed in advice.yaml speak of."""
     id_ = failed.id
-    silent, service = _SILENT.search(failed.message), _SERVICE.search(failed.message)
+    silent, service = _SILENT.search(failed.message), service_of(failed.message)
     return {
         "app": str(app.ref),
         "project": app.ref.project,
@@ -114,8 +118,8 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "kind": f"{id_.kind.lower()}{'.' + id_.group if id_.group else ''}" if id_ else "",
         "job": f"job/{id_.name}" if id_ and id_.kind == "Job" else "",
         "webhook": silent[1] or silent[2] if silent else "",
-        "service": service[1] if service else "",
-        "service_namespace": service[2] if service else "",
+        "service": service[1],
+        "service_namespace": service[0],
         "policy": _policy(failed.message),
         "place": application_place(app),
         "creation": sync_option(app, "CreateNamespace=true"),
@@ -127,9 +131,13 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
 def _holder(app: App, failed: Failed) -> str:
     """The other Service of the application that states the port which is taken; empty when none does."""
     taken = _TAKEN_PORT.search(failed.message)
-    for other in app.of_kind("Service", "") if taken else ():
-        ports = (dig(port, "nodePort") for port in items(other.live or other.desired, "spec", "ports"))
-        if failed.id and other.key != failed.id.key and int(taken[1] if taken else 0) in ports:
+    if taken is None or failed.id is None:
+        return ""
+    port = int(taken[1])
+    for other in app.of_kind("Service", ""):
+        if other.key != failed.id.key and any(
+            p.get("nodePort") == port for p in maps(other.live or other.desired, "spec", "ports")
+        ):
             return str(other.id)
     return ""
 

@@ -53,7 +53,7 @@ def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding
         at=Location(app.ref),
         cause=found.cause if known else "unknown",
         evidence=tuple(_evidence(condition)),
-        fixes=found.fixes if known else (),
+        fixes=found.fixes if known or found.name == "health-check" else (),
         explains=(condition.symptom, Symptom.health()),
     )
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
-from argolint.kubernetes import api_of
-from argolint.values import annotations_of, dig, items
+from argolint.kubernetes import HOOK, api_of
+from argolint.values import annotations_of, comma_list, dig, items
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
@@ -52,10 +52,12 @@ def _types(app: App) -> tuple[str, ...]:
     return (*items(app.status, "sourceTypes"), *((one,) if one else ()))
 
 
+_TESTS = frozenset(("test", "test-success", "test-failure"))
+
+
 def _is_test(manifest: Object) -> bool:
     found = annotations_of(manifest)
-    hooks = {h.strip() for h in (found.get("helm.sh/hook") or "").split(",")}
-    return bool(hooks & {"test", "test-success", "test-failure"}) and "argocd.argoproj.io/hook" not in found
+    return not _TESTS.isdisjoint(comma_list(found.get("helm.sh/hook"))) and HOOK not in found
 
 
 def _id(app: App, manifest: Object) -> ResourceId:

@@ -44,8 +44,9 @@ from argolint.redaction import excerpt
 from argolint.values import age_text, items, sh
 
 from ..shared import age, pods
+from ..shared.advice import advice
 from ..shared.operations import synced_anew
-from ..shared.order import needed_later
+from ..shared.order import Later, maker_later, needed_later
 from . import _hooks
 from ._failures import Failed
 from ._failures import of_result as failed_of
@@ -177,7 +178,14 @@ def _why(
     if warning is not None:
         return f'of which an Event says "{excerpt(f"{warning.reason}: {warning.message}")}"'
     why = f": {excerpt(node.health.message)}" if node.health.message else ""
-    return f"which is {node.health.status or 'without health'}{why}"
+    maker = _maker(app, node)
+    brought = f", and {maker.resource.id}, which by its name makes that, is brought {maker.when}" if maker else ""
+    return f"which is {node.health.status or 'without health'}{why}{brought}"
+
+
+def _maker(app: App, node: Node) -> Later | None:
+    """What makes the object that the awaited one misses, where this very sync brings it only afterwards."""
+    return maker_later(app, node.id.namespace, _manifest(app, node.id), node.health.message)
 
 
 def _live(app: App, node: Node) -> Object | None:
@@ -273,6 +281,10 @@ def _causes(
         return
     if sidecar is not None:
         yield from _hooks.sidecar_fixes(id_, manifest, sidecar)
+        return
+    if trouble is None and node is not None and (maker := _maker(app, node)):
+        facts = {"object": str(id_), "maker": str(maker.resource.id), "wave": str(maker.resource.wave)}
+        yield from advice(__package__, "hook-stuck/maker-later", facts, id_)
         return
     if trouble is not None and trouble.cause:
         yield from pods.fixes(app, fleet, id_, manifest, trouble)

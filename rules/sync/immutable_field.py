@@ -39,15 +39,24 @@ from argolint import (
 from argolint.applied import not_yet_applied
 from argolint.comparison import matches_object, removed, rules_of
 from argolint.consequences import consequences
-from argolint.edits import application_place, set_field, sync_option
+from argolint.edits import application_place, removals, set_field, sync_option
 from argolint.knowledge import load
-from argolint.values import fits, get, join_pointer, sh, split_pointer
+from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
 
 from ..shared.advice import advice
-from ..shared.messages import quoted, stage
+from ..shared.messages import field_errors, quoted, stage
 from ._failures import Failed, answered_by, classify
 from ._objects import left_missing, object_named
-from ._options import as_hook, compare_options, on_manifest, once_a_hook, pasted, sent_whole, sync_options
+from ._options import (
+    as_deleted_before,
+    as_hook,
+    compare_options,
+    on_manifest,
+    once_a_hook,
+    pasted,
+    sent_whole,
+    sync_options,
+)
 
 RESPECT = "RespectIgnoreDifferences=true"
 
@@ -106,7 +115,7 @@ def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -
     what = f"{pointer} of {id_}" if pointer else str(id_ or f"an object of application {app.ref}")
     own = (Symptom.change(resource.id), Symptom.health(resource.id)) if resource else ()
     whole = sent_whole(app, resource.desired if resource else None) or _SENT_WHOLE.search(failed.message) is not None
-    replaced = whole and not _restated(resource, pointer)
+    replaced = whole and not any(_restated(resource, each) for each in (pointer, *_refused(failed.message)))
     why = _WHY_HIDDEN if hidden else _WHY_REPLACED if replaced else _WHY_NOT_FORCED if whole else ""
     return Finding(
         message=f"{what} cannot be changed in place{why}, so the sync of application {app.ref} fails each time.",
@@ -123,6 +132,11 @@ def _failed(app: App, fleet: Fleet, failed: Failed, resource: Resource | None) -
 _WHY_HIDDEN = f", and an ignore rule hides that Git differs there while each sync still writes it: the application lacks {RESPECT}"
 _WHY_NOT_FORCED = ", and Replace=true without Force=true replaces in place too"
 _WHY_REPLACED = ", and Replace=true sends the object without what the cluster has filled in"
+
+
+def _refused(message: str) -> tuple[str, ...]:
+    """The fields that the message calls immutable, a whole spec aside."""
+    return tuple(e.pointer for e in field_errors(message) if "immutable" in e.detail and e.pointer != "/spec")
 
 
 def _restated(resource: Resource | None, pointer: str) -> bool:
@@ -272,6 +286,24 @@ def _restore(resource: Resource | None, pointer: str) -> Iterator[Fix]:
     )
 
 
+def _taken_back(resource: Resource | None, pointer: str) -> Iterator[Fix]:
+    """Git takes what is live at the places below the pointer where it differs, and there alone."""
+    changes = [c for c in (resource.changes if resource else ()) if below(c.pointer, pointer) and not c.masked]
+    if resource is None or resource.desired is None or not pointer or not changes:
+        return
+    patch = removals(resource.desired, [c.pointer for c in changes if c.live is MISSING])
+    for change in changes:
+        if change.live is not MISSING:
+            patch = [*patch, *set_field(resource.desired, change.pointer, change.live)]
+    yield Fix(
+        f"Or take the change back that Git makes at {enumerated([c.pointer for c in changes], 'field')}",
+        "manifest",
+        str(resource.id),
+        Edit("json-patch", patch),
+        resource=resource.id,
+    )
+
+
 def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer: str) -> Iterator[Fix]:
     if id_ is None:
         return
@@ -279,6 +311,17 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
     how = str((_table().get((id_.group, id_.kind)) or {}).get("fix") or "unknown")
     kind = f"{id_.kind.lower()}.{id_.group}" if id_.group else id_.kind.lower()
     namespaced = f"-n {sh(id_.namespace)} " if id_.namespace else ""
+    if how == "hook" and resource is not None and resource.hook:
+        command = f"kubectl {namespaced}delete {sh(kind)} {sh(id_.name)}"
+        yield Fix(
+            "Let Argo CD delete the hook before each run, also one that has failed: hook-delete-policy BeforeHookCreation",
+            "manifest",
+            where,
+            Edit("yaml", pasted(as_deleted_before(desired or resource.live))),
+            caveat=f"delete the one that is left over once: `{command}`",
+            resource=id_,
+        )
+        return
     if how == "hook":
         yield Fix(
             "Make it a hook, which is deleted before each run",
@@ -299,6 +342,7 @@ def _fixes(app: App, id_: ResourceId | None, resource: Resource | None, pointer:
             ),
             caveat="claims that exist keep their size and class: change them one by one",
         )
+        yield from _taken_back(resource, pointer)
         return
     if how == "rename":
         yield from _restore(resource, pointer)

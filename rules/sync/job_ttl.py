@@ -18,11 +18,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
+from argolint.kubernetes import HOOK
 from argolint.values import age_text, annotations_of, dig
 
 from ._options import as_hook, once_a_hook
-
-_HOOK = "argocd.argoproj.io/hook"
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:
@@ -34,7 +33,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding a Job."""
     for job in app.of_kind("Job", "batch"):
         seconds = dig(job.desired, "spec", "ttlSecondsAfterFinished")
-        if isinstance(seconds, int) and not job.hook and _HOOK not in annotations_of(job.desired):
+        if isinstance(seconds, int) and not job.hook and HOOK not in annotations_of(job.desired):
             yield _finding(app, job, seconds)
 
 

@@ -3,6 +3,7 @@
 What it finds: a comparison or a sync that fails since a field of the manifest (a slip of the pen, a field of another version)
 or of the live object (newer than what Argo CD knows) is not declared. The field is named, and whose schema lacks it: that of
 Argo CD for built-in kinds under the structured merge, that of the cluster for the API server, that of the CRD for custom ones.
+And a field of a custom resource that each sync sends and the API server does not keep.
 
 Why it hurts: under server-side apply the whole application cannot be compared, or the object never gets applied.
 
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from argolint import (
     MISSING,
     App,
+    Change,
     Edit,
     Finding,
     Fix,
@@ -38,13 +40,15 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.comparison import builtin
+from argolint.applied import by_argocd, not_stored, settled
+from argolint.comparison import builtin, managers
 from argolint.consequences import consequences
 from argolint.edits import application_place, removals
 from argolint.knowledge import load
-from argolint.values import get, index_of, join_pointer, maps, split_pointer
+from argolint.kubernetes import argocd_name
+from argolint.values import below, enumerated, get, index_of, join_pointer, maps, split_pointer
 
-from ..shared.advice import advice
+from ..shared.advice import Shell, advice
 from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
 from ..shared.messages import named, quoted, stage
 from ._failures import answered_by
@@ -85,6 +89,9 @@ def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:
         about = named(message)
         group, kind = (id_.group, id_.kind) if id_ else (about.group or "", about.kind) if about else ("", "")
         yield from wanted_definitions(app, fleet, group, kind)
+    for resource in app.changed:
+        if _pruned(app, resource):
+            yield from wanted_definitions(app, fleet, resource.group, resource.kind)
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
@@ -98,9 +105,11 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if _paths(failed.message):
             resource = app.resource(failed.id.key) if failed.id else None
             yield _finding(app, _read(app, failed.message, resource), tuple(consequences(app)))
-    for resource in app.resources:
-        if resource.modified and resource.group in _WORKLOADS:
+    for resource in app.changed:
+        if resource.group in _WORKLOADS:
             yield from _dropped(app, resource)
+        elif pruned := _pruned(app, resource):
+            yield _not_kept(app, resource, pruned)
 
 
 _WORKLOADS = ("apps", "batch")
@@ -239,6 +248,46 @@ def _dropped(app: App, resource: Resource) -> Iterator[Finding]:
             )
 
 
+def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
+    """Fields of a custom resource that the last sync sent and the API server did not keep, as it does with what the CRD does not declare.
+
+    Nobody else has written to the object since, and the CRD, where it is known, does not declare them.
+    """
+    if "." not in resource.group or builtin({"apiVersion": f"{resource.group}/v1"}) or not settled(app, resource):
+        return ()
+    sent = tuple(
+        c for c in resource.changes if not_stored(resource, c) and c.desired and not below(c.pointer, "/metadata")
+    )
+    if not sent or any(not by_argocd(w) and not w.subresource for w in managers(resource.live or {})):
+        return ()
+    crd = definition_of(app, resource.group, resource.kind)
+    version = resource.id.version
+    return tuple(c for c in sent if not (crd and declares(crd.live or crd.desired, version, c.pointer)))
+
+
+def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
+    pointer = changes[0].pointer
+    crd = definition_of(app, resource.group, resource.kind)
+    sure = crd is not None and declares(crd.live or crd.desired, resource.id.version, pointer) is False
+    why = (
+        f"which the CustomResourceDefinition {crd.id.name} does not declare"
+        if sure and crd
+        else "which its CustomResourceDefinition most likely does not declare"
+    )
+    path = "." + ".".join(split_pointer(pointer))
+    field = _Undeclared("", (path,), resource, live_only=False, whose="crd", diff=False, crd=crd)
+    return Finding(
+        message=f"{resource.id} has the field {enumerated([c.pointer for c in changes], 'field')} in Git, {why}: the API server drops it at each sync,"
+        f" so {app.name} stays OutOfSync.",
+        at=Location(app.ref, resource.id, pointer),
+        severity="warning",
+        confidence="proven" if sure else "likely",
+        evidence=("the last sync applied it, live does not hold it, and nobody has written to the object since",),
+        fixes=advice(__package__, "schema-field/crd", _facts(app, field, pointer), resource.id),
+        explains=tuple(Symptom.change(resource.id, c.pointer) for c in changes),
+    )
+
+
 def _moved(resource: Resource | None, found: Misplaced) -> tuple[Fix, ...]:
     """Bring the field to its place, or take it away where it has none."""
     if resource is None or not (operations := repair(resource.desired, found)):
@@ -338,7 +387,7 @@ def _facts(app: App, field: _Undeclared, pointer: str) -> Mapping[str, Json]:
         "pointer": pointer if in_git else "",
         "crd": crd.id.name if crd else "",
         "crd_owner": str(crd.owner) if crd else "",
-        "crd_resource": f"apiextensions.k8s.io:CustomResourceDefinition:{crd.id.name}" if crd else "",
+        "crd_resource": Shell(argocd_name(crd.id)) if crd else "",
         "group": resource.group if resource else "",
         "kind": resource.kind.lower() if resource else "<kind>",
         "without_ssd": compare_options(app, "ServerSideDiff=false"),

@@ -29,17 +29,16 @@ from itertools import islice
 from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
-from argolint.comparison import COMPARE_OPTIONS, SYNC_OPTIONS
 from argolint.edits import annotation_option, application_place, sync_option
 from argolint.knowledge import load
-from argolint.kubernetes import SYNC_WAVE, api_of
+from argolint.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS, SYNC_WAVE, api_of
 from argolint.redaction import excerpt
-from argolint.values import annotations_of, dig, items, join_pointer, labels_of
+from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of
 
 from ..shared.triage import worth_reading
 
 _DOMAIN = "argocd.argoproj.io/"
-_HOOK, _POLICY, _HELM_HOOK = f"{_DOMAIN}hook", f"{_DOMAIN}hook-delete-policy", "helm.sh/hook"
+_POLICY, _HELM_HOOK = f"{_DOMAIN}hook-delete-policy", "helm.sh/hook"
 _OWN_WORD = re.compile(rf'{re.escape(_DOMAIN)}(?!(?:tracking-id|installation-id)")')
 """Any annotation of Argo CD's but those that it writes itself, which say nothing here."""
 _WAVE = re.compile(r"[+-]?[0-9]{1,9}")
@@ -130,7 +129,7 @@ def _of_manifest(manifest: Object) -> Iterator[Fault]:
 
 
 def _hook(marks: Mapping[str, str]) -> Iterator[Fault]:
-    words, known = _words(marks.get(_HOOK)), _table("hooks")
+    words, known = _words(marks.get(HOOK)), _table("hooks")
     helm = [word for word in _words(marks.get(_HELM_HOOK)) if word in _table("helm-hooks")]
     if any(word in known for word in words):
         then = "the object runs in the other phases that it names only"
@@ -140,7 +139,7 @@ def _hook(marks: Mapping[str, str]) -> Iterator[Fault]:
         then = "the object belongs to no phase and no sync ever applies it"
     for word in words:
         if word not in known:
-            yield _word(marks, _HOOK, word, known, then)
+            yield _word(marks, HOOK, word, known, then)
 
 
 def _names(manifest: Object) -> Iterator[Fault]:
@@ -148,7 +147,7 @@ def _names(manifest: Object) -> Iterator[Fault]:
     for name in annotations_of(manifest):
         if name.startswith(_DOMAIN) and (close := _nearly(name)):
             yield Fault(_at(name), name, f"nothing reads it; there is {close}")
-    for name in (SYNC_WAVE, SYNC_OPTIONS, COMPARE_OPTIONS, _HOOK, _POLICY):
+    for name in (SYNC_WAVE, SYNC_OPTIONS, COMPARE_OPTIONS, HOOK, _POLICY):
         if name in labels_of(manifest):
             yield Fault(
                 join_pointer("metadata", "labels", name), name, "it is read of the annotations alone, not of the labels"
@@ -217,8 +216,7 @@ def _word(marks: Mapping[str, str], name: str, word: str, known: Iterable[str], 
 
 
 def _words(text: Json) -> list[str]:
-    words = (word for part in text.split(",") if (word := part.strip())) if isinstance(text, str) else ()
-    return list(islice(dict.fromkeys(words), _MOST_WORDS))
+    return list(islice(dict.fromkeys(comma_list(text)), _MOST_WORDS))
 
 
 _MOST_WORDS = 100

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
-from argolint.comparison import SYNC_OPTIONS
 from argolint.edits import application_place
-from argolint.values import annotations_of, items, join_pointer
+from argolint.kubernetes import SYNC_OPTIONS
+from argolint.values import annotations_of, comma_list, items, join_pointer
 
 OPTION = "Validate=false"
 
@@ -46,8 +46,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
     for resource in app.resources:
         desired = resource.desired if resource.desired_known and resource.mentions(OPTION, "desired") else None
-        words = annotations_of(desired or {}).get(SYNC_OPTIONS, "")
-        if OPTION in (word.strip() for word in words.split(",")):
+        if OPTION in comma_list(annotations_of(desired).get(SYNC_OPTIONS)):
             yield Finding(
                 message=f"{resource.id} is applied with {OPTION}: a misspelt field of it is dropped without a word.",
                 at=Location(app.ref, resource.id, join_pointer("metadata", "annotations", SYNC_OPTIONS)),

@@ -33,30 +33,30 @@ def skipped(obj: Object, path: str) -> str:
 
     Nothing that the program itself says is in it: that may be any value of the object.
     """
-    made = program(path)
-    if made.refusal:
-        return ""
-    if made.unsupported:
-        return f"argolint does not run it, since {made.unsupported}"
-    outcome = _run([made.text], obj).outcomes[0]
-    if outcome is Outcome.FAILED and made.unlike and not made.bad_regexes:
-        return (
-            f"argolint cannot tell what it does, since it fails here and {made.unlike} is not quite the same in Argo CD"
-        )
-    if outcome is Outcome.FAILED and made.bad_regexes:
-        return f"{outcome.why}: Go's regular expressions (RE2) cannot be written {made.bad_regexes[0]!r}"
-    return outcome.why
+    return _skipped(obj, path)[0]
 
 
 def unknown(obj: Object, path: str) -> bool:
     """True where `skipped` says no more than that argolint cannot tell: Argo CD may well run the path."""
+    return not _skipped(obj, path)[1]
+
+
+def _skipped(obj: Object, path: str) -> tuple[str, bool]:
+    """Why the path has no effect here, and whether it is known that it has none in Argo CD either."""
     made = program(path)
-    if made.refusal or made.unsupported:
-        return not made.refusal
+    if made.refusal:
+        return "", True
+    if made.unsupported:
+        return f"argolint does not run it, since {made.unsupported}", False
     outcome = _run([made.text], obj).outcomes[0]
-    return outcome in (Outcome.UNSUPPORTED, Outcome.REFUSED) or bool(
-        outcome is Outcome.FAILED and made.unlike and not made.bad_regexes
-    )
+    if outcome is Outcome.FAILED and made.bad_regexes:
+        return f"{outcome.why}: Go's regular expressions (RE2) cannot be written {made.bad_regexes[0]!r}", True
+    if outcome is Outcome.FAILED and made.unlike:
+        return (
+            f"argolint cannot tell what it does, since it fails here and {made.unlike} is not quite the same in Argo CD",
+            False,
+        )
+    return outcome.why, outcome not in (Outcome.UNSUPPORTED, Outcome.REFUSED)
 
 
 def _run(programs: Sequence[str], obj: Object) -> Result:

@@ -232,7 +232,7 @@ def with_server_names(report: Report) -> Report:
         else f
         for f in report.findings
     )
-    return _with_names(msgspec.structs.replace(report, findings=findings), names)
+    return with_names(msgspec.structs.replace(report, findings=findings), names)
 
 
 def _meant_for(fix: Fix, name: str) -> Fix:
@@ -242,16 +242,17 @@ def _meant_for(fix: Fix, name: str) -> Fix:
     return msgspec.structs.replace(fix, caveat=joined(fix.caveat, f"`argocd` and `kubectl` have to point to {name}"))
 
 
-def _with_names(node: T, names: Mapping[str, str]) -> T:
+def with_names(node: T, names: Mapping[str, str]) -> T:
+    """The same with each application as one of its Argo CD, which `names` has by its URL."""
     found: Any = node
     if isinstance(node, App):
         values = {field: getattr(node, field) for field in App.__struct_fields__}
         found = NamedApp(**values, server_name=names.get(node.server, ""))
     elif isinstance(node, msgspec.Struct):
-        values = {field: _with_names(getattr(node, field), names) for field in node.__struct_fields__}
+        values = {field: with_names(getattr(node, field), names) for field in node.__struct_fields__}
         found = msgspec.structs.replace(node, **values)
     elif isinstance(node, tuple):
-        found = tuple(_with_names(part, names) for part in node)
+        found = tuple(with_names(part, names) for part in node)
     return cast(T, found)
 
 

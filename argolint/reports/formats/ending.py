@@ -25,7 +25,7 @@ def ending(report: Report, style: Style) -> Iterator[str]:
             lead = f"{paint('start here', style, bold=True)}  " if place == 0 else " " * 12
             frees = f"frees {number(cause.frees, 'application')}: " if cause.frees else ""
             yield from cut(wrapped(f"{frees}{cause.title}", style, lead, " " * 12), 1, style)
-        first = next((g[0] for c, g in causes_of(report)[:1] if g[0].fingerprint == c.fingerprint), shown[0])
+        first = next((group[0] for _, group in causes_of(report)), shown[0])
         yield from _next(first, style)
     yield from _servers(report, style)
     yield from wrapped(one_line(report, style), style)

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from argolint.reports.document import App, Failure, Finding, Report
-from argolint.reports.formats import Style
+from argolint.reports.formats import Style, server_name
 from argolint.values import parse_time, shorten
 
 API_VERSION = "openreports.io/v1alpha1"
@@ -92,6 +92,7 @@ def name_of(server: str, application: str) -> str:
 def _result(finding: Finding) -> dict[str, Any]:
     first = finding.fixes[0] if finding.fixes else None
     properties = {
+        "argocd": server_name(finding.app),
         "fingerprint": finding.fingerprint,
         "confidence": finding.confidence,
         "pointer": finding.pointer,
@@ -126,10 +127,12 @@ def _result(finding: Finding) -> dict[str, Any]:
 
 
 def _failure(failure: Failure) -> dict[str, Any]:
+    argocd = server_name(failure.app) if failure.app else ""
     return {
         "policy": failure.rule or "argolint",
         "category": "failure",
         "severity": "info",
         "result": "error",
         "message": shorten(f"not looked at ({failure.stage}): {failure.error}", _MESSAGE),
+        **({"properties": {"argocd": argocd}} if argocd else {}),
     }

@@ -144,19 +144,21 @@ def short_name(url: str) -> str:
 
 def _of_the_check(report: Report, style: Style, servers: list[str]) -> Iterator[GaugeMetricFamily]:
     """What is known of the run itself."""
-    first = servers[0]
     yield _gauge(
         "argolint_applications",
         "Applications that the last check looked at.",
         ("argocd", "project"),
         _applications(report),
     )
+    whole = "" if is_of_several(report) else servers[0]
     failed: Counter[Labels] = Counter(
-        (server_of(f.app) if f.app else f.server or first, f.stage) for f in report.failures
+        (server_of(f.app) if f.app else f.server or whole, f.stage) for f in report.failures
     )
-    servers = list(dict.fromkeys((*servers, *(labels[0] for labels in failed)))) if is_of_several(report) else servers
     incomplete = {labels[0] for labels in failed}
-    complete = {s: report.complete or (len(servers) > 1 and s not in incomplete) for s in servers}
+    servers = list(dict.fromkeys((*servers, *sorted(incomplete - {""})))) if is_of_several(report) else servers
+    blind = not incomplete or whole in incomplete or len(servers) == 1
+    """What is incomplete is no single one of several: nothing was looked at yet, or something of the whole run failed."""
+    complete = {s: report.complete or not (blind or s in incomplete) for s in servers}
     yield _gauge(
         "argolint_check_complete",
         "1 when the last check could look at everything.",
@@ -179,7 +181,7 @@ def _of_the_check(report: Report, style: Style, servers: list[str]) -> Iterator[
     last = {labels: at for labels, at in _carried(style.replaces).items() if labels[0] in servers}
     last |= {labels: at for labels, at in ended.items() if complete[labels[0]]}
     yield _gauge(LAST_COMPLETE, "When a check that could look at everything last ended.", ("argocd",), last)
-    stats, whole = report.stats, "" if is_of_several(report) else first
+    stats = report.stats
     yield _gauge(
         "argolint_check_duration_seconds", "How long the last check took.", ("argocd",), {(whole,): stats.seconds}
     )

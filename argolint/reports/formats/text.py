@@ -14,7 +14,7 @@ import msgspec
 from argolint.reports.causes import WORST_FIRST, causes, causes_of
 from argolint.reports.document import Failure, Finding, Gate, Report, counted, page
 from argolint.reports.formats import Style, app_name, line_of, resource_name, subject_of
-from argolint.reports.formats.concise import blocks, cause_block, named
+from argolint.reports.formats.blocks import blocks, cause_block, named
 from argolint.reports.formats.ending import counts_text, ending, one_line, statistics
 from argolint.reports.formats.fixes import fix_lines
 from argolint.reports.formats.layout import SEVERITY, number, paint, rule_name, wrapped

@@ -1,0 +1,189 @@
+"""A report made of what a run has found: its shapes are in `argolint.reports.document`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from argolint import model
+from argolint.engine.fingerprint import Identity, fingerprint
+from argolint.engine.plan import Outcome, ServerRead
+from argolint.redaction import without_secrets
+from argolint.redaction.findings import guarded, guarded_failure
+from argolint.reports import causes
+from argolint.reports.document import (
+    SCHEMA_VERSION,
+    App,
+    Application,
+    Counts,
+    Edit,
+    Failure,
+    Finding,
+    Fix,
+    Related,
+    Report,
+    Resource,
+    Server,
+    Source,
+    Stats,
+    Summary,
+    Tool,
+    counted,
+    page,
+    rule_page,
+)
+
+
+def build(
+    outcome: Outcome,
+    *,
+    servers: Sequence[ServerRead],
+    started_at: str,
+    stats: Stats,
+    tool_version: str,
+    remarks: tuple[str, ...] = (),
+) -> Report:
+    """The report of a run. Findings of one server and fingerprint are one finding: the first in order."""
+    parent = {_shown(mark): _shown(cause) for mark, cause in outcome.causes.parent.items()}
+    titles = {_shown(mark): without_secrets(title) for mark, title in outcome.causes.title.items()}
+    made = [finding(f) for f in outcome.findings]
+    findings = tuple({causes.identity(f): f for f in reversed(made)}.values())[::-1]
+    findings = causes.linked(findings, parent, titles)
+    apps = Counter(ref.server for ref in outcome.apps)
+    return Report(
+        SCHEMA_VERSION,
+        Tool("argolint", tool_version),
+        started_at,
+        not outcome.failures,
+        tuple(
+            Server(without_secrets(s.url), without_secrets(s.version), apps[s.url], s.name or msgspec.UNSET)
+            for s in servers
+        ),
+        summarise(
+            findings,
+            len(outcome.failures),
+            apps=len(outcome.apps),
+            resources=outcome.resources,
+            unread=sum(looked.unread for looked in outcome.looked),
+        ),
+        findings,
+        tuple(_failure(f) for f in outcome.failures),
+        stats,
+        tuple(map(without_secrets, remarks)),
+        causes=causes.causes(findings, titles),
+        applications=tuple(_applications(outcome, findings)),
+    )
+
+
+def _shown(mark: Identity) -> Identity:
+    """As the report's findings name the server."""
+    return without_secrets(mark[0]), mark[1]
+
+
+def _applications(outcome: Outcome, findings: Iterable[Finding]) -> Iterator[Application]:
+    """Those that were looked at. A fleet finding counts where it stands."""
+    own: dict[App, list[Finding]] = {}
+    for found in findings:
+        own.setdefault(found.app, []).append(found)
+    wanted = frozenset(outcome.apps)
+    for looked in outcome.looked:
+        if looked.ref in wanted:
+            about = own.get(app(looked.ref), [])
+            active = [f for f in about if f.suppressed is None]
+            yield Application(
+                app(looked.ref),
+                looked.sync,
+                looked.health,
+                looked.resources,
+                counted(active),
+                len(about) - len(active),
+                page(app(looked.ref)),
+                {key: without_secrets(value) for key, value in looked.labels} or msgspec.UNSET,
+            )
+
+
+def summarise(findings: Sequence[Finding], failures: int, *, apps: int, resources: int, unread: int = 0) -> Summary:
+    """Counts of what is not suppressed."""
+    active = [f for f in findings if f.suppressed is None]
+    root = causes.roots(findings)
+    return Summary(
+        apps,
+        resources,
+        counted(active),
+        len(findings) - len(active),
+        failures,
+        _counted_by(active, lambda f: f.rule),
+        _counted_by(active, lambda f: f.family),
+        _counted_by(active, lambda f: f.app.project),
+        _counted_by(active, lambda f: root[causes.identity(f)][1]),
+        unread or msgspec.UNSET,
+    )
+
+
+def _counted_by(findings: Iterable[Finding], key: Callable[[Finding], str]) -> dict[str, Counts]:
+    groups: dict[str, list[Finding]] = {}
+    for found in findings:
+        groups.setdefault(key(found), []).append(found)
+    return {name: counted(groups[name]) for name in sorted(groups)}
+
+
+def app(ref: model.AppRef) -> App:
+    """An application's identity."""
+    return App(without_secrets(ref.server), ref.namespace, ref.name, ref.project)
+
+
+def _resource(found: model.ResourceId | None) -> Resource | None:
+    return resource(found) if found else None
+
+
+def resource(found: model.ResourceId) -> Resource:
+    """An object's identity."""
+    return Resource(found.group, found.version, found.kind, found.namespace, found.name, without_secrets(found.cluster))
+
+
+def finding(f: model.Finding) -> Finding:
+    """One finding as the report holds it, without secrets whoever made it."""
+    f = guarded(f)
+    return Finding(
+        rule=f.rule,
+        family=f.family,
+        severity=f.severity or "warning",
+        confidence=f.confidence,
+        app=app(f.at.app),
+        message=" ".join(f.message.splitlines()),  # a value from Git may hold line breaks; a message is one line
+        docs=rule_page(f.rule),
+        fingerprint=fingerprint(f),
+        cause=f.cause,
+        resource=_resource(f.at.resource),
+        pointer=f.at.pointer,
+        evidence=f.evidence,
+        related=tuple(Related(app(r.app), r.role, _resource(r.resource), r.pointer) for r in f.related),
+        fixes=tuple(
+            Fix(
+                x.title,
+                x.target,
+                x.where,
+                Edit(x.edit.kind, x.edit.content),
+                x.verified,
+                x.unverified,
+                x.caveat,
+                x.safe,
+                _resource(x.resource),
+                x.proof if x.verified else None,
+                x.effects,
+                x.before,
+            )
+            for x in f.fixes
+        ),
+        source=Source(f.source.repo, f.source.revision, f.source.path, f.source.chart, f.source.file, f.source.line)
+        if f.source
+        else None,
+        suppressed=dict(f.suppressed) if f.suppressed is not None else None,
+    )
+
+
+def _failure(f: model.Failure) -> Failure:
+    f = guarded_failure(f)
+    return Failure(f.stage, f.error, f.hint, app(f.app) if f.app else None, f.rule, f.server or msgspec.UNSET)

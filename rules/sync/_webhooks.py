@@ -1,0 +1,42 @@
+"""A webhook that does not answer because the very sync that it stops brings what serves it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from argolint import App, ResourceId
+from argolint.kubernetes import pod_spec
+from argolint.values import mapping, text_at
+
+_SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What the webhook's pods come from: `workload` of wave `wave`, both of the application that was stopped."""
+
+    workload: ResourceId
+    wave: int
+
+
+def service_of(message: str) -> tuple[str, str]:
+    """(namespace, name) of the Service that a webhook is asked by; empty when the message names none."""
+    found = _SERVICE.search(message)
+    return (found[2], found[1]) if found else ("", "")
+
+
+def served_by_itself(app: App, message: str) -> Served | None:
+    """The workload of this application behind the webhook's Service that is not up; None where somebody else serves it."""
+    namespace, name = service_of(message)
+    service = app.find("", "Service", namespace, name) if name else None
+    selector = mapping(service.any, "spec", "selector") if service else {}
+    for resource in app.resources if selector else ():
+        at, _ = pod_spec(resource.desired)
+        if not at or resource.namespace != namespace or resource.health.status == "Healthy":
+            continue
+        above = tuple(token for token in at.removesuffix("/spec").split("/") if token)
+        labels = mapping(resource.desired, *above, "metadata", "labels")
+        if all(text_at({"v": labels.get(key)}, "v") == value for key, value in selector.items()):
+            return Served(resource.id, resource.wave)
+    return None
