@@ -132,8 +132,8 @@ class Checker:
             if self._failed:
                 self._tell("a check succeeded again")
             self._failed = 0
-            self._good = checked
             self._publish(checked.report, checked.apps)
+            self._good = checked  # not before: who is told that it is ready asks for the report
 
     def _fail(self, message: str, hint: str) -> None:
         self._failed += 1
