@@ -352,6 +352,10 @@ class Failure:
     server: str = ""
 
 
+UNREAD = frozenset({"server", "login"})
+"""The stages of a failure that is of an Argo CD as a whole: nothing of it could be read."""
+
+
 @dataclass(frozen=True, order=True, slots=True)
 class Note:
     """A suppression annotation found on an application (`resource` is None) or on one of its objects."""

@@ -473,3 +473,12 @@ def test_what_cannot_be_a_cluster_is_refused(
         ran = run_here("check", *access, "--dask", address, *more, cwd=tmp_path)
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
+
+
+def test_where_dask_wants_tls_a_plain_address_is_said_to_lack_it(tmp_path: Path) -> None:
+    import dask
+
+    with dask.config.set({"distributed.comm.require-encryption": True}):
+        ran = run_here("check", "--snapshot", RECORDING, "--dask", "127.0.0.1:1", cwd=tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert "→ write tls://127.0.0.1:1, since Dask's own configuration wants TLS" in ran.err

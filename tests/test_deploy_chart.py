@@ -50,6 +50,9 @@ VALUES: dict[str, dict[str, Any]] = {
         "tolerations": [{"operator": "Exists"}],
     },
 }
+VALUES["servers"] = yaml.safe_load(
+    (DEPLOY.parent / "docs" / "deploy.md").read_text().partition("```yaml\n")[2].partition("```")[0]
+)
 _CUSTOM = ("monitoring.coreos.com/v1",)
 _FLOOR, _CEILING = "1.28", "1.37"
 _ALL = [f"1.{minor}" for minor in range(28, 38)]

@@ -171,7 +171,7 @@ def test_knowledge_files_have_the_shape_that_the_rules_read() -> None:
     package = "argolint_rules.drift"
     for entry in load(package, "writers.yaml")["writers"]:
         re.compile(entry["match"])
-        assert entry["sort"] in ("person", "mutator", "injector", "autoscaler", "crossplane")
+        assert entry["sort"] in ("person", "mutator", "injector", "autoscaler", "crossplane", "controller")
     for entries in load(package, "defaults.yaml").values():
         for entry in entries:
             assert set(entry) == {"groups", "kinds", "source", "fields"}

@@ -166,12 +166,14 @@ def test_several_servers_have_a_file_each(small: Path, tmp_path: Path, monkeypat
         twice = run_here(*args, "--fleet", "eu=fleet", "--fleet", "eu=other", cwd=tmp_path)
         gone = run_here(*args, "--fleet", "eu=gone", cwd=tmp_path)
         lists = run_here("snapshot", *args[1:3], "--fleet-only", "-o", "lists", cwd=tmp_path)
+        only = run_here(*args, "--only", "eu", "--fleet", "lists", cwd=tmp_path)
     assert report(ran) == report(plain)
     assert "--fleet 'asia' names no server of this run" in other.err
     assert "write --fleet NAME=FILE; the servers are eu, us" in nobody.err
     assert (twice.code, "--fleet has two files for eu: fleet and other" in twice.err) == (2, True)
     assert (gone.code, "there is no gone for eu" in gone.err) == (2, True)
     assert "\ngive them to the same servers with --fleet lists\n" in lists.err
+    assert [server["name"] for server in json.loads(only.out)["servers"]] == ["eu"]
 
 
 @pytest.mark.parametrize(

@@ -88,9 +88,12 @@ def test_a_change_is_judged_on_every_argo_cd_that_has_its_applications(clone: Pa
         ]
         assert [(s["name"], s["apps"]) for s in found["servers"]] == [("eu", 1), ("us", 1), ("lab", 0)]
         assert "us/argocd/web" in ran.out
+        entries = json.loads(fleets.file.read_text())
+        entries["servers"][0]["clusters"] = {"nowhere": "edge"}
+        fleets.file.write_text(json.dumps(entries))
         ran = gate(fleets, clone, "--repo", "https://git.example.com/none")
         assert ran.code == 2
-        assert "no application of eu, us, lab has a source in https://git.example.com/none" in ran.err
+        assert "no application of eu, us, lab has a source in https://git.example.com/none\n" in ran.err
 
 
 def test_the_same_bytes_whichever_server_answers_last(clone: Path) -> None:
@@ -385,7 +388,7 @@ def test_a_file_of_nobody_is_not_judged_and_says_why(both: Fleets, tmp_path: Pat
     about = f"{failure['app']['namespace']}/{failure['app']['name']}: " if failure.get("app") else ""
     assert f"{about}{failure['error']}".startswith(told)
     assert failure["stage"] == "not judged"
-    assert "name the one that it is for: --server or --argocd-context" in ran.out or about
+    assert "name the one that it is for: --only, --server or --argocd-context" in ran.out or about
 
 
 def test_a_file_as_it_runs_on_one_of_them_is_no_edit(both: Fleets, tmp_path: Path) -> None:

@@ -183,6 +183,22 @@ def test_a_baseline_hides_on_its_own_server_alone(three: Checked, tmp_path: Path
     assert {f["app"]["server"] for f in hidden["findings"] if f.get("suppressed")} == {"https://us.example.com"}
 
 
+def test_a_run_of_one_server_judges_nothing_that_is_of_others(three: Checked, tmp_path: Path) -> None:
+    """What two servers share is not there for one of them alone: that is no reason to drop it."""
+    baseline, config = tmp_path / "baseline.json", tmp_path / "config.yaml"
+    run_here("baseline", "--report", three.folder / "report.json", "-o", baseline, cwd=tmp_path)
+    accepted = baseline.read_text()
+    assert f'"rule": "{RULE}"' in accepted
+    config.write_text("ignore: [{rule: suspended, server: 'https://us.example.com', reason: not yet}]\n")
+    eu = three.fleets.servers["eu"]
+    alone = ("--server", eu.address, "--plaintext", "--auth-token", eu.token(), "--config-file", config)
+    found = json.loads(run_here("check", *alone, "--baseline", baseline, "-o", "json", cwd=tmp_path).out)
+    assert "suppression-unused" not in {f["rule"] for f in found["findings"]}
+    for servers in (alone, ("--servers", three.fleets.file, "--only", "eu")):
+        ran = run_here("baseline", *servers, "--prune", "-o", baseline, env=three.fleets.environ, cwd=tmp_path)
+        assert (ran.code, baseline.read_text()) == (0, accepted), ran.err
+
+
 def test_an_ignore_entry_may_name_the_server(three: Checked, tmp_path: Path) -> None:
     configuration = tmp_path / "own.yaml"
     configuration.write_text("ignore: [{rule: not-synced, server: us, reason: agreed}]\n")
@@ -292,6 +308,21 @@ def test_a_shard_with_an_application_that_could_not_be_looked_at_is_incomplete(t
     assert (merged.code, "1 check could not be completed" in merged.out) == (3, True)
 
 
+def test_shards_are_merged_alike_in_whatever_order_they_are_given(three: Checked, tmp_path: Path) -> None:
+    """Also where a server was there for one of them alone."""
+    text = json.loads(three.fleets.file.read_text())
+    down = Fleets(tmp_path / "servers.yaml", environ=three.fleets.environ)
+    entries = [{**e, "server": "127.0.0.1:1"} if e["name"] == "us" else e for e in text["servers"]]
+    down.file.write_text(json.dumps({"servers": entries}))
+    for number, fleets in ((1, three.fleets), (2, down)):
+        check(fleets, "--shard", f"{number}/2", "-o", f"json={tmp_path / str(number)}")
+    one, other = (
+        json.loads(run_here("merge", *order, "-o", "json", cwd=tmp_path).out) for order in (("1", "2"), ("2", "1"))
+    )
+    assert {**one, "stats": 0} == {**other, "stats": 0}
+    assert [f["server"] for f in one["failures"]] == ["us"]
+
+
 def test_none_that_can_be_read_is_no_report(tmp_path: Path) -> None:
     file = tmp_path / "servers.yaml"
     file.write_text("servers: [{name: eu, server: '127.0.0.1:1'}, {name: us, server: '127.0.0.2:1'}]")
@@ -392,6 +423,34 @@ def test_an_application_is_named_with_its_server(three: Checked) -> None:
         )
     ran = check(three.fleets, "su/argocd/*")
     assert (ran.code, "no application of eu, us and lab fits this selection" in ran.err) == (2, True)
+
+
+def test_only_some_of_the_servers_are_read_when_that_is_wanted(three: Checked, tmp_path: Path) -> None:
+    """The others are asked for nothing, and neither their tokens nor what was known of them is missed."""
+    own = {name: value for name, value in three.fleets.environ.items() if "EU" in name.upper()}
+    config = tmp_path / "config.yaml"
+    config.write_text("ignore: [{rule: suspended, server: us, reason: not yet}]\n")
+    (state := tmp_path / "state.db").write_bytes((three.folder / "state.db").read_bytes())
+    for server in three.fleets.servers.values():
+        server.seen.clear()
+    run = ("--servers", three.fleets.file, "--only", "e*", "-o", "json", "--config-file", config, "--state", state)
+    found = json.loads(run_here("check", *run, env=own, cwd=tmp_path).out)
+    assert [server["name"] for server in found["servers"]] == ["eu"]
+    assert (found["complete"], found["trend"][-1]["gone"]) == (True, 0)
+    assert "suppression-unused" not in {f["rule"] for f in found["findings"]}
+    assert [bool(server.seen) for server in three.fleets.servers.values()] == [True, False, False]
+    lists = check(three.fleets, "--only", "eu", "--only", "us", "-o", "json")
+    assert [server["name"] for server in json.loads(lists.out)["servers"]] == ["eu", "us"]
+    ran = check(three.fleets, "--only", "eeu")
+    assert (ran.code, ran.err) == (
+        2,
+        "argolint: --only 'eeu' names no server of this run; did you mean 'eu'?\n  → the servers are eu, us and lab\n",
+    )
+    ran = run_here("check", "--only", "eu", "--server", "a", cwd=tmp_path)
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        2,
+        "argolint: --only chooses among several servers, and a single one is named",
+    )
 
 
 def test_why_finds_the_server_of_an_application_and_asks_where_several_have_it(three: Checked) -> None:
@@ -671,7 +730,7 @@ def test_limits_of_the_users_settings_hold_whatever_options_say(tmp_path: Path) 
     with serving(tmp_path, {"eu": apps}, faults={"eu": Faults(slow_s=0.02)}) as fleets:
         environ = {**fleets.environ, "XDG_CONFIG_HOME": str(tmp_path)}
         sent = noted(fleets.servers["eu"])
-        for more in (("-j", "8"), ("-j", "8", "--processes", "2")):
+        for more in (("-j", "8"), ("--processes", "4")):
             ran = run_here(
                 *("check", "--servers", fleets.file, "-q", "--fail-on", "never", *more), env=environ, cwd=tmp_path
             )

@@ -259,6 +259,26 @@ def test_an_application_without_findings_is_served_as_well() -> None:
     assert [(a["app"]["name"], a["findings"]["error"]) for a in listed] == [("quiet app", 0), ("web", 1)]
 
 
+def test_of_several_argo_cds_each_that_is_down_is_told_once() -> None:
+    def checked(*failures: r.Failure) -> Checked:
+        whole = _checked("web")
+        return Checked(msgspec.structs.replace(whole.report, failures=failures), whole.apps)
+
+    us = r.Failure("server", "nothing listens", "check `server`", server="us")
+    lab = r.Failure("login", "the token expired", server="lab")
+    alias = r.Failure("clusters", "there is an alias for nothing", server="eu")
+    argo = Argo(checked(us, alias), checked(us, lab), checked(lab), checked())
+    checker = argo.checker()
+    for _ in range(4):
+        checker.once()
+    assert argo.lines == [
+        "us: cannot be read: nothing listens (check `server`)",
+        "lab: cannot be read: the token expired",
+        "us: can be read again",
+        "lab: can be read again",
+    ]
+
+
 def test_while_argo_cd_is_down_the_last_good_report_stays_with_its_time() -> None:
     argo = Argo(_checked("web"), ConnectError("no answer", "look at it"), _checked("api", at="2026-01-01T13:00:00Z"))
     checker = argo.checker()

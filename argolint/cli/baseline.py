@@ -58,9 +58,12 @@ def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
         )
     fresh = baseline_of(made)
     if old is not None:
+        from argolint.plugins import load_rules
+
         looked = {server.url: server.name or "" for server in made.servers}
         require_servers(old, looked)
-        gone = set(stale(old, fresh.of(looked), looked))
+        across = {rule.id for rule in load_rules().values() if rule.across}
+        gone = set(stale(old, fresh.of(looked), looked, across))
         fresh = msgspec.structs.replace(old, findings=tuple(a for a in old.findings if a not in gone))
         reporters.put(file, baseline_text(fresh))
         click.echo(f"{file}: {len(gone)} entries dropped, {len(fresh.findings)} kept", err=True)

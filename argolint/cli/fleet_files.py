@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,11 +30,13 @@ def with_fleet(given: Mapping[str, Any], t: Transport) -> Transport:
 def with_fleets(given: Mapping[str, Any], sources: Sequence[Source]) -> Sequence[Source]:
     """The same for several servers, by name. One that cannot be asked is a failure of its own."""
     files: dict[str, str] = {}
-    for name, file in (pair for text in given.get("fleets", ()) for pair in _named(text)):
+    read = {source.name for source in sources}
+    some = read if given.get("only") else None
+    for name, file in (pair for text in given.get("fleets", ()) for pair in _named(text, some)):
         if name in files:
             raise UsageError(f"--fleet has two files for {name}: {files[name]} and {file}", "pass one of them")
         files[name] = file
-        if not file or name not in {source.name for source in sources}:
+        if not file or name not in read:
             hint = f"write --fleet NAME=FILE; the servers are {', '.join(source.name for source in sources)}"
             raise UsageError(
                 f"--fleet {name!r} names no server of this run" if file else "--fleet names no server", hint
@@ -46,8 +48,8 @@ def with_fleets(given: Mapping[str, Any], sources: Sequence[Source]) -> Sequence
     return [_with_file(source, files.get(source.name)) for source in sources]
 
 
-def _named(text: str) -> Iterator[tuple[str, str]]:
-    """NAME=FILE as name and file; a folder that `snapshot --servers` made as those of all its servers."""
+def _named(text: str, only: Collection[str] | None) -> Iterator[tuple[str, str]]:
+    """NAME=FILE as name and file; a folder that `snapshot --servers` made as those of all its servers, or of some."""
     made = Path(text, "servers.yaml")
     if not made.is_file():
         yield text.partition("=")[::2]
@@ -55,7 +57,8 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
     from argolint.server.several import read_servers
 
     for entry in read_servers(made, "", {}, Path.home(), datetime.now(UTC)):
-        yield entry.name, str(entry.snapshot or "")
+        if only is None or entry.name in only:
+            yield entry.name, str(entry.snapshot or "")
 
 
 def _with_file(source: Source, file: str | None) -> Source:

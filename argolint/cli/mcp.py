@@ -12,7 +12,15 @@ from argolint.errors import UsageError
 @click.option("--argocd-context", metavar="NAME", help="Login to use out of Argo CD's own configuration.")
 @click.option("--servers", metavar="FILE", help="Read every Argo CD that this file names.")
 @click.option("--all-contexts", is_flag=True, help="Read every Argo CD that you are logged in to.")
-def command(snapshots: tuple[str, ...], argocd_context: str | None, servers: str | None, *, all_contexts: bool) -> int:
+@click.option("--only", multiple=True, metavar="NAME", help="Read only these of several servers (repeatable, glob).")
+def command(
+    snapshots: tuple[str, ...],
+    argocd_context: str | None,
+    servers: str | None,
+    only: tuple[str, ...],
+    *,
+    all_contexts: bool,
+) -> int:
     """Offer findings to an agent over the Model Context Protocol, on standard input and output (`pip install argolint[mcp]`).
 
     Five read-only tools: list_findings, get_finding, why, owners, explain_rule. The server and its token come from the environment or a login,
@@ -26,6 +34,7 @@ def command(snapshots: tuple[str, ...], argocd_context: str | None, servers: str
 
     source = [word for path in snapshots for word in ("--snapshot", path)]
     named = (("--argocd-context", argocd_context), ("--servers", servers))
+    source += [word for name in only for word in ("--only", name)]
     source += [word for option, value in named if value for word in (option, value)]
     serve([*source, *(("--all-contexts",) if all_contexts else ())])
     return 0

@@ -14,6 +14,7 @@ from argolint.cli.reading import places, unread_note
 from argolint.engine.crossings import Member, clusters
 from argolint.errors import UsageError
 from argolint.harmless import harmless
+from argolint.model import UNREAD
 from argolint.redaction import without_secrets
 from argolint.reports import formats as reporters
 from argolint.reports.ownership import diagrams, fleet, graph, svg, text
@@ -54,7 +55,7 @@ def command(wanted: str, output: str, **given: Any) -> int:
     if wanted and not held:
         raise UsageError(
             f"no Application of {places(name or url for name, url in servers.items())} lists {wanted}, or the account may not see it"
-            + unread_note(failure.server for failure in failures if failure.stage in ("server", "login")),
+            + unread_note(failure.server for failure in failures if failure.stage in UNREAD),
             "children that no manifest names, such as Pods, are in no list; `argolint why APP KIND/NAME` looks at one",
         )
     reporters.put(target, harmless(_rendered(held, form, servers)))

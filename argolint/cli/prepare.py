@@ -34,8 +34,12 @@ def pacing(given: Mapping[str, Any], own: Limits = NONE) -> Pacing:
     """
     reads = "connection" in given  # `merge` and others read no server
     limits = read_settings(os.environ, Path.home()).limits if reads else NONE
-    wanted = int(given["workers"] or (1 if given.get("snapshots") else 8))
-    return Pacing(wanted, rate=given.get("rate")).within(limits, own)
+    return Pacing(wanted_workers(given), rate=given.get("rate")).within(limits, own)
+
+
+def wanted_workers(given: Mapping[str, Any]) -> int:
+    """Requests in flight as the options say, whatever the limits."""
+    return int(given["workers"] or (1 if given.get("snapshots") else 8))
 
 
 def workers(given: Mapping[str, Any]) -> int:
@@ -89,8 +93,9 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         loaded,
         counts.baseline,
         frozenset(known),
-        whole=selection == Selection(),
+        whole=selection == Selection() and not given.get("only"),
         severities={c.rule.id: c.severity for c in rules if c.severity},
+        across=frozenset(c.rule.id for c in rules if c.rule.across),
     )
     checkouts = _checkouts(given)
     plan = Plan(

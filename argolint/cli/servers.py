@@ -26,7 +26,7 @@ _ONE = ("ARGOCD_SERVER", "ARGOCD_OPTS")
 
 
 def servers_options(command: F) -> F:
-    """Adds --servers and --all-contexts to a click command."""
+    """Adds --servers, --all-contexts and --only to a click command."""
     file = click.option(
         "--servers",
         "servers",
@@ -41,7 +41,13 @@ def servers_options(command: F) -> F:
         is_flag=True,
         help="Read every Argo CD that you are logged in to (`argocd context` lists them).",
     )
-    return file(contexts(command))
+    only = click.option(
+        "--only",
+        multiple=True,
+        metavar="NAME",
+        help="Read only these of several servers, by the name in the file or of the login (repeatable, glob).",
+    )
+    return file(contexts(only(command)))
 
 
 class Named(NamedTuple):
@@ -83,15 +89,18 @@ def sources(
 
 def asked(given: Mapping[str, Any]) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
     """Where they are, and remarks; None where the options mean a single one."""
-    file = _file(given)
+    file, only = _file(given), given.get("only", ())
     if file is None and not given.get("all_contexts"):
+        if only:
+            hint = "pass --servers FILE or --all-contexts as well"
+            raise UsageError("--only chooses among several servers, and a single one is named", hint)
         return None
     from argolint.server.several import of_logins, read_servers
 
     now, home, config = datetime.now(UTC), Path.home(), given["connection"].config
     if file is None:
-        return of_logins(config, os.environ, home, now)
-    return read_servers(file, config, os.environ, home, now, _checkouts(given)), ()
+        return of_logins(config, os.environ, home, now, only)
+    return read_servers(file, config, os.environ, home, now, _checkouts(given), only), ()
 
 
 def _checkouts(given: Mapping[str, Any]) -> list[Path]:

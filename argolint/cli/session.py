@@ -18,7 +18,7 @@ from argolint.engine import pipeline as lint
 from argolint.engine.baseline import require_servers
 from argolint.engine.plan import Outcome
 from argolint.errors import UsageError
-from argolint.model import SEVERITIES
+from argolint.model import SEVERITIES, UNREAD
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
@@ -106,7 +106,7 @@ def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: Hist
     if not part.results and run.selection != Selection():
         raise UsageError(
             f"no application of {places(s.name or s.url for s in part.servers)} fits this selection, or the account may not see it"
-            + unread_note([f.server for f in part.failures if f.stage in ("server", "login")]),
+            + unread_note([f.server for f in part.failures if f.stage in UNREAD]),
             "check the names, --project, --selector, --app-namespace, --cluster and --repo; `argocd app list` shows what it may see",
         )
     made = _anchored(conclude(part, run), run, read)

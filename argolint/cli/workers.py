@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from argolint.cli.connecting import open_transport
-from argolint.cli.prepare import pacing
+from argolint.cli.prepare import pacing, wanted_workers
 from argolint.engine.run import Look
 from argolint.errors import UsageError
 from argolint.redaction import without_secrets
@@ -50,11 +50,11 @@ def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None
     if sys.platform != "linux":
         hint = "divide the work with --shard I/N, and join it with `argolint merge`"
         raise UsageError("--processes needs Linux", hint)
-    most = pacing(given).workers
+    most = wanted_workers(given)
     if not t.offline and count > most:
         raise UsageError(
             f"{count} processes need {count} requests in flight at least, and {most} are allowed",
-            f"pass --workers {count} if the server may be asked so much and no `limits:` forbids it, or fewer --processes",
+            f"pass --workers {count} if the server may be asked so much, or fewer --processes",
         )
     from argolint.workers.processes import in_processes
 

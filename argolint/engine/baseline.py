@@ -54,10 +54,13 @@ MAX_BASELINE_BYTES = 100_000_000
 """Some hundred thousand findings."""
 
 
-def stale(baseline: Baseline, present: Iterable[object], servers: Mapping[str, str]) -> tuple[Accepted, ...]:
-    """Entries of these servers (`Baseline.of`) that are not `present`."""
+def stale(
+    baseline: Baseline, present: Iterable[object], servers: Mapping[str, str], across: Collection[str]
+) -> tuple[Accepted, ...]:
+    """Entries of these servers (`Baseline.of`) that are not `present`. The rules `across` servers look when all of the baseline are read."""
     there = set(present)
-    return tuple(a for mark, a in baseline.of(servers).items() if mark not in there)
+    unasked = frozenset() if baseline.servers <= set(servers) else frozenset(across)
+    return tuple(a for mark, a in baseline.of(servers).items() if mark not in there and a.rule not in unasked)
 
 
 def require_servers(baseline: Baseline, servers: Collection[str]) -> None:

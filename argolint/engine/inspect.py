@@ -269,17 +269,18 @@ class _Others:
         return frozenset(subject(finding.rule, finding) for finding in self._findings)
 
     def __call__(self, after: App) -> Iterator[Finding]:
-        told: list[tuple[Chosen, Finding]] = []
+        told: list[tuple[Chosen, Finding, bool]] = []
         for chosen in self._rules:
             if chosen.rule.check is None:
                 continue
             try:
-                told += [(chosen, finding) for finding in chosen.rule.check(after, self._fleet, chosen.options)]
+                found = chosen.rule.check(after, self._fleet, chosen.options)
+                told += [(chosen, finding, subject(chosen.rule.id, finding) in self._known) for finding in found]
             except BaseException as error:  # a rule's crash on the state after a fix is a Failure that names it
                 self._failures.append(crash(chosen.rule, after, "verify", error))
-        if all(subject(chosen.rule.id, finding) in self._known for chosen, finding in told):
+        if all(known for _, _, known in told):
             return
-        stamped = [stamp(with_consequences(finding, after), chosen, after) for chosen, finding in told]
+        stamped = [stamp(with_consequences(finding, after), chosen, after) for chosen, finding, _ in told]
         for finding in settle(stamped, _ranks(self._rules)):
             if subject(finding.rule, finding) not in self._known:
                 yield finding

@@ -90,7 +90,8 @@ def collect(
 
 
 def merge(parts: Sequence[tuple[str, Part]]) -> Part:
-    """Shards as one part; UsageError when they are not the shards of one run. Names are for messages."""
+    """Shards, in whatever order, as one part; UsageError when they are not the shards of one run. Names are for messages."""
+    parts = sorted(parts, key=lambda named: named[1].shard)
     first_name, first = parts[0]
     for name, part in parts[1:]:
         for what, same in (

@@ -61,7 +61,7 @@ class Suppressions:
     """Everything that suppresses: the configuration, the baseline, and what the run knows of itself.
 
     `whole` says that every application was looked at, so that what matched nothing is truly unused. `servers` are the URLs of
-    the Argo CDs that were read with their names, which are empty in a run of one.
+    the Argo CDs that were read with their names, which are empty in a run of one. `across` are the rules that need several of them.
     """
 
     loaded: Loaded
@@ -71,6 +71,7 @@ class Suppressions:
     whole: bool = True
     severities: Mapping[str, Severity] = field(default_factory=dict)
     servers: Mapping[str, str] = field(default_factory=dict)
+    across: frozenset[str] = frozenset()
 
 
 def apply(outcome: Outcome, suppressions: Suppressions) -> Outcome:
@@ -120,6 +121,12 @@ def _one(
 
 def _expired(entry: Ignore, suppressions: Suppressions) -> bool:
     return entry.expires is not None and suppressions.now is not None and suppressions.now.date() >= entry.expires
+
+
+def _is_asked(entry: Ignore, suppressions: Suppressions) -> bool:
+    """False in a run of one Argo CD for an entry of another."""
+    alone = suppressions.servers and not any(suppressions.servers.values())
+    return not alone or entry.server is None or any(fnmatchcase(url, entry.server) for url in suppressions.servers)
 
 
 def _noted(note: Note, finding: Finding) -> bool:
@@ -178,10 +185,10 @@ def _complaints(outcome: Outcome, suppressions: Suppressions, used: set[object])
                     source=source,
                 ),
             )
-        elif index not in used and suppressions.whole and not outcome.failures:
+        elif index not in used and suppressions.whole and not outcome.failures and _is_asked(entry, suppressions):
             yield UNUSED, Finding(f"{what} matches no finding", at, "configuration", source=source)
     if suppressions.baseline is not None and suppressions.whole and not outcome.failures:
-        gone = stale(suppressions.baseline, used, suppressions.servers)
+        gone = stale(suppressions.baseline, used, suppressions.servers, suppressions.across)
         if gone:
             yield (
                 UNUSED,

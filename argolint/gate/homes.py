@@ -13,7 +13,7 @@ from argolint.gate.written import NEW, is_live, of_other, ref_of, unrendered
 from argolint.model import Failure, Object
 from argolint.values import dig, enumerated, mapping, plain
 
-_NAME_IT = "name the one that it is for: --server or --argocd-context"
+_NAME_IT = "name the one that it is for: --only, --server or --argocd-context"
 
 
 @dataclass

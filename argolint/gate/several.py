@@ -23,7 +23,7 @@ from argolint.gate.judge import verdict_of
 from argolint.gate.sides import Sides, base_of, sides_of, untouched
 from argolint.gate.verdict import Verdict
 from argolint.gate.written import written
-from argolint.model import Failure
+from argolint.model import UNREAD, Failure
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ def _attempted(read: Sequence[Read], call: Callable[[Read], T]) -> list[T | Fail
         except UsageError:
             raise
         except ArgolintError as error:
-            return Failure("server", error.message, error.hint, server=one.source.name)
+            return one.source.told(Failure("server", error.message, error.hint))
 
     return each(read, attempt, alone=all(one.transport.offline for one in read))
 
@@ -135,4 +135,4 @@ def _none(read: Sequence[Read], failures: Sequence[Failure], change: Change) -> 
 
 
 def _told(failures: Sequence[Failure]) -> str:
-    return "; ".join(f"{f.server}: {f.error}" for f in failures if f.server)
+    return "; ".join(f"{f.server}: {f.error}" for f in failures if f.server and f.stage in UNREAD)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from argolint.errors import ArgolintError, AuthError
+from argolint.model import UNREAD
 from argolint.redaction import without_secrets
 from argolint.reports.document import App, Failure, Report
 from argolint.reports.formats import Style
@@ -29,7 +30,8 @@ class Checker:
     """Runs `check` every `interval_s` seconds, sooner after one that failed, and keeps what it gave. With a `follower` it runs
     the checks of that one, when they are due.
 
-    `tell` gets one line about every check that failed, and about the first that succeeds after it.
+    `tell` gets one line about every check that failed, and about the first that succeeds after it; of several Argo CDs also about
+    each that cannot be read, and when it can be again.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Checker:
         self._stop = threading.Event()
         self._good: Checked | None = None
         self._failed = 0
+        self._down: dict[str, str] = {}
         self._documents = Documents(empty, (), style)
         self._thread = threading.Thread(target=self._run, name="argolint-checks", daemon=True)
 
@@ -132,8 +135,20 @@ class Checker:
             if self._failed:
                 self._tell("a check succeeded again")
             self._failed = 0
+            self._tell_servers(checked.report)
             self._publish(checked.report, checked.apps)
             self._good = checked  # not before: who is told that it is ready asks for the report
+
+    def _tell_servers(self, report: Report) -> None:
+        """What changed of which Argo CDs cannot be read."""
+        unread = [f for f in report.failures if f.server and f.app is None and f.stage in UNREAD]
+        down = {str(f.server): f.error + (f" ({f.hint})" if f.hint else "") for f in unread}
+        for name, why in down.items():
+            if self._down.get(name) != why:
+                self._tell(f"{name}: cannot be read: {why}")
+        for name in self._down.keys() - down.keys():
+            self._tell(f"{name}: can be read again")
+        self._down = down
 
     def _fail(self, message: str, hint: str) -> None:
         self._failed += 1

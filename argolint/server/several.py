@@ -8,9 +8,10 @@ do not count here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,7 @@ from argolint.host.folder import FileError
 from argolint.server.connection import Connection, Flags, connect
 from argolint.server.limits import NONE, Limits, parse_rate
 from argolint.server.login import read_logins
+from argolint.values import enumerated
 
 _OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -84,10 +86,12 @@ def read_servers(
     home: Path,
     now: datetime,
     checkouts: Sequence[Path] = (),
+    only: Sequence[str] = (),
 ) -> tuple[Named, ...]:
     """The Argo CDs of a servers file, `config` being Argo CD's own login file. UsageError says what is wrong, and in which line.
 
-    A file of a checkout, of the one that one stands in or of one of `checkouts`, may name snapshots alone.
+    A file of a checkout, of the one that one stands in or of one of `checkouts`, may name snapshots alone. With `only`, names or
+    globs, nothing is wanted of the other entries, such as a token.
     """
     try:
         text = read_text(file, strict_yaml.MAX_BYTES)
@@ -103,7 +107,7 @@ def read_servers(
     if not all(entry.snapshot for entry in entries):
         require_own(file, checkouts, _ELSEWHERE)
     lines = [document.line(("servers", index)) for index in range(len(entries))]
-    return resolve(entries, str(file), lines, file.absolute().parent, config, environ, home, now)
+    return resolve(entries, str(file), lines, file.absolute().parent, config, environ, home, now, only)
 
 
 def resolve(
@@ -115,8 +119,9 @@ def resolve(
     environ: Mapping[str, str],
     home: Path,
     now: datetime,
+    only: Sequence[str] = (),
 ) -> tuple[Named, ...]:
-    """How to reach each of the entries that stand in these lines of `where`. Asks nothing of any server."""
+    """How to reach each of the entries, or `only` those of these names, that stand in these lines of `where`. Asks nothing of any server."""
     if not entries or len(entries) > _MOST:
         raise UsageError(f"{where} names {len(entries)} servers", f"between 1 and {_MOST}; {_SHAPE}")
     found: list[Named] = []
@@ -131,6 +136,11 @@ def resolve(
                 "give each server a name of its own: reports call it so",
             )
         names[entry.name] = line
+    wanted = _chosen(names, only)
+    for entry, line in zip(entries, lines, strict=True):
+        if entry.name not in wanted:
+            continue
+        place = f"{where}:{line}"
         try:
             named = _named(entry, folder, config, environ, home, now)
         except UsageError as error:
@@ -143,6 +153,18 @@ def resolve(
         places[address] = entry.name
         found.append(replace(named, entry=True))
     return tuple(found)
+
+
+def _chosen(names: Iterable[str], only: Sequence[str]) -> frozenset[str]:
+    """Those of the names that are wanted, all where nothing says so. UsageError for a wish that fits none."""
+    known = tuple(names)
+    for wish in only:
+        if not any(fnmatchcase(name, wish) for name in known):
+            raise UsageError(
+                f"--only {wish!r} names no server of this run{strict_yaml.nearest(wish, known)}",
+                f"the servers are {enumerated(known, limit=20)}",
+            )
+    return frozenset(name for name in known if not only or any(fnmatchcase(name, wish) for wish in only))
 
 
 _OPTION = re.compile(r"--(?:argocd-)?(server(?:-crt)?|plaintext|insecure|grpc-web-root-path|context)(?![\w-])")
@@ -168,7 +190,7 @@ def in_entry(hint: str, token_place: str) -> str:
 
 
 def of_logins(
-    config: str, environ: Mapping[str, str], home: Path, now: datetime
+    config: str, environ: Mapping[str, str], home: Path, now: datetime, only: Sequence[str] = ()
 ) -> tuple[tuple[Named, ...], tuple[str, ...]]:
     """Every login of Argo CD's own configuration, and remarks on those that are left out. The current one of two for a server counts."""
     logins = read_logins(config, environ, home)
@@ -192,7 +214,9 @@ def of_logins(
             f"{logins.path} holds no login",
             "log in with `argocd login HOST`, or name the servers in a file: --servers FILE",
         )
-    return tuple(sorted(found.values(), key=lambda named: named.name)), tuple(remarks)
+    there = sorted(found.values(), key=lambda named: named.name)
+    wanted = _chosen((named.name for named in there), only)
+    return tuple(named for named in there if named.name in wanted), () if only else tuple(remarks)
 
 
 def _named(entry: Entry, folder: Path, config: str, environ: Mapping[str, str], home: Path, now: datetime) -> Named:

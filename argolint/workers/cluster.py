@@ -334,7 +334,12 @@ def connected(address: str) -> Iterator[Client]:
     except (queue.Empty, OSError, TimeoutError) as error:
         raise _no_scheduler(address, error) from None
     except (TypeError, ValueError, RuntimeError) as error:
+        scheme, _, place = address.rpartition("://")
         hint = "TLS files are named in Dask's own configuration: distributed.comm.tls.ca-file and client.cert and key"
+        if scheme not in _ENCRYPTED and "encryption required" in str(error):
+            hint = (
+                f"write tls://{place}, since Dask's own configuration wants TLS (distributed.comm.require-encryption)"
+            )
         raise UsageError(f"cannot connect to Dask at {address}: {plain(str(error))[:200]}", hint) from None
     try:
         yield client

@@ -37,7 +37,7 @@ def known(writer: Writer | None) -> Known | None:
 def _of_manager(manager: str, *, scales: bool) -> Known | None:
     for pattern, sort, tool in _table():
         found = pattern.fullmatch(manager)
-        if found:
+        if found and not (scales and sort == "controller"):  # the one that scales is an autoscaler
             return Known(sort, tool.format(*found.groups()) or manager)
     return Known("autoscaler", manager) if scales else None
 
