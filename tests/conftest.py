@@ -84,6 +84,22 @@ def report_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
     return made
 
 
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A snapshot of two applications that share an object, an error: for tests that are about the process and not about the fleet."""
+    from argolint.snapshots.replay import ReplayServer
+    from argolint.testing import FixtureTransport
+    from tests.fleets import app, config_map
+    from tests.here import run_here
+
+    folder = tmp_path_factory.mktemp("pair")
+    apps = [app(name, config_map("common")) for name in ("web", "api")]
+    with ReplayServer(FixtureTransport({"apps": apps})) as server:
+        access = ("--server", server.address, "--plaintext", "--auth-token", server.token())
+        assert run_here("snapshot", "-o", "pair.tar.gz", *access, cwd=folder).code == 0
+    return folder / "pair.tar.gz"
+
+
 @dataclass(frozen=True)
 class Ran:
     """What a command printed, and its exit code."""

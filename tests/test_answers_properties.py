@@ -29,7 +29,7 @@ from argolint.reports.formats import sarif
 from argolint.server.transport import Answer, Query, Stats, Transport
 from argolint.snapshots.reader import SnapshotTransport
 
-QUICK = settings(max_examples=settings().max_examples * 3 // 4, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck))
 LIST = "/api/v1/applications"
 STATES = ("targetState", "liveState", "normalizedLiveState", "predictedLiveState")
 ENDS = (

@@ -82,11 +82,11 @@ def test_values_of_wrong_types_fail_no_rule(end: str, seed: int) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
-@pytest.mark.parametrize("args", [["rules"], ["explain", "shared-resource"], ["check", "--snapshot", str(RECORDING)]])
-def test_a_full_disk_is_told_in_two_lines(args: list[str]) -> None:
+@pytest.mark.parametrize("args", [["rules"], ["explain", "shared-resource"], ["check", "--snapshot", "PAIR"]])
+def test_a_full_disk_is_told_in_two_lines(pair: Path, args: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "argolint", *args],
+            [sys.executable, "-m", "argolint", *(str(pair) if word == "PAIR" else word for word in args)],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -98,8 +98,8 @@ def test_a_full_disk_is_told_in_two_lines(args: list[str]) -> None:
     assert len(done.stderr.splitlines()) == 2
 
 
-def test_a_terminal_without_unicode_gets_the_report_all_the_same() -> None:
-    ran = run_argolint("check", "--snapshot", RECORDING, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+def test_a_terminal_without_unicode_gets_the_report_all_the_same(pair: Path) -> None:
+    ran = run_argolint("check", "--snapshot", pair, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert (ran.code, ran.err) == (1, "")
     assert "applications, " in ran.out
 

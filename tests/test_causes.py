@@ -14,18 +14,17 @@ from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline, suppress
 from argolint.engine.causes import with_causes
 from argolint.engine.fingerprint import fingerprint
-from argolint.engine.plan import AppResult, Chosen, Outcome, Plan, ServerRead
+from argolint.engine.plan import AppResult, Outcome, ServerRead
 from argolint.engine.shown import Shown
 from argolint.model import SEVERITIES
-from argolint.plugins import load_rules
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports.causes import identity, linked, roots
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
+from tests.recorded import plainly, rules
 
-RULES = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
-FAMILY = {c.rule.id: c.rule.family for c in RULES}
+FAMILY = {c.rule.id: c.rule.family for c in rules()}
 CLUSTER = "https://one.example.com"
 
 
@@ -139,9 +138,9 @@ def test_what_is_hidden_still_explains_and_what_follows_names_the_cause_behind()
 
 @cache
 def checked(phase: str) -> Outcome:
-    t = SnapshotTransport([recording(phase)])
-    part = pipeline.collect(t, Plan(RULES, workers=1))
-    return pipeline.conclude(part, RULES, suppress.Suppressions(Loaded(Config()), None, frozenset(FAMILY), t.now()))
+    now = SnapshotTransport([recording(phase)]).now()
+    known = suppress.Suppressions(Loaded(Config()), None, frozenset(FAMILY), now)
+    return pipeline.conclude(plainly(phase), rules(), known)
 
 
 @cache

@@ -23,6 +23,7 @@ from argolint.cli.demo import RECORDING
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import ReplayServer
 from argolint.workers import cluster
+from argolint.workers.spec import versions
 from tests.conftest import ROOT, Ran
 from tests.here import run_here
 from tests.small import ANSWERS, MANAGED, Recorded, application, write_snapshot
@@ -360,6 +361,7 @@ def test_a_worker_that_hangs_from_the_beginning_is_left_out_aloud(
 
     with dask.config.set(running.config), cluster.connected(running.address) as client:
         address, pid = min(client.run(os.getpid).items())
+        client.run(versions)  # the other one has imported argolint, and answers soon
     monkeypatch.setattr(cluster, "ASK_S", 3.0)
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -14,8 +14,6 @@ import yaml
 
 from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline, suppress
-from argolint.engine.plan import Chosen, Plan
-from argolint.plugins import load_rules
 from argolint.reports import assemble, formats
 from argolint.reports import document as report
 from argolint.reports.formats import Style
@@ -23,6 +21,7 @@ from argolint.reports.formats.edits import as_text
 from argolint.reports.formats.layout import visible, wrapped
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording, run_argolint
+from tests.recorded import plainly, rules
 
 GOLDEN = Path(__file__).parent / "golden" / "demo-80-columns.txt"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -30,10 +29,9 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 @cache
 def reported(phase: str) -> report.Report:
-    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
-    t = SnapshotTransport([recording(phase)])
-    part = pipeline.collect(t, Plan(rules, workers=1))
-    outcome = pipeline.conclude(part, rules, suppress.Suppressions(Loaded(Config()), None, frozenset(), t.now()))
+    now = SnapshotTransport([recording(phase)]).now()
+    part = plainly(phase)
+    outcome = pipeline.conclude(part, rules(), suppress.Suppressions(Loaded(Config()), None, frozenset(), now))
     return assemble.build(
         outcome, servers=part.servers, started_at="", stats=report.Stats(), tool_version="1", remarks=()
     )

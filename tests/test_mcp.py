@@ -14,8 +14,6 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
 
 from argolint.agents import answers
 from argolint.cli.demo import RECORDING
@@ -27,6 +25,9 @@ from .test_openreports import found, report
 
 
 async def _ask(*calls: tuple[str, dict[str, Any]]) -> tuple[Any, list[Any]]:
+    from mcp import ClientSession, StdioServerParameters  # costly, and every worker imports this file
+    from mcp.client.stdio import stdio_client
+
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "argolint", "mcp", "--snapshot", str(RECORDING)]
     )

@@ -26,7 +26,7 @@ from tests.gitops import git
 from tests.small import write_snapshot
 from tests.waiting import PATIENCE_S, until
 
-CHECK = f'"{sys.executable}" -m argolint check --snapshot "{RECORDING}"'
+CHECK = f'"{sys.executable}" -m argolint check --snapshot "$SNAPSHOT"'
 HANDLERS = "import signal; [signal.signal(s, signal.SIG_DFL) for s in (signal.SIGTERM, signal.SIGHUP)]; "
 HANDLERS += "signal.signal(signal.SIGINT, signal.default_int_handler); from argolint.cli import main; main()"
 
@@ -37,11 +37,11 @@ def environment(folder: Path) -> dict[str, str]:
     return {**clean, "HOME": str(folder), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": str(ROOT)}
 
 
-def shell(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+def shell(folder: Path, script: str, snapshot: Path = RECORDING) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", script],
         cwd=folder,
-        env=environment(folder),
+        env={**environment(folder), "SNAPSHOT": str(snapshot)},
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -311,8 +311,10 @@ def test_a_reader_that_leaves_changes_neither_the_exit_code_nor_the_other_report
         (f"{CHECK} --snapshot nowhere 2>/dev/full", 2),
     ],
 )
-def test_streams_that_are_closed_or_full_give_no_other_verdict(tmp_path: Path, script: str, code: int) -> None:
-    done = shell(tmp_path, script)
+def test_streams_that_are_closed_or_full_give_no_other_verdict(
+    tmp_path: Path, pair: Path, script: str, code: int
+) -> None:
+    done = shell(tmp_path, script, pair)
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     if "json=" in script:
@@ -320,19 +322,19 @@ def test_streams_that_are_closed_or_full_give_no_other_verdict(tmp_path: Path, s
 
 
 @pytest.mark.parametrize("second", ["{cwd}/a.json", "sub/../a.json", "link.json", "hard.json"])
-def test_two_reports_of_one_place_are_refused_however_it_is_written(tmp_path: Path, second: str) -> None:
+def test_two_reports_of_one_place_are_refused_however_it_is_written(tmp_path: Path, pair: Path, second: str) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "a.json").write_text("old")
     (tmp_path / "link.json").symlink_to("a.json")
     os.link(tmp_path / "a.json", tmp_path / "hard.json")
-    done = shell(tmp_path, f"{CHECK} -o json=a.json -o sarif={second.format(cwd=tmp_path)}")
+    done = shell(tmp_path, f"{CHECK} -o json=a.json -o sarif={second.format(cwd=tmp_path)}", pair)
     assert (done.returncode, done.stdout) == (2, "")
     assert "two reports cannot go to one place" in done.stderr
     assert (tmp_path / "a.json").read_text() == "old"
 
 
-def test_a_report_that_cannot_be_written_costs_no_other(tmp_path: Path) -> None:
-    done = shell(tmp_path, f"{CHECK} -o json=/dev/full -o sarif=b.sarif -o text")
+def test_a_report_that_cannot_be_written_costs_no_other(tmp_path: Path, pair: Path) -> None:
+    done = shell(tmp_path, f"{CHECK} -o json=/dev/full -o sarif=b.sarif -o text", pair)
     assert done.returncode == 2
     assert done.stderr.startswith("argolint: cannot write /dev/full: No space left on device\n")
     assert "applications, " in done.stdout
@@ -361,59 +363,64 @@ from argolint import Rule
 def check(app, fleet, options):
     {body}
 
-RULE = Rule(id="bad-rule", family="drift", severity="error", doc="""Bad
+RULE = Rule(id="{name}", family="drift", severity="error", doc="""Bad
 
 What it finds: nothing.
 """, check=check)
 '''
 
 
-def installed(folder: Path, text: str) -> Mapping[str, str]:
-    """The environment in which this module is a package of rules."""
-    (folder / "bad_rules.py").write_text(text)
+def installed(folder: Path, *modules: str) -> Mapping[str, str]:
+    """The environment in which these modules are a package of rules."""
     made = folder / "bad_rules-1.0.dist-info"
     made.mkdir()
+    points = ""
+    for number, text in enumerate(modules):
+        (folder / f"bad_rules_{number}.py").write_text(text)
+        points += f"bad-{number} = bad_rules_{number}\n"
     (made / "METADATA").write_text("Metadata-Version: 2.1\nName: bad-rules\nVersion: 1.0\n")
-    (made / "entry_points.txt").write_text("[argolint.rules]\nbad = bad_rules\n")
+    (made / "entry_points.txt").write_text(f"[argolint.rules]\n{points}")
     return {"PYTHONPATH": f"{folder}:{ROOT}"}
 
 
-@pytest.mark.parametrize(
-    ("workers", "body", "told"),
-    [
-        ("1", "sys.exit()", "rule bad-rule failed: SystemExit: "),
-        ("4", "raise SystemExit(0)", "rule bad-rule failed: SystemExit: 0"),
-        ("1", "raise GeneratorExit", "rule bad-rule failed: GeneratorExit: "),
-        ("4", "raise BaseException('x')", "rule bad-rule failed: BaseException: x"),
-        ("4", "raise MemoryError", "there was not enough memory for rule bad-rule"),
-        ("1", "return check(app, fleet, options)", "rule bad-rule failed: RecursionError: "),
-        ("4", "yield 5", "rule bad-rule failed: AttributeError: "),
-    ],
-)
+BAD = {
+    "bad-exit": ("sys.exit()", "rule bad-exit failed: SystemExit: "),
+    "bad-exit-0": ("raise SystemExit(0)", "rule bad-exit-0 failed: SystemExit: 0"),
+    "bad-generator": ("raise GeneratorExit", "rule bad-generator failed: GeneratorExit: "),
+    "bad-base": ("raise BaseException('x')", "rule bad-base failed: BaseException: x"),
+    "bad-memory": ("raise MemoryError", "there was not enough memory for rule bad-memory"),
+    "bad-recursion": ("return check(app, fleet, options)", "rule bad-recursion failed: RecursionError: "),
+    "bad-value": ("yield 5", "rule bad-value failed: AttributeError: "),
+}
+
+
+@pytest.mark.parametrize("workers", ["1", "4"])
 def test_a_rule_that_ends_badly_is_a_failure_and_the_other_rules_speak(
-    tmp_path: Path, workers: str, body: str, told: str
+    tmp_path: Path, pair: Path, workers: str
 ) -> None:
-    env = installed(tmp_path, PLUGIN.format(body=body))
-    with started(tmp_path, "check", "--snapshot", str(RECORDING), "-j", workers, "-o", "json", **env) as process:
+    env = installed(tmp_path, *(PLUGIN.format(name=name, body=body) for name, (body, _) in BAD.items()))
+    with started(tmp_path, "check", "--snapshot", str(pair), "-j", workers, "-o", "json", **env) as process:
         out, err = process.communicate(timeout=PATIENCE_S)
     made = json.loads(out)
     assert (process.returncode, err) == (3, "")
-    assert {f["rule"] for f in made["failures"]} == {"bad-rule"}
-    assert told in made["failures"][0]["error"]
-    assert {f["rule"] for f in made["findings"]} > {"shared-resource"}
+    failed = {(f["rule"], f["app"]["name"]): f["error"] for f in made["failures"]}
+    assert sorted(failed) == sorted((name, app) for name in BAD for app in ("api", "web"))
+    for (name, _), error in failed.items():
+        assert BAD[name][1] in error
+    assert {f["rule"] for f in made["findings"]} >= {"shared-resource"}
 
 
-def test_a_package_of_rules_that_exits_at_import_is_named(tmp_path: Path) -> None:
+def test_a_package_of_rules_that_exits_at_import_is_named(tmp_path: Path, pair: Path) -> None:
     env = installed(tmp_path, "raise SystemExit(0)\n")
-    with started(tmp_path, "check", "--snapshot", str(RECORDING), **env) as process:
+    with started(tmp_path, "check", "--snapshot", str(pair), **env) as process:
         out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out) == (2, "")
     assert err.startswith("argolint: rules of bad-rules cannot be loaded: SystemExit: 0\n")
 
 
-def test_a_rule_of_a_name_that_is_taken_is_told_in_two_lines(tmp_path: Path) -> None:
-    env = installed(tmp_path, PLUGIN.format(body="yield").replace("bad-rule", "shared-resource"))
-    with started(tmp_path, "check", "--snapshot", str(RECORDING), **env) as process:
+def test_a_rule_of_a_name_that_is_taken_is_told_in_two_lines(tmp_path: Path, pair: Path) -> None:
+    env = installed(tmp_path, PLUGIN.format(name="shared-resource", body="yield"))
+    with started(tmp_path, "check", "--snapshot", str(pair), **env) as process:
         out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, len(err.splitlines())) == (2, "", 2)
     assert err.startswith("argolint: rule shared-resource is defined by argolint and by bad-rules\n")

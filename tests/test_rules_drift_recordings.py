@@ -7,11 +7,7 @@ from functools import cache
 
 import pytest
 
-from argolint import App, Change, Finding, Fleet, Resource, Symptom
-from argolint.engine import run as engine
-from argolint.engine.join import join
-from argolint.engine.load import load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint import App, Change, Finding, Resource, Symptom
 from argolint.errors import ArgolintError
 from argolint.knowledge import parse
 from argolint.plugins import load_rules
@@ -19,19 +15,10 @@ from argolint.resource import ManagedResource
 from argolint.server import api as argocd
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
+from tests.recorded import in_depth as checked
 
 FAMILY = {rule.id for rule in load_rules().values() if rule.family == "drift"}
 CATCH_ALLS = {"unexplained-drift", "not-synced"}
-
-
-@cache
-def checked(phase: str) -> tuple[Fleet, tuple[Finding, ...]]:
-    """The fleet of a phase and the findings of every rule."""
-    t = SnapshotTransport([recording(phase)])
-    fleet, _ = load_fleet(t)
-    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
-    plan = Plan(rules, workers=2, deep=True)
-    return fleet, join(engine.run(t, fleet, plan), rules).findings
 
 
 @cache

@@ -9,14 +9,12 @@ from functools import cache
 import pytest
 
 from argolint import App, Finding, Symptom
-from argolint.engine import run as engine
-from argolint.engine.join import join
-from argolint.engine.load import _read, load_fleet
-from argolint.engine.plan import Chosen, Plan
+from argolint.engine.load import _read
 from argolint.knowledge import parse
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import PHASES, recording
+from tests.recorded import in_depth
 
 FAMILIES = ("sync", "health")
 PATIENCE = timedelta(minutes=5)
@@ -26,10 +24,8 @@ PATIENCE = timedelta(minutes=5)
 def checked(phase: str) -> tuple[tuple[App, ...], tuple[Finding, ...]]:
     """Every application with its states, and the findings of every rule."""
     t = SnapshotTransport([recording(phase)])
-    fleet, _ = load_fleet(t)
-    rules = tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
-    outcome = join(engine.run(t, fleet, Plan(rules, workers=2, deep=True)), rules)
-    return tuple(_read(t, app, []) for app in fleet.apps), outcome.findings
+    fleet, findings = in_depth(phase)
+    return tuple(_read(t, app, []) for app in fleet.apps), findings
 
 
 def told(phase: str, app: App) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -299,6 +300,21 @@ def test_while_argo_cd_is_down_the_last_good_report_stays_with_its_time() -> Non
     assert _samples(back.metrics, LAST) == {("argocd.example.com",): 1767272401.5}
     assert "web" not in back.metrics, "a finding that is gone leaves no series"
     assert argo.lines == ["check failed: no answer (look at it)", "a check succeeded again"]
+
+
+def test_it_is_ready_when_its_first_report_can_be_had_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    checker = Argo(_checked("web")).checker()
+    ready: list[bool] = []
+
+    class Noted(Documents):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            ready.append(checker.ready)
+
+    monkeypatch.setattr("argolint.serve.checker.Documents", Noted)
+    checker.once()
+    assert (ready, checker.ready) == ([False], True)
+    assert [f.app.name for f in checker.documents.report.findings] == ["web"]
 
 
 def test_a_check_that_could_read_no_application_is_no_news() -> None:

@@ -136,8 +136,8 @@ class Checker:
                 self._tell("a check succeeded again")
             self._failed = 0
             self._tell_servers(checked.report)
-            self._good = checked
             self._publish(checked.report, checked.apps)
+            self._good = checked  # not before: who is told that it is ready asks for the report
 
     def _tell_servers(self, report: Report) -> None:
         """What changed of which Argo CDs cannot be read."""

@@ -1,0 +1,35 @@
+"""Checks of recorded phases that several test files ask about: each is made once in a process."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from argolint import Finding, Fleet
+from argolint.engine import pipeline
+from argolint.engine import run as engine
+from argolint.engine.join import join
+from argolint.engine.load import load_fleet
+from argolint.engine.plan import Chosen, Plan
+from argolint.plugins import load_rules
+from argolint.snapshots.reader import SnapshotTransport
+from tests.conftest import recording
+
+
+@cache
+def rules() -> tuple[Chosen, ...]:
+    """Every rule as it comes."""
+    return tuple(Chosen(rule, rule.default_options) for rule in load_rules().values())
+
+
+@cache
+def in_depth(phase: str) -> tuple[Fleet, tuple[Finding, ...]]:
+    """The fleet of a phase and the findings of every rule, all applications read."""
+    t = SnapshotTransport([recording(phase)])
+    fleet, _ = load_fleet(t)
+    return fleet, join(engine.run(t, fleet, Plan(rules(), workers=2, deep=True)), rules()).findings
+
+
+@cache
+def plainly(phase: str) -> pipeline.Part:
+    """What a plain check of a phase reads and finds, before it is concluded."""
+    return pipeline.collect(SnapshotTransport([recording(phase)]), Plan(rules(), workers=1))
