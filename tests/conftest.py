@@ -109,6 +109,12 @@ class Ran:
     err: str
 
 
+def clean_environment() -> dict[str, str]:
+    """This environment without what a user's logins, configuration and terminal put into it; parallel pytest sets COLUMNS, too."""
+    theirs = ("ARGOCD_", "ARGOLINT_", "XDG_CONFIG", "NO_COLOR", "COLUMNS")
+    return {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
+
+
 def run_argolint(
     *args: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None, fresh: bool = False
 ) -> Ran:
@@ -116,8 +122,7 @@ def run_argolint(
 
     A `fresh` one imports everything itself; others are forks of a process that has (`warm`).
     """
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_", "NO_COLOR", "COLUMNS"))}
-    clean = {**kept, "HOME": str(cwd or ROOT / "no-home"), **(env or {})}
+    clean = {**clean_environment(), "HOME": str(cwd or ROOT / "no-home"), **(env or {})}
     words = [str(word) for word in args]
     if not fresh and warm.fits(clean):
         return Ran(*warm.run(words, cwd, clean, LIMIT))

@@ -11,15 +11,14 @@ from pathlib import Path
 from unittest import mock
 
 from argolint.cli.process import exit_code
-from tests.conftest import Ran
+from tests.conftest import Ran, clean_environment
 
 
 def run_here(*args: str | Path, cwd: Path, env: Mapping[str, str] | None = None) -> Ran:
     """Run `argolint ARGS` far from any configuration and login."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_", "XDG_CONFIG"))}
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch.dict(os.environ, {**clean, "HOME": str(cwd), **(env or {})}, clear=True),
+        mock.patch.dict(os.environ, {**clean_environment(), "HOME": str(cwd), **(env or {})}, clear=True),
         mock.patch.object(sys, "argv", ["argolint", *map(str, args)]),
         contextlib.chdir(cwd),
         contextlib.redirect_stdout(out),

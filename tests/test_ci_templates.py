@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import stat
 import subprocess
@@ -22,7 +21,7 @@ from argolint.fleet import IN_CLUSTER
 from argolint.reports.formats.markdown import MARKER
 from argolint.snapshots.replay import ReplayServer
 
-from .conftest import ROOT, Ran, run_argolint
+from .conftest import ROOT, Ran, clean_environment, run_argolint
 from .gitops import REPO, GitServer, commit, git
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
@@ -155,9 +154,7 @@ class Runner:
         commit(self.clone, {"web/config.yaml": CONFIG, "web/pod.yaml": USER})
 
     def __call__(self, script: str, env: Mapping[str, str]) -> Ran:
-        clean = {
-            k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_", "GITHUB_", "CI", "GITLAB"))
-        }
+        clean = {k: v for k, v in clean_environment().items() if not k.startswith(("GITHUB_", "CI", "GITLAB"))}
         files = {name: str(self.folder / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
         paths = {"RUNNER_TEMP": str(self.temp), "PATH": f"{self.temp / 'argolint' / 'bin'}:{clean['PATH']}"}
         done = subprocess.run(

@@ -20,6 +20,7 @@ from argolint.cli.demo import RECORDING
 from argolint.cli.process import exit_code
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import Faults, ReplayServer
+from tests.conftest import clean_environment
 from tests.small import write_snapshot
 from tests.waiting import PATIENCE_S
 
@@ -31,7 +32,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """Runs `argolint ARGS` far from any configuration and login; gives exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in [n for n in os.environ if n.startswith(("ARGOCD_", "ARGOLINT_", "XDG_CONFIG"))]:
+    for name in os.environ.keys() - clean_environment().keys():
         monkeypatch.delenv(name)
 
     def invoke(*args: str, **environ: str) -> tuple[int, str, str]:

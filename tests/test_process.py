@@ -21,7 +21,7 @@ from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import ReplayServer
 from tests.checkouts import REPO, repository
-from tests.conftest import ROOT
+from tests.conftest import ROOT, clean_environment
 from tests.gitops import git
 from tests.small import write_snapshot
 from tests.waiting import PATIENCE_S, until
@@ -32,9 +32,8 @@ HANDLERS += "signal.signal(signal.SIGINT, signal.default_int_handler); from argo
 
 
 def environment(folder: Path) -> dict[str, str]:
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_"))}
     (folder / "tmp").mkdir(exist_ok=True)
-    return {**clean, "HOME": str(folder), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": str(ROOT)}
+    return {**clean_environment(), "HOME": str(folder), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": str(ROOT)}
 
 
 def shell(folder: Path, script: str, snapshot: Path = RECORDING) -> subprocess.CompletedProcess[str]:

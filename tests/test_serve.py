@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import gzip
 import json
-import os
 import re
 import signal
 import socket
@@ -34,6 +33,7 @@ from argolint.serve.documents import Documents
 from argolint.serve.web import CONNECTIONS, Web
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.replay import ReplayServer
+from tests.conftest import clean_environment
 from tests.here import run_here
 from tests.test_prometheus import _finding, _report, _samples
 from tests.waiting import PATIENCE_S, until
@@ -79,10 +79,13 @@ class Service:
 
 @contextmanager
 def serving(folder: Path, *args: str | Path, **environ: str) -> Iterator[Service]:
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("ARGOCD_", "ARGOLINT_"))}
     command = [sys.executable, "-m", "argolint", "serve", "--listen", "127.0.0.1:0", *map(str, args)]
     with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, cwd=folder, env={**clean, "HOME": str(folder), **environ}
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env={**clean_environment(), "HOME": str(folder), **environ},
     ) as process:
         try:
             yield Service(process, folder)
