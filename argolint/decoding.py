@@ -64,6 +64,12 @@ def json_value(text: Text) -> Json:
     return value
 
 
+def require_shallow(value: Json) -> None:
+    """Raises TooDeepError for a value, decoded as a part of a type, that is deeper than what `json_value` reads and wrappings of it."""
+    if _is_deeper(value, MAX_DEPTH + 10):
+        raise TooDeepError
+
+
 def object_value(text: Text) -> Json:
     """The same for an object of a cluster. Raises msgspec.MsgspecError, also when none could be so large."""
     if len(text) > MAX_OBJECT:

@@ -18,8 +18,10 @@ from argolint.engine import pipeline as lint
 from argolint.engine import suppress
 from argolint.engine.causes import Causes
 from argolint.engine.join import join
-from argolint.engine.plan import Chosen, Plan, ServerRead
+from argolint.engine.plan import AppResult, Chosen, Plan, ServerRead
 from argolint.engine.settle import settle
+from argolint.engine.stats import Stats
+from argolint.errors import UsageError
 from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
@@ -275,11 +277,40 @@ def test_shards_of_different_runs_are_refused() -> None:
     other = msgspec.structs.replace(part, shard=(2, 2))
     with pytest.raises(Exception, match="a and c are both shard 1 of 2"):
         lint.merge([("a", part), ("b", other), ("c", part)])
+    with pytest.raises(Exception, match="shards 2, 3, 4 and 999999999999996 more of 1000000000000000 are missing"):
+        lint.merge([("a", msgspec.structs.replace(part, shard=(1, 10**15)))])
+    looked = (AppResult(AppRef("argocd", "web")),)
+    one, two = (msgspec.structs.replace(p, results=looked) for p in (part, other))
+    with pytest.raises(Exception, match="b and a both looked at argocd/web"):
+        lint.merge([("a", one), ("b", two)])
+    beside = msgspec.structs.replace(other, results=(replace(looked[0], beside=True),))
+    assert len(lint.merge([("a", one), ("b", beside)]).results) == 2
     assert lint.merge([("a", part), ("b", other)]).remarks == ()
     later = msgspec.structs.replace(other, started_at="2026-01-01T03:00:00Z")
     assert lint.merge([("a", part), ("b", later)]).remarks == (
         "b was read 3 hours after a: are they shards of one run?",
     )
+
+
+def test_a_shard_that_nobody_wrote_so_is_refused_where_it_is_read() -> None:
+    deep: list[object] = []
+    for _ in range(500):
+        deep = [deep]
+    fact = ("some-rule", Fact("key", AppRef("argocd", "web"), {"value": deep}))
+    part = lint.Part("2.0", (1, 1), (), "2026-01-01T00:00:00Z", (), (), ())
+    wrong: dict[str, dict[str, Any]] = {
+        "calls itself shard 0 of 2": {"shard": (0, 2)},
+        "calls itself shard 3 of 2": {"shard": (3, 2)},
+        "calls itself shard 1 of -5": {"shard": (1, -5)},
+        "requests": {"stats": Stats(requests=10**18)},
+        "seconds": {"stats": Stats(seconds=1e300)},
+        "resources": {"results": (AppResult(AppRef("argocd", "web"), resources=-1),)},
+        "nested more than 128 levels deep": {"results": (AppResult(AppRef("argocd", "web"), facts=(fact,)),)},
+    }
+    for told, changed in wrong.items():
+        text = msgspec.json.encode(msgspec.structs.replace(part, **changed))
+        with pytest.raises(UsageError, match=told):
+            lint.from_json(text, "shard.json")
 
 
 def test_a_server_that_shows_no_application_is_not_called_clean() -> None:

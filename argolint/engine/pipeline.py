@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from itertools import islice
 
 import msgspec
 
-from argolint.decoding import decoder
+from argolint.decoding import decoder, require_shallow
 from argolint.engine import run as engine
 from argolint.engine import suppress
 from argolint.engine.join import join
@@ -23,7 +24,7 @@ from argolint.engine.stats import Stats
 from argolint.engine.suppress import Suppressions
 from argolint.errors import UsageError
 from argolint.fleet import Fleet
-from argolint.model import Fact, Failure, Finding, Symptom
+from argolint.model import AppRef, Fact, Failure, Finding, Symptom
 from argolint.redaction import Redactor, excerpt, in_name
 from argolint.redaction.masks import slow_mask
 from argolint.server.transport import Transport
@@ -131,20 +132,25 @@ def merge(parts: Sequence[tuple[str, Part]]) -> Part:
 
 
 def _require_each_once(parts: Sequence[tuple[str, Part]]) -> None:
-    """UsageError for a shard that is missing, or given twice."""
+    """UsageError for a shard that is missing or given twice, and for an application that two of them looked at."""
     count = parts[0][1].shard[1]
-    files: dict[int, list[str]] = {index: [] for index in range(1, count + 1)}
+    files: dict[int, list[str]] = {}
     for name, part in parts:
         files.setdefault(part.shard[0], []).append(name)
-    if missing := [str(index) for index, names in files.items() if not names]:
+    if absent := count - len(files):  # whatever number a file says
+        missing = [str(i) for i in islice((i for i in range(1, count + 1) if i not in files), 3)]
+        told = f"{', '.join(missing)} and {absent - 3} more" if absent > 3 else enumerated(missing)
         raise UsageError(
-            f"shards {enumerated(missing)} of {count} are missing"
-            if missing[1:]
-            else f"shard {missing[0]} of {count} is missing",
+            f"shards {told} of {count} are missing" if absent > 1 else f"shard {missing[0]} of {count} is missing",
             f"give its file too; `argolint check --shard {missing[0]}/{count}` with the options of the others writes it",
         )
     if twice := next(((index, names) for index, names in files.items() if names[1:]), None):
         raise UsageError(f"{enumerated(twice[1])} are both shard {twice[0]} of {count}", "give each shard's file once")
+    seen: dict[AppRef, str] = {}
+    for name, part in parts:
+        for ref in (result.ref for result in part.results if not result.beside):
+            if seen.setdefault(ref, name) != name:
+                raise UsageError(f"{name} and {seen[ref]} both looked at {ref}", "merge the shards of one run only")
 
 
 def _apart(parts: Sequence[tuple[str, Part]]) -> Iterator[str]:
@@ -215,8 +221,20 @@ def from_json(text: bytes, where: str) -> Part:
                 f"{where} is a shard of version {excerpt(said, 20)}, written by another argolint; this one reads {SHARD_VERSION}",
                 "run `argolint check --shard I/N` again for every shard, with the argolint that merges them",
             )
-        return decoder(Part)(text)
+        part = decoder(Part)(text)
+        for result in part.results:
+            for _, fact in result.facts:
+                require_shallow(fact.data)
+            for fix in (fix for finding in result.findings for fix in finding.fixes):
+                require_shallow(fix.edit.content)
     except msgspec.MsgspecError as error:
         raise UsageError(
             f"{where} is no shard: {error}", "write one with `argolint check --shard I/N -o json=FILE`"
         ) from None
+    index, count = part.shard
+    if not 1 <= index <= count:
+        raise UsageError(
+            f"{where} is a damaged shard: it calls itself shard {index} of {count}",
+            "write it anew with `argolint check --shard I/N -o json=FILE`",
+        )
+    return part

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from argolint.app import App
 from argolint.engine.causes import Causes
 from argolint.engine.shown import Shown
+from argolint.engine.stats import Number
 from argolint.fleet import Fleet
 from argolint.model import AppRef, Fact, Failure, Finding, Note, Severity
 from argolint.rule import Rule
@@ -58,7 +59,7 @@ class AppResult:
     """
 
     ref: AppRef
-    resources: int = 0
+    resources: Number = 0
     findings: tuple[Finding, ...] = ()
     facts: tuple[tuple[str, Fact], ...] = ()
     failures: tuple[Failure, ...] = ()

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
+
+Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""Of things that were counted: what any reader of JSON and any gauge can hold, and a file of others cannot exceed."""
+Seconds = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 
 
 class Spent(msgspec.Struct, frozen=True):
     """Seconds of one stage: of the processor, and in all. Of several threads at once both are added up."""
 
-    cpu: float
-    seconds: float
+    cpu: Seconds
+    seconds: Seconds
 
 
 class Stats(msgspec.Struct, frozen=True):
@@ -19,9 +24,9 @@ class Stats(msgspec.Struct, frozen=True):
     `stages` and `rules` are there with --timings: processor seconds, and in all, of each stage; processor seconds of each rule
     by what was asked of it (`reads`, `wants`, `check`, `collect`, `verify`, `join`)."""
 
-    requests: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    slowed: int | msgspec.UnsetType = msgspec.UNSET
+    requests: Number = 0
+    bytes: Number = 0
+    seconds: Seconds = 0.0
+    slowed: Number | msgspec.UnsetType = msgspec.UNSET
     stages: Mapping[str, Spent] | msgspec.UnsetType = msgspec.UNSET
-    rules: Mapping[str, Mapping[str, float]] | msgspec.UnsetType = msgspec.UNSET
+    rules: Mapping[str, Mapping[str, Seconds]] | msgspec.UnsetType = msgspec.UNSET

@@ -17,6 +17,7 @@ import msgspec
 
 from argolint import DOCS
 from argolint.decoding import converted, json_value
+from argolint.engine.stats import Number
 from argolint.engine.stats import Spent as Spent  # noqa: PLC0414  # a part of the report
 from argolint.engine.stats import Stats as Stats  # noqa: PLC0414
 from argolint.errors import UsageError
@@ -99,7 +100,7 @@ class Finding(msgspec.Struct, frozen=True):
     source: Source | None = None
     caused_by: str | None = None
     since: str | None = None
-    flaps: int = 0
+    flaps: Number = 0
     suppressed: dict[str, str] | None = None
 
 
@@ -114,10 +115,10 @@ class Cause(msgspec.Struct, frozen=True):
     fingerprint: str
     title: str
     severity: Literal["info", "warning", "error"]
-    findings: int
-    objects: int
-    apps: int
-    frees: int = 0
+    findings: Number
+    objects: Number
+    apps: Number
+    frees: Number = 0
     server: str | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -142,30 +143,30 @@ class Server(msgspec.Struct, frozen=True):
 
     url: str
     version: str
-    apps: int
+    apps: Number
     name: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class Counts(msgspec.Struct, frozen=True):
-    error: int = 0
-    warning: int = 0
-    info: int = 0
+    error: Number = 0
+    warning: Number = 0
+    info: Number = 0
 
 
 class Summary(msgspec.Struct, frozen=True):
     """Counts of what is not suppressed; `by_cause` is keyed by the fingerprint of the cause behind. `unread` are applications that
     Argo CD shows as fine and whose states were not asked for, where there are any: --deep reads them too."""
 
-    apps: int
-    resources: int
+    apps: Number
+    resources: Number
     findings: Counts
-    suppressed: int
-    failures: int
+    suppressed: Number
+    failures: Number
     by_rule: dict[str, Counts] = {}
     by_family: dict[str, Counts] = {}
     by_project: dict[str, Counts] = {}
     by_cause: dict[str, Counts] = {}
-    unread: int | msgspec.UnsetType = msgspec.UNSET
+    unread: Number | msgspec.UnsetType = msgspec.UNSET
 
 
 class Application(msgspec.Struct, frozen=True):
@@ -175,9 +176,9 @@ class Application(msgspec.Struct, frozen=True):
     app: App
     sync: str
     health: str
-    resources: int
+    resources: Number
     findings: Counts
-    suppressed: int = 0
+    suppressed: Number = 0
     url: str = ""
     labels: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
@@ -216,9 +217,9 @@ class Gate(msgspec.Struct, frozen=True):
 
     base: str
     head: str
-    new: int
-    fixed: int
-    unchanged: int
+    new: Number
+    fixed: Number
+    unchanged: Number
     apps: tuple[GateApp, ...] = ()
     repo: str = ""
     gone: tuple[Finding, ...] = ()
@@ -240,8 +241,8 @@ class Point(msgspec.Struct, frozen=True):
     at: str
     complete: bool
     findings: Counts
-    new: int = 0
-    gone: int = 0
+    new: Number = 0
+    gone: Number = 0
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -357,4 +358,12 @@ def schema() -> dict[str, Any]:
 
 def rule_page(rule: str) -> str:
     """The address of a rule's page."""
-    return f"{DOCS}rules/{rule}.md"
+    return f"{DOCS}rules/{quote(rule, safe='')}.md"
+
+
+_LINK = re.compile(r"https?://[\w.:/~%#?=&-]+")
+
+
+def docs_link(of: Finding) -> str:
+    """Where its rule is explained; empty where a saved report says what is no plain URL."""
+    return of.docs if _LINK.fullmatch(of.docs) else ""
