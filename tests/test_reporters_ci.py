@@ -84,8 +84,10 @@ FULL = _report(
     failures=(r.Failure("manifests", HOSTILE, "try again", _app()),),
 )
 EMPTY = _report()
+ODD = _report(_finding(rule=HOSTILE, cause=HOSTILE, docs=f"javascript:1) {HOSTILE}"))
+"""Of a file that others wrote."""
 ALL = pytest.mark.parametrize(
-    "report", [FULL, EMPTY, _report(*(_finding(HOSTILE, app=_app(f"a{n}")) for n in range(300)))]
+    "report", [FULL, EMPTY, ODD, _report(*(_finding(HOSTILE, app=_app(f"a{n}")) for n in range(300)))]
 )
 
 

@@ -20,7 +20,7 @@ import msgspec
 from argolint.engine.fingerprint import Identity
 from argolint.model import SEVERITIES
 from argolint.reports.causes import identity
-from argolint.reports.document import Failure, Finding, Fix, Point, Report
+from argolint.reports.document import Failure, Finding, Fix, Point, Report, docs_link
 from argolint.reports.formats import Style, app_name, link_of, resource_name
 from argolint.reports.formats.edits import as_text
 from argolint.reports.formats.prometheus import server_of
@@ -197,7 +197,7 @@ def _static(f: Finding) -> dict[str, Any]:
         "since": f.since,
         "evidence": f.evidence,
         "fixes": [_fix(fix) for fix in f.fixes],
-        "docs": f.docs if f.docs.startswith(("https://", "http://")) else "",
+        "docs": docs_link(f),
     }
 
 

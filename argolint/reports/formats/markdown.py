@@ -11,7 +11,19 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from argolint.reports.document import App, Failure, Finding, Fix, Gate, GateApp, GateChange, GateField, Report, page
+from argolint.reports.document import (
+    App,
+    Failure,
+    Finding,
+    Fix,
+    Gate,
+    GateApp,
+    GateChange,
+    GateField,
+    Report,
+    docs_link,
+    page,
+)
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, resource_name, subject_of
 from argolint.reports.formats.edits import as_text, steps_before, told_effects, told_proof
 from argolint.reports.formats.links import of_line
@@ -186,9 +198,9 @@ def _subject(app: App, finding: Finding) -> str:
 
 def _finding(finding: Finding) -> str:
     opened = " open" if finding.severity == "error" else ""
-    cause = f" ({html.escape(finding.cause)})" if finding.cause else ""
+    cause = f" ({_in_html(finding.cause)})" if finding.cause else ""
     lines = [
-        f"<details{opened}><summary>{_MARK[finding.severity]} <b>{html.escape(finding.rule)}</b>{cause} · "
+        f"<details{opened}><summary>{_MARK[finding.severity]} <b>{_in_html(finding.rule)}</b>{cause} · "
         f"{_subject(finding.app, finding)}</summary>",
         "",
         text(finding.message),
@@ -196,7 +208,7 @@ def _finding(finding: Finding) -> str:
         *_where(finding),
         *_evidence(finding),
         *(line for fix in finding.fixes for line in _fix(fix)),
-        " · ".join((f"[{html.escape(finding.rule)}]({finding.docs})", *_in_argocd(finding.app), finding.confidence)),
+        " · ".join((_about(finding), *_in_argocd(finding.app), finding.confidence)),
         "",
         "</details>",
         "",
@@ -215,6 +227,12 @@ def _where(finding: Finding) -> Iterable[str]:
     if finding.pointer:
         parts.append(code(finding.pointer))
     return (f"at {' · '.join(parts)}", "") if parts else ()
+
+
+def _about(finding: Finding) -> str:
+    """The rule, linked to what explains it."""
+    address, name = docs_link(finding), text(finding.rule)
+    return f"[{name}]({address})" if address else name
 
 
 def _in_argocd(app: App) -> Iterable[str]:
@@ -327,6 +345,15 @@ def text(untrusted: str) -> str:
     """Text in a line of Markdown: no markup, no HTML, no mention of a user, no link."""
     marked = _MARKUP.sub(lambda m: f"\\{m.group()}", untrusted.strip())
     escaped = html.escape(marked, quote=False).replace("$", "<span>$</span>")
+    return _inert(escaped)
+
+
+def _in_html(untrusted: str) -> str:
+    """Text between HTML tags, where a forge has mentions and links as well."""
+    return _inert(html.escape(untrusted).replace("]", "&#93;"))
+
+
+def _inert(escaped: str) -> str:
     return _LIVE.sub(lambda m: f"{m.group()}<!-- -->", escaped)
 
 
