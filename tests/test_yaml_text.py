@@ -135,3 +135,9 @@ def test_an_alias_bomb_is_refused() -> None:
     )
     with pytest.raises(EditError, match="expands to more than"):
         documents(bomb)[0].data  # noqa: B018  reading is what is refused
+
+
+def test_a_value_that_no_object_could_hold_is_refused() -> None:
+    large = {"op": "replace", "path": "/spec", "value": {"key": "x" * 2_000_000}}
+    with pytest.raises(EditError, match="the value at /spec has 2,000,011 characters, more than 2,000,000"):
+        patch("spec: {}\n", 0, [large])

@@ -25,6 +25,10 @@ from argolint.values import get, index_of, join_pointer, split_pointer
 Operation = Mapping[str, Json]
 
 
+MAX_VALUE = 2_000_000
+"""Characters of a value that is written, as JSON. etcd keeps no object of more than 1.5 MiB; PyYAML takes minutes for much more."""
+
+
 class EditError(Exception):
     """Why a text cannot be read or edited."""
 
@@ -70,6 +74,9 @@ def patch(text: str, index: int, operations: Sequence[Operation]) -> str:
     part, style, data = document.text, _Style.of(text), document.data
     data = {} if data is None else data
     for operation in operations:
+        size = len(json.dumps(operation.get("value")))
+        if size > MAX_VALUE:
+            raise EditError(f"the value at {operation['path']} has {size:,} characters, more than {MAX_VALUE:,}")
         for step in _smaller(operation, data):
             part, data = _Part(part, style).after(step), applied(data, [step])
             if _read(part) != data:
