@@ -805,6 +805,24 @@ def test_every_login_is_read_and_an_expired_one_is_a_failure(tmp_path: Path) -> 
     assert "eu  1 application: 1 info" in ran.out
 
 
+def test_a_snapshot_of_logins_with_like_names_can_be_read(tmp_path: Path) -> None:
+    with serving(tmp_path, {"eu": [app("web")], "us": [app("api")]}) as fleets:
+        named = {"team/eu": fleets.servers["eu"], "team-eu": fleets.servers["us"]}
+        logins = {
+            "contexts": [{"name": n, "server": s.address, "user": n} for n, s in named.items()],
+            "servers": [{"server": s.address, "plain-text": True} for s in named.values()],
+            "users": [{"name": n, "auth-token": s.token()} for n, s in named.items()],
+        }
+        config = tmp_path / "config"
+        config.write_text(json.dumps(logins))
+        config.chmod(0o600)
+        saved = run_here("snapshot", "--all-contexts", "--config", config, "-o", "all", cwd=tmp_path)
+    assert saved.code == 0, saved.err
+    found = json.loads(run_here("check", "--servers", "all/servers.yaml", "-o", "json", cwd=tmp_path).out)
+    assert {s["name"]: s["apps"] for s in found["servers"]} == {"team-eu-2": 1, "team-eu": 1}
+    assert [a["app"]["name"] for a in found["applications"]] == ["web", "api"]
+
+
 def test_snapshots_stand_for_servers_and_settings_name_the_file(three: Checked, tmp_path: Path) -> None:
     for name in ("eu", "us"):
         server = three.fleets.servers[name]

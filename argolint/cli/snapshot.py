@@ -157,18 +157,18 @@ def _name_servers(folder: Path, places: Mapping[str, Path], read: Sequence[Read]
     for unread in places.keys() - {one.source.name for one in read}:
         shutil.rmtree(places[unread], ignore_errors=True)
     lines = "".join(f"- {json.dumps(entry, ensure_ascii=False)}\n" for entry in entries)
-    (folder / "servers.yaml").write_text(f"servers:\n{lines}")
+    (folder / "servers.yaml").write_text(f"servers:\n{lines}", encoding="utf-8")
 
 
 def _folders(sources: Sequence[Source]) -> list[str]:
-    """A folder's name for each server, its own as far as a folder may be called so."""
-    found: dict[str, None] = {}
-    for source in sources:
-        plain = re.sub(r"[^A-Za-z0-9._-]", "-", source.name).strip(".-") or "server"
-        free = (f"{plain}-{number}" for number in itertools.count(2))
-        name = next(n for n in itertools.chain((plain,), free) if n not in found and n != "servers.yaml")
-        found[name] = None
-    return list(found)
+    """A folder's name for each server, its own as far as a folder may be called so; no other server's own name."""
+    plain = {s.name: re.sub(r"[^A-Za-z0-9._-]", "-", s.name).strip(".-") or "server" for s in sources}
+    found: dict[str, str] = {}
+    for own in sorted(plain, key=lambda own: plain[own] != own):  # who is called so comes first
+        free = (f"{plain[own]}-{number}" for number in itertools.count(2))
+        taken = {*found.values(), "servers.yaml"}
+        found[own] = next(n for n in itertools.chain((plain[own],), free) if n not in taken)
+    return [found[s.name] for s in sources]
 
 
 def _failures(part: Part) -> list[Failure]:
