@@ -19,6 +19,7 @@ from argolint.values import dig, get, items, mapping, maps
 
 from .advice import Shell, advice
 from .makers import maker_of
+from .messages import shortened
 from .order import ABSENT, made_after, needed_later
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
@@ -181,9 +182,9 @@ def _of(app: App, node: Node, *, degraded: bool) -> Trouble | None:
         if known is not None:
             cause, verb = known
             failed = degraded or cause == "quota" or _INIT_FAILED.match(status_reason(node)) is not None
-            return Trouble(
-                cause, verb, excerpt(_sharpest(texts, cause) or message or text), node, node.created_at, failed
-            )
+            cut = shortened if verb == "cannot be created" else excerpt  # long names go before what refuses a pod
+            said = cut(_sharpest(texts, cause) or message or text)
+            return Trouble(cause, verb, said, node, node.created_at, failed)
     if node.id.kind == "Pod" and status_reason(node) in ("Pending", "ContainerCreating", "PodInitializing"):
         got_on = next((e for e in app.events(node.id, node.uid) or () if e.reason in ("Scheduled", *_STARTING)), None)
         last = f"the last Event is {got_on.reason}: {excerpt(got_on.message)}" if got_on else "no Event tells why"
@@ -367,7 +368,15 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
 def _unknown(text: str) -> str:
     if _SECURITY.search(text):
         return "security"
+    if _LONG_LABEL.search(text):
+        return "long-name"
+    if _REFUSED_POD.search(text):
+        return "refused"
     return "pulling" if _PULLING in text else "unknown"
+
+
+_LONG_LABEL = re.compile(r"metadata\.labels: Invalid value: .{0,400}?must be no more than 63 (?:characters|bytes)")
+_REFUSED_POD = re.compile(r'\bPod "[^"]{1,253}" is invalid: ')
 
 
 def _facts(app: App, id_: ResourceId, obj: Object | None, trouble: Trouble) -> dict[str, Json]:

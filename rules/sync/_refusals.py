@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from argolint import App, Fix, Json
+from argolint import App, Fix, Json, Object
 from argolint.edits import application_place, sync_option
 from argolint.redaction import excerpt
-from argolint.values import maps
+from argolint.values import dig, maps
 
 from ..shared.advice import Shell, advice
 from ..shared.fields import field_fixes, quoting
@@ -23,7 +23,7 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
     """The fixes of one refused object, root cause first; of what a validation names, the field's own."""
     topic, facts = _topic(app, failed, empties=empties)
     resource = app.resource(failed.id.key) if failed.id else None
-    manifest = resource.desired if resource else None
+    manifest = _manifest(app, failed)
     if topic == "quote" and failed.id and (patch := quoting(manifest)):
         said = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
         return advice(__package__, "sync-failed/quote-at", {**_facts(app, failed), **said}, failed.id)
@@ -32,6 +32,11 @@ def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[F
         if named:
             return named
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
+
+
+def _manifest(app: App, failed: Failed) -> Object | None:
+    resource = app.resource(failed.id.key) if failed.id else None
+    return resource.desired if resource else None
 
 
 _NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
@@ -101,8 +106,7 @@ def _topic(app: App, failed: Failed, *, empties: bool) -> tuple[str, Mapping[str
 
 def _narrower(app: App, failed: Failed, topic: str) -> str:
     """The same words with and without Replace=true have other reasons."""
-    resource = app.resource(failed.id.key) if failed.id else None
-    whole = sent_whole(app, resource.desired if resource else None)
+    whole = sent_whole(app, _manifest(app, failed))
     return {"replaced": "stale-version", "exists": "exists-already"}.get(topic, topic) if not whole else topic
 
 
@@ -119,6 +123,9 @@ def _facts(app: App, failed: Failed) -> Mapping[str, Json]:
         "scope": "namespace" if id_ and id_.namespace else "cluster",
         "object": str(id_ or app.ref),
         "object_name": id_.name if id_ else "",
+        "writes_status": bool(id_ and dig(_manifest(app, failed), "status")),
+        "own_name": id_.name if id_ else app.ref.name,
+        "own_namespace": id_.namespace if id_ else app.ref.namespace,
         "kind": f"{id_.kind.lower()}{'.' + id_.group if id_.group else ''}" if id_ else "",
         "job": f"job/{id_.name}" if id_ and id_.kind == "Job" else "",
         "webhook": silent[1] or silent[2] if silent else "",

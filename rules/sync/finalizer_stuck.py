@@ -224,6 +224,9 @@ _NO_PROJECT = re.compile(
 )
 
 
+_NO_NAMESPACE = re.compile(r'delete hooks: .{0,200}namespaces "(?P<name>[^"]{1,253})" not found')
+
+
 def _unblocked(app: App, errors: Sequence[Condition]) -> Fix:
     """What lets the deletion go on."""
     gone = next((found for c in errors if (found := _NO_PROJECT.search(c.message))), None)
@@ -237,6 +240,16 @@ def _unblocked(app: App, errors: Sequence[Condition]) -> Fix:
                 "text",
                 "Apply it as Git had it last: Argo CD deletes only the objects that the project permits. Delete it after the Application.",
             ),
+        )
+    homeless = next((found for c in errors if (found := _NO_NAMESPACE.search(c.message))), None)
+    if homeless:
+        name = excerpt(homeless["name"])
+        return Fix(
+            f"Make namespace {name} again until the deletion is done: the hooks of the deletion run in it",
+            "live",
+            f"Namespace {name}",
+            Edit("command", f"kubectl create namespace {sh(name)}"),
+            caveat="delete it after the Application",
         )
     return Fix(
         "Repair what the deletion stops at: the cluster's connection, or the objects' own finalizers",
