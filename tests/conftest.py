@@ -64,22 +64,38 @@ def recording(name: str) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def report_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The JSON report of a plain check of a recorded phase: made once for all tests, whichever process runs them."""
+_shared: list[Path] = []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where the processes that run the tests put what all of them need."""
     root = tmp_path_factory.getbasetemp()
-    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    _shared[:] = [root.parent if "PYTEST_XDIST_WORKER" in os.environ else root]
+
+
+def once(name: str, make: Callable[[Path], None]) -> Path:
+    """The file of this name that `make` writes: once for all tests, whichever process runs them."""
+    file = _shared[0] / name
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            written = file.with_suffix(".new")
+            make(written)
+            written.rename(file)
+    return file
+
+
+@pytest.fixture(scope="session")
+def report_of() -> Callable[[str], Path]:
+    """The JSON report of a plain check of a recorded phase."""
 
     def made(phase: str) -> Path:
-        file = root / f"report-{phase.replace('/', '-')}.json"
-        with file.with_suffix(".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not file.exists():
-                written = file.with_suffix(".new")
-                ran = run_argolint("check", "--snapshot", recording(phase), "-o", f"json={written}")
-                assert (ran.code, ran.err) == (1, "")
-                written.rename(file)
-        return file
+        def make(file: Path) -> None:
+            ran = run_argolint("check", "--snapshot", recording(phase), "-o", f"json={file}")
+            assert (ran.code, ran.err) == (1, "")
+
+        return once(f"report-{phase.replace('/', '-')}.json", make)
 
     return made
 

@@ -248,6 +248,7 @@ def test_a_list_over_the_message_limit_is_read_project_by_project_and_said_so(
     parts = json.loads((tmp_path / "parts.json").read_text())
     whole = json.loads(report_of("harbourline/2-after-mutate").read_text())
     assert parts["findings"] == whole["findings"]
+    assert parts["summary"] == whole["summary"]
     assert parts["complete"]
     assert "over the server's message limit, so it was read project by project" in text
     assert whole["remarks"] == []
