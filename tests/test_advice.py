@@ -185,6 +185,14 @@ def test_what_is_unhealthy_has_advice_by_every_reason_that_is_known() -> None:
     assert set(needed) == {*known, "unhealthy/no-check"}
 
 
+def test_a_health_check_to_add_reads_the_condition_that_failed() -> None:
+    facts = unhealthy._facts(Resource(ResourceId("example.org", "Ferry", "boats", "ferry")))
+    (fix,) = advice("argolint_rules.health", "unhealthy/no-check", {**facts, "what": "Synced", "sort": "Refused"})
+    assert fix.where == "ConfigMap argocd-cm, resource.customizations.health.example.org_Ferry"
+    assert 'if c.type == "Synced" and seen == obj.metadata.generation then' in str(fix.edit.content)
+    assert 'elseif c.status == "False" and c.reason == "Refused" then' in str(fix.edit.content)
+
+
 def test_fields_that_are_refused_have_advice_by_every_sort() -> None:
     needed = _needed("argolint_rules.shared", "field/")
     given = {"object", "pointer", "detail", "others", "operations", "labels"}

@@ -50,6 +50,7 @@ from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_sin
 from ..shared.fields import field_fixes, refused_pointer
 from ..shared.messages import shortened
 from ..shared.pods import Trouble, below, crashes, troubles, wanted_events
+from ._unseen import refused
 
 _RUN_TO_THEIR_END = frozenset({"Job", "Workflow", "PipelineRun", "TaskRun", "AnalysisRun", "Application"})
 
@@ -70,8 +71,8 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         else:
             yield _finding(app, resource, ailing.get(resource.uid, ()))
     for resource in app.resources:
-        if not resource.health.status and (told := _refused(app, resource, options)):
-            yield _unseen(app, resource, told)
+        if not resource.health.status and (condition := refused(app, resource, options)):
+            yield _unseen(app, resource, condition)
     if (
         app.health.status in ("Degraded", "Unknown")
         and app.desired_known
@@ -81,26 +82,10 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         yield _whole(app)
 
 
-_VERDICTS = frozenset({"Ready", "Synced", "Reconciled", "ReconcileSuccess", "Available", "Accepted", "Valid"})
-_FAILS = re.compile(r"Fail|Error|Invalid|Denied|Refused|Rejected|Forbidden|Unauthorized|NotFound|Conflict")
-"""Types by which a controller says whether it did as it was told, and reasons that mean more than that it has not yet."""
-
-
-def _refused(app: App, resource: Resource, options: Patience) -> str:
-    """What its controller says of a custom resource that failed, where Argo CD has no check of the kind's health; empty when it says nothing."""
-    if "." not in resource.group or not resource.mentions('"False"', "live") or not judged(resource):
-        return ""
-    generation = dig(resource.live, "metadata", "generation")
-    for condition in maps(resource.live, "status", "conditions"):
-        told = condition.get("observedGeneration") or dig(resource.live, "status", "observedGeneration") or generation
-        says_so = condition.get("type") in _VERDICTS and condition.get("status") == "False" and condition.get("message")
-        if says_so and _FAILS.search(text_at(condition, "reason")) and generation in (None, told):
-            since = parse_time(condition.get("lastTransitionTime"))
-            return _of_condition(condition) if since and overdue(app, since, options.span) else ""
-    return ""
-
-
-def _unseen(app: App, resource: Resource, told: str) -> Finding:
+def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
+    told = _of_condition(condition)
+    facts = {**_facts(resource), "what": text_at(condition, "type"), "sort": text_at(condition, "reason")}
+    check = advice(__package__, "unhealthy/no-check", facts) if _REASON.fullmatch(facts["sort"]) else ()
     return Finding(
         message=f'{resource.id} has failed, "{shortened(told)}", and application {app.ref} does not show it, since Argo CD has no health check of the kind.',
         at=Location(app.ref, resource.id, refused_pointer(resource.live, told)),
@@ -115,9 +100,14 @@ def _unseen(app: App, resource: Resource, told: str) -> Finding:
                 str(resource.id),
                 Edit("command", _describe(resource)),
             ),
-            *advice(__package__, "unhealthy/no-check", _facts(resource)),
+            *check,
         ),
+        explains=(Symptom.health(resource.id),),
     )
+
+
+_REASON = re.compile(r"\w+", re.ASCII)
+"""One that can stand in a string of a health check as it is."""
 
 
 def _just_turned(app: App, options: Patience) -> bool:

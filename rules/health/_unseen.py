@@ -1,0 +1,70 @@
+"""What the controller of a custom resource calls failed, where Argo CD has no check of the kind's health and shows nothing.
+
+Sources: kubernetes/community api-conventions (conditions, polarity, reasons); knative.dev/pkg and Cluster API (a condition's
+`severity`); crossplane-runtime, fluxcd and Strimzi (pauses).
+"""
+
+from __future__ import annotations
+
+import re
+
+from argolint import App, Object, Resource
+from argolint.values import annotations_of, dig, maps, parse_time, text_at
+
+from ..shared.age import Patience, judged, overdue
+
+_VERDICTS = frozenset({"Ready", "Synced", "Reconciled", "ReconcileSuccess", "Available", "Accepted", "Valid"})
+"""Types by which a controller says whether it did as it was told."""
+_FAILS = re.compile(
+    r"Fail(?!(?:ing|ed)?[Oo]ver|ureDomain)|Error(?!Budget)|Invalid(?!at)|Denied|Refused|Rejected|Forbidden|Unauthorized|NotFound|Conflict"
+)
+"""Reasons that mean more than that it has not got there yet."""
+_WAITS = re.compile(
+    r"(?:No(?:Fail|Error|Conflict|Invalid)|A?[Ww]aiting|Pending|Creating|Deleting|Progressing|Initiali[sz]ing)"
+)
+"""How the reasons begin by which it has not, whatever comes then."""
+_PASSES = "the object has been modified; please apply your changes to the latest version"
+"""What the API server answers to one of two writers at once (apimachinery, OptimisticLockErrorMsg): the controller tries again."""
+_HALTS = frozenset({"suspend", "suspended", "pause", "paused", "hibernate", "hibernated"})
+
+
+def refused(app: App, resource: Resource, options: Patience) -> Object | None:
+    """The condition by which a controller says, for longer than it may, that it failed at the spec of now; None when none does."""
+    if "." not in resource.group or resource.hook or not resource.mentions('"False"', "live") or not judged(resource):
+        return None
+    if not resource.uid and not any(r.health.status for r in app.resources):
+        return None  # neither the tree nor the list tells any health, which newer versions keep in the tree alone
+    if dig(resource.live, "metadata", "deletionTimestamp") or _halted(resource):
+        return None  # it goes, or its controller does not look at it: what stands in its status is old
+    for condition in maps(resource.live, "status", "conditions"):
+        if _is_failure(condition) and _is_of_now(resource, condition):
+            since = parse_time(condition.get("lastTransitionTime"))
+            return condition if since and overdue(app, since, options.span) else None
+    return None
+
+
+def _is_failure(condition: Object) -> bool:
+    reason, message = text_at(condition, "reason"), text_at(condition, "message")
+    return (
+        condition.get("type") in _VERDICTS
+        and condition.get("status") == "False"
+        and condition.get("severity") != "Info"
+        and bool(message and _FAILS.search(reason))
+        and not _WAITS.match(reason)
+        and _PASSES not in message
+    )
+
+
+def _is_of_now(resource: Resource, condition: Object) -> bool:
+    generation = dig(resource.live, "metadata", "generation")
+    seen = condition.get("observedGeneration") or dig(resource.live, "status", "observedGeneration") or generation
+    return generation in (None, seen)
+
+
+def _halted(resource: Resource) -> bool:
+    """Whether somebody has paused it, by its spec or by an annotation such as `strimzi.io/pause-reconciliation`."""
+    spec = dig(resource.live, "spec")
+    if isinstance(spec, dict) and any(spec.get(field) is True for field in _HALTS):
+        return True
+    names = (name.rpartition("/")[2] for name, value in annotations_of(resource.live).items() if value != "false")
+    return any(not _HALTS.isdisjoint(re.split(r"[-_.]", name)) for name in names)
