@@ -158,7 +158,6 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
         "sync-failed/no-namespace": {"missing_namespace"},
         "sync-failed/host-taken": {"host", "path", "other"},
         "sync-failed/left-over": {"field", "selected"},
-        "sync-failed/stored-versions": {"version"},
         "sync-failed/other-namespace": {"missing_namespace"},
         "sync-failed/quote-at": {"at", "patch"},
         "sync-failed/own-webhook": {"workload", "wave", "picked"},
@@ -166,15 +165,17 @@ def test_failed_syncs_have_advice_by_every_cause() -> None:
     for name, pattern in _refusals._FORBIDDEN:
         groups = set(pattern.groupindex)
         said[f"sync-failed/forbidden/{name}"] = groups | ({"quoted_group"} if "group" in groups else set())
+    for entry in (e for e in load("argolint_rules.sync", "failures.yaml") if e.get("topic")):
+        named = {name for match in entry["match"] for name in re.compile(match).groupindex}
+        said[f"sync-failed/{entry['topic']}"] = said.get(f"sync-failed/{entry['topic']}", set()) | named
     facts = set(_refusals._facts(APP, Failed(None, "x", "sync-failed", "unknown")))
     assert {topic: left for topic, names in needed.items() if (left := names - facts - said.get(topic, set()))} == {}
     causes = {f"sync-failed/{cause}" for cause in load_rules()["sync-failed"].causes}
-    topics = {f"sync-failed/{e['topic']}" for e in load("argolint_rules.sync", "failures.yaml") if e.get("topic")}
     others = {
         f"sync-failed/{topic}"
         for topic in ("empties", "hook", "hook-deadline", "gone", "stale-version", "exists-already")
     }
-    assert set(needed) == {*causes, *said, *topics, *others}
+    assert set(needed) == {*causes, *said, *others}
 
 
 def test_what_is_unhealthy_has_advice_by_every_reason_that_is_known() -> None:
@@ -215,6 +216,8 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
         *known,
         *(f"pods/missing{more}" for more in ("", "-after", "-key", "-made", "-before", "-later")),
         "pods/security",
+        "pods/long-name",
+        "pods/refused",
         "pods/pulling",
         "pods/unknown",
     }
