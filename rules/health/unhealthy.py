@@ -92,16 +92,7 @@ def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
         severity="warning",
         confidence="likely",
         evidence=(excerpt(told, 400),),
-        fixes=(
-            *_of_reason(resource, told),
-            Fix(
-                f"Follow the reason that the {resource.kind} gives",
-                "live",
-                str(resource.id),
-                Edit("command", _describe(resource)),
-            ),
-            *check,
-        ),
+        fixes=(*_reason_followed(resource, told), *check),
         explains=(Symptom.health(resource.id),),
     )
 
@@ -179,20 +170,21 @@ def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
         confidence="likely" if reason else "possible",
         evidence=evidence,
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
-        fixes=(
-            *_of_reason(resource, reason),
-            Fix(
-                f"Follow the reason that the {resource.kind} gives",
-                "live",
-                str(resource.id),
-                Edit("command", _describe(resource)),
-            ),
-        ),
+        fixes=_reason_followed(resource, reason),
         explains=(
             Symptom.health(resource.id),
             *(Symptom.health(n.id) for n in ailing),
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
+    )
+
+
+def _reason_followed(resource: Resource, reason: str) -> tuple[Fix, ...]:
+    """What ends the reason where it is known, and where to read it in any case."""
+    title = f"Follow the reason that the {resource.kind} gives"
+    return (
+        *_of_reason(resource, reason),
+        Fix(title, "live", str(resource.id), Edit("command", _describe(resource))),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from argolint import App, Object, Operation, ResourceId
+from argolint import App, Object, Operation, Resource, ResourceId
 from argolint.knowledge import load
 from argolint.values import dig
 
@@ -56,12 +56,17 @@ def classify(message: str) -> tuple[str, str]:
     return entry["rule"], entry.get("cause", "")
 
 
+def resource_of(app: App, failed: Failed) -> Resource | None:
+    """The object that failed, as the application has it; None for the operation's own message."""
+    return app.resource(failed.id.key) if failed.id else None
+
+
 def passes(app: App, failed: Failed) -> bool:
     """True when a later attempt can get over this failure without a change; False for what nobody knows.
 
     A manifest that writes metadata.resourceVersion or uid conflicts at each attempt.
     """
-    resource = app.resource(failed.id.key) if failed.id else None
+    resource = resource_of(app, failed)
     fixed = any(dig(resource.desired, "metadata", key) for key in ("resourceVersion", "uid")) if resource else False
     return bool(refusal(failed.message).get("passes")) and not fixed and not failed.hook
 

@@ -13,7 +13,7 @@ from argolint.values import dig, maps
 from ..shared.advice import Shell, advice
 from ..shared.fields import field_fixes, quoting
 from ..shared.messages import innermost
-from ._failures import Failed, refusal
+from ._failures import Failed, refusal, resource_of
 from ._leftovers import left_over_fixes
 from ._options import sent_whole
 from ._webhooks import served_by_itself, service_of
@@ -22,20 +22,21 @@ from ._webhooks import served_by_itself, service_of
 def refusal_fixes(app: App, failed: Failed, *, empties: bool = False) -> tuple[Fix, ...]:
     """The fixes of one refused object, root cause first; of what a validation names, the field's own."""
     topic, facts = _topic(app, failed, empties=empties)
-    resource = app.resource(failed.id.key) if failed.id else None
     manifest = _manifest(app, failed)
     if topic == "quote" and failed.id and (patch := quoting(manifest)):
         said = {"patch": patch, "at": ", ".join(str(step["path"]) for step in patch[:3])}
         return advice(__package__, "sync-failed/quote-at", {**_facts(app, failed), **said}, failed.id)
     if topic == "validation" and failed.id:
-        named = left_over_fixes(app, resource, failed.message) or field_fixes(failed.id, manifest, failed.message)
+        named = left_over_fixes(app, resource_of(app, failed), failed.message) or field_fixes(
+            failed.id, manifest, failed.message
+        )
         if named:
             return named
     return advice(__package__, f"sync-failed/{topic}", {**_facts(app, failed), **facts})
 
 
 def _manifest(app: App, failed: Failed) -> Object | None:
-    resource = app.resource(failed.id.key) if failed.id else None
+    resource = resource_of(app, failed)
     return resource.desired if resource else None
 
 

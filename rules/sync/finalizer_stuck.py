@@ -152,10 +152,7 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
             Edit("command", f"kubectl {where}get pods,{sh(kind)} -o wide"),
         )
         return
-    by_hand = Edit(
-        "command",
-        f'kubectl {where}patch {sh(kind)} {sh(resource.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
-    )
+    by_hand = _without_finalizers(where, kind, resource.name)
     if all(e.get("left") for e in entries):
         yield Fix(
             f"Remove the finalizer by hand, which {entries[0]['who']} has left behind",
@@ -186,6 +183,12 @@ def _fixes(resource: Resource, finalizers: tuple[str, ...], refusal: str) -> Ite
     )
 
 
+def _without_finalizers(where: str, kind: str, name: str) -> Edit:
+    """`where` is kubectl's option for the namespace, with a space behind, or nothing."""
+    patch = '{"metadata":{"finalizers":null}}'
+    return Edit("command", f"kubectl {where}patch {sh(kind)} {sh(name)} --type=merge -p '{patch}'")
+
+
 def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
     errors = [c for c in app.conditions if c.type == "DeletionError"]
     more = f" and {len(held) - 1} more keep" if len(held) > 1 else " keeps"
@@ -207,10 +210,7 @@ def _of_application(app: App, held: list[Resource], since: datetime) -> Finding:
                 "Or delete the Application alone and leave its objects",
                 "live",
                 f"Application {app.ref}",
-                Edit(
-                    "command",
-                    f'kubectl -n {sh(app.ref.namespace)} patch applications.argoproj.io {sh(app.ref.name)} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'',
-                ),
+                _without_finalizers(f"-n {sh(app.ref.namespace)} ", "applications.argoproj.io", app.ref.name),
                 caveat="its objects stay in the cluster, owned by nobody",
             ),
         ),

@@ -51,7 +51,7 @@ from argolint.values import below, enumerated, get, index_of, join_pointer, maps
 from ..shared.advice import Shell, advice
 from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
 from ..shared.messages import named, quoted, stage
-from ._failures import answered_by
+from ._failures import answered_by, resource_of
 from ._levels import Misplaced, misplaced, moves, repair
 from ._objects import left_missing, object_named, only
 from ._options import compare_options
@@ -103,8 +103,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             yield _finding(app, read, (*claims, *left_missing(app)))
     for failed in answered_by(app, "schema-field-unknown"):
         if _paths(failed.message):
-            resource = app.resource(failed.id.key) if failed.id else None
-            yield _finding(app, _read(app, failed.message, resource), tuple(consequences(app)))
+            yield _finding(app, _read(app, failed.message, resource_of(app, failed)), tuple(consequences(app)))
     for resource in app.changed:
         if resource.group in _WORKLOADS:
             yield from _dropped(app, resource)
@@ -145,7 +144,7 @@ def _read(app: App, message: str, resource: Resource | None) -> _Undeclared:
     by_argocd = where == "structured-merge"
     if group is None:
         whose = "argocd" if by_argocd and live_only and not _unseen(app, paths[0]) else "unknown"
-    elif builtin({"apiVersion": f"{group}/v1" if group else "v1"}):
+    elif _is_builtin(group):
         whose = "argocd" if by_argocd else "cluster"
     else:
         whose = "crd"
@@ -154,9 +153,14 @@ def _read(app: App, message: str, resource: Resource | None) -> _Undeclared:
     return _Undeclared(message, paths, resource, live_only, whose, where == "server-side-diff", crd)
 
 
+def _is_builtin(group: str) -> bool:
+    """Whether Argo CD knows the kinds of the group as Go types."""
+    return builtin({"apiVersion": f"{group}/v1" if group else "v1"})
+
+
 def _unseen(app: App, path: str) -> bool:
     """Whether no live object holds the field though some are custom: the schema of one of those, as Argo CD has read it, is in doubt."""
-    custom = any(r.group and not builtin({"apiVersion": f"{r.group}/v1"}) for r in app.resources)
+    custom = any(not _is_builtin(r.group) for r in app.resources)
     return custom and not any(get(r.live, _pointer(path, r.live)) is not MISSING for r in app.resources if r.live)
 
 
@@ -268,7 +272,7 @@ def _pruned(app: App, resource: Resource) -> tuple[Change, ...]:
 def _of_kubernetes(resource: Resource) -> bool:
     """Whether the API server itself declares the fields of the kind, rather than a CRD."""
     extends = resource.group in ("apiextensions.k8s.io", "apiregistration.k8s.io")
-    return extends or "." not in resource.group or builtin({"apiVersion": f"{resource.group}/v1"})
+    return extends or "." not in resource.group or _is_builtin(resource.group)
 
 
 def _not_kept(app: App, resource: Resource, changes: tuple[Change, ...]) -> Finding:
