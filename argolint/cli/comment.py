@@ -19,7 +19,7 @@ import msgspec
 
 from argolint.checkouts.files import read_text
 from argolint.decoding import json_value
-from argolint.errors import ArgolintError, UsageError
+from argolint.errors import PROXY_ADDRESS, ArgolintError, UsageError
 from argolint.host.folder import FileError
 from argolint.redaction import HIDDEN
 from argolint.reports.formats.markdown import MARKER
@@ -162,7 +162,6 @@ def _ours(thread: _Thread) -> Iterator[Mapping[str, Any]]:
             return
 
 
-_PROXY = "in the password of a proxy, / is written %2F and @ is %40"
 _ODD = "check the address of the API; a proxy or a login page may stand in front of it"
 
 
@@ -197,7 +196,9 @@ def _call(method: str, url: str, thread: _Thread, body: str | None = None) -> An
             "the token may not write comments: a pull request from a fork has a read-only one",
         ) from None
     except http.client.InvalidURL:  # it quotes a part of the proxy's address, which may be of a password
-        raise ArgolintError(f"{method} {url}: this address, or that of the proxy, cannot be used", _PROXY) from None
+        raise ArgolintError(
+            f"{method} {url}: this address, or that of the proxy, cannot be used", PROXY_ADDRESS
+        ) from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise ArgolintError(f"{method} {url}: {error}", "check the network of this job") from None
     if len(text) > _LARGEST:

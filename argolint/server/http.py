@@ -23,7 +23,7 @@ import requests
 import urllib3
 from requests.auth import AuthBase
 
-from argolint.errors import MORE_MEMORY, ConnectError
+from argolint.errors import MORE_MEMORY, PROXY_ADDRESS, ConnectError
 from argolint.host.inflate import Aside, Room, TooLargeError
 from argolint.redaction import excerpt
 from argolint.redaction.names import is_secret, sort_of
@@ -50,7 +50,7 @@ _SILENT_LEAST_S = 60.0  # for a minute at least, since it may restart,
 _SILENT_LEAST = 3  # and to so many requests, since one application may be too much for it
 _GATEWAY = (502, 503, 504)
 _RETRY_AFTER_S = 20.0  # waits no longer, whatever a server asks for
-_PROXY = "check --server and HTTPS_PROXY: in the password of a proxy, / is written %2F and @ is %40"
+_PROXY = f"check --server and HTTPS_PROXY: {PROXY_ADDRESS}"
 _YEARS = range(2015, 2200)  # of a Date header that may be true; rules calculate with it
 _WRONG_ADDRESS = "check --server, its port and --grpc-web-root-path; a proxy or a login page may stand in front of it"
 

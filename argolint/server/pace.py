@@ -12,9 +12,11 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+
+from argolint.host.inflate import Aside
 
 PER_CLUSTER = 4
 HOLDS_S = 120.0
@@ -42,7 +44,7 @@ class Reply:
     seconds: float | None = None
     """Until the answer began; None where there was none."""
     refused: bool = False
-    aside: Callable[[], AbstractContextManager[None]] = nullcontext
+    aside: Aside = nullcontext
     """While it waits for something else than the server, others may ask in its place: what it waits for may be one of them."""
 
 
