@@ -16,7 +16,7 @@ import yaml
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.plan import AppResult, Plan
-from argolint.engine.several import Source, examine, load
+from argolint.engine.servers import Source, examine, load
 from argolint.errors import ConnectError
 from argolint.reports import document
 from argolint.reports.formats import Style, with_server_names
@@ -660,7 +660,7 @@ EU = "{name: eu, server: cd-eu.example.com}"
 )
 def test_a_wrong_file_is_refused_before_any_request(tmp_path: Path, servers: str, message: str) -> None:
     from argolint.errors import UsageError
-    from argolint.server.several import read_servers
+    from argolint.server.servers_file import read_servers
     from argolint.values import parse_time
 
     file = tmp_path / "servers.yaml"
@@ -848,7 +848,7 @@ def test_snapshots_stand_for_servers_and_settings_name_the_file(three: Checked, 
 def test_who_looks_is_not_waited_for_again_once_it_is_gone(tmp_path: Path) -> None:
     """A Dask scheduler that ends after the first of four servers: the second finds out, and the others do not try."""
     sources = [
-        Source(name, SnapshotTransport([write_snapshot(tmp_path / name)]), reached=tmp_path / name)
+        Source(name, SnapshotTransport([write_snapshot(tmp_path / name)]), reached=(tmp_path / name,))
         for name in ("a", "b", "c", "d")
     ]
     asked: list[str] = []

@@ -65,11 +65,11 @@ class World:
         }
         self.run = prepare(self.given)
         monkeypatch.setattr(serve, "_say", self.lines.append)
-        follower = serve._following(self.run, self.given, None, TIMES)
+        follower = serve._followers(self.run, self.given, None, TIMES)
         self.checker = Checker(_never, serve._nothing(self.given), 3600, Style(), self.lines.append, follower)
 
     def fresh(self) -> Report:
-        return common.conclude(collect(self.run, self.given), self.run)
+        return common.conclude(collect(self.run, self.given)[0], self.run)
 
     def change(self, name: str, status: dict[str, Any]) -> None:
         """Another status of the application web."""

@@ -28,7 +28,7 @@ from argolint.server.limits import Limits
 from argolint.server.user import read_settings, settings_file
 
 if TYPE_CHECKING:
-    from argolint.server.several import Named
+    from argolint.server.servers_file import Named
 
 _FROM = {
     ParameterSource.COMMANDLINE: "flag",

@@ -12,13 +12,12 @@ import msgspec
 
 from argolint.cli import fix_text as told
 from argolint.cli import session as common
-from argolint.cli.connecting import open_transport
+from argolint.cli.connecting import read_lists
 from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
-from argolint.cli.reading import collect_all, read_alone
-from argolint.engine.load import load_fleet
+from argolint.cli.reading import collect
 from argolint.engine.plugins import load_rules
-from argolint.engine.several import Read
+from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
@@ -161,7 +160,7 @@ def _read(
     """The findings, and what is known of the applications: from a check, or from a report (with a snapshot if one is given)."""
     run = prepare({**NO_FAILING, **given, "outputs": ()}, names)
     if saved is None:
-        part, read = collect_all(run, given)
+        part, read = collect(run, given)
         return with_server_names(common.conclude(part, run)), _site(checkouts, read)
     made = with_server_names(report.read(saved))
     findings = tuple(
@@ -173,8 +172,7 @@ def _read(
     made = msgspec.structs.replace(made, findings=findings)
     if not given["snapshots"]:
         return made, Site(checkouts)
-    transport = open_transport(given)
-    return made, _site(checkouts, [read_alone(transport, load_fleet(transport)[0])])
+    return made, _site(checkouts, read_lists(given)[0])
 
 
 def _ref(app: App) -> AppRef:

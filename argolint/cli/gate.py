@@ -14,7 +14,7 @@ import msgspec
 
 from argolint import __version__, gate
 from argolint.cli import session as common
-from argolint.cli.connecting import open_transport, sources_of
+from argolint.cli.connecting import sources_of
 from argolint.cli.options import (
     NO_SELECTION,
     fail_options,
@@ -28,7 +28,6 @@ from argolint.cli.prepare import prepare
 from argolint.cli.progress import Clock
 from argolint.engine import trusted
 from argolint.engine.plan import ServerRead
-from argolint.engine.several import Source
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
 from argolint.fixes.placement import Site, place_of
@@ -134,7 +133,7 @@ def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
 def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     if bool(files) == bool(given["repo"] and given["head"]):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
-    several = sources_of(given)
+    sources, remarks = sources_of(given)
     git = Git(given["checkout"]) if given["checkout"] else None
     if given["helm_render"] and (given["rendered"] or not (git and given["repo"])):
         raise UsageError(
@@ -162,14 +161,12 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
             local=run.plan.local,
         )
     clock = Clock()
-    sources = several[0] if several is not None else (Source("", open_transport(given)),)
     transports = [source.transport for source in sources if source.transport is not None]
-    remarks: tuple[str, ...] = ()
-    if several is None:
-        verdict = gate.judge(transports[0], change, run.plan)
+    if sources[0].name:
+        verdict, more = judge_all(sources, change, run.plan)
+        remarks = (*remarks, *more)
     else:
-        verdict, remarks = judge_all(sources, change, run.plan)
-        remarks = (*several[1], *remarks)
+        verdict = gate.judge(transports[0], change, run.plan)
     later = counts.after_merge
     suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
     once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)

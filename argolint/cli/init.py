@@ -95,7 +95,7 @@ def _accept(given: dict[str, Any]) -> None:
     rules = {"config_file": None, "trusted_config": None, "baseline": None, "select": (), "ignore": ()}
     asked = {**NO_SELECTION, **NO_FAILING, **rules, **given, "no_baseline": True, "outputs": ()}
     run = prepare(asked)
-    made = common.conclude(collect(run, asked), run)
+    made = common.conclude(collect(run, asked)[0], run)
     if not made.complete:
         raise UsageError(f"not everything could be looked at: {made.failures[0].error}", made.failures[0].hint)
     fresh = baseline_of(made)

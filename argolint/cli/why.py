@@ -19,7 +19,7 @@ from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.load import load
 from argolint.engine.plan import AppResult, Plan
-from argolint.engine.several import Read
+from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.model import Object
 from argolint.redaction import without_secrets

@@ -21,7 +21,7 @@ from argolint.reports.formats.prometheus import short_name
 from argolint.serve import live
 from argolint.serve.checked import Check, Checked
 from argolint.serve.documents import METRICS, Document, Documents, document
-from argolint.serve.follower import Following
+from argolint.serve.followers import Followers
 
 _FIRST_RETRY_S = 15.0
 
@@ -41,7 +41,7 @@ class Checker:
         interval_s: float,
         style: Style,
         tell: Callable[[str], None],
-        follower: Following | None = None,
+        follower: Followers | None = None,
     ) -> None:
         self._check = check
         self._empty = empty

@@ -1,6 +1,6 @@
-"""Follows several Argo CDs: a stream and a watcher each, and one check of all whenever something is due on one of them.
+"""Follows the Argo CDs of a run: a stream and a watcher each, and one check of all whenever something is due on one of them.
 
-Where nothing is due the results of before stand, and nothing is asked. An Argo CD that cannot be read is a failure in what is served, until
+Where nothing is due the earlier results stay, and nothing is asked. An Argo CD that cannot be read is a failure in what is served, until
 its own next look; the others go on.
 """
 
@@ -29,16 +29,16 @@ Ways = Mapping[str, tuple[ReadFleet, Look]]
 """How each Argo CD, by its name, and its applications are read."""
 
 
-class CollectAll(Protocol):
+class Collect(Protocol):
     """Runs a check of all Argo CDs, each read as it is told; `whole` when everything is read."""
 
     def __call__(self, ways: Ways, *, whole: bool) -> Checked: ...
 
 
-class SeveralLooks:
-    """Looks at several Argo CDs together, each by its own action. `fleets` keep what is known of each, by name."""
+class Looks:
+    """Looks at all Argo CDs together, each by its own action. `fleets` keep what is known of each, by name."""
 
-    def __init__(self, fleets: Mapping[str, FleetLook], collect: CollectAll) -> None:
+    def __init__(self, fleets: Mapping[str, FleetLook], collect: Collect) -> None:
         self._fleets = fleets
         self._collect = collect
         self.down: dict[str, ArgolintError] = {}
@@ -95,9 +95,9 @@ def _unread(checked: Checked) -> dict[str, ArgolintError]:
 
 
 class Followers:
-    """As one Follower of one Argo CD, for the checker. All of `followers` share the condition `turn`."""
+    """Gives a check whenever one is due somewhere. All of `followers` share the condition `turn`."""
 
-    def __init__(self, followers: Mapping[str, Follower], looks: SeveralLooks, turn: threading.Condition) -> None:
+    def __init__(self, followers: Mapping[str, Follower], looks: Looks, turn: threading.Condition) -> None:
         self._followers = followers
         self._looks = looks
         self._turn = turn
@@ -142,4 +142,4 @@ class Followers:
 
     def states(self) -> Mapping[str, State]:
         """How the following of each goes."""
-        return {name: state for name, follower in self._followers.items() for state in follower.states().values()}
+        return {name: follower.state() for name, follower in self._followers.items()}

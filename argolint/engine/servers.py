@@ -1,7 +1,7 @@
-"""Several Argo CDs in one run: each is read and examined as it would be alone, and then they are one part.
+"""The Argo CDs of a run, one or more: each is read and examined by itself, and the results are one part.
 
-What holds of one Argo CD holds here too: its findings and their fingerprints are those of a run of its own. Only rules
-whose facts meet `across` see more. An Argo CD that cannot be read is a failure with its name; the others' findings stand.
+Findings and fingerprints of an Argo CD are the same whatever others are read with it. Only rules whose facts meet `across`
+see more. An Argo CD that cannot be read is a failure with its name, and the findings of the others stay.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from argolint.host.timing import Cost, charged, measured, measuring
 from argolint.model import Failure
 from argolint.server.connection import Connection
 from argolint.server.limits import NONE, Limits
-from argolint.server.several import in_entry
+from argolint.server.servers_file import in_entry
 from argolint.server.transport import Transport
 from argolint.values import dig
 
@@ -40,18 +40,18 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Source:
-    """One Argo CD of a run. `aliases`: the user's names for clusters. No transport where it is known already that it cannot be read.
+    """One Argo CD of a run. Its `name` is empty in a run of one that the user did not name. `aliases`: the user's names for clusters.
 
-    `opened` makes another transport to it with so many threads, for a process of its own; `reached` is what leads to it. `entry`
-    says that a servers file names it.
+    There is no transport where `failure` says why it cannot be read. `opened` makes another transport, with that many threads, for a
+    process of its own. `reached` is its connection, or the files of its snapshot. `entry` says that a servers file names it.
     """
 
     name: str
     transport: Transport | None
     aliases: Mapping[str, str] = field(default_factory=dict)
     failure: Failure | None = None
-    opened: Callable[[int], Transport] | None = None
-    reached: Connection | Path | None = None
+    opened: Callable[[int | None], Transport] | None = None
+    reached: Connection | tuple[Path, ...] = ()
     entry: bool = False
 
     @property
@@ -70,6 +70,18 @@ class Source:
         if failure.app is not None:
             return failure if hint == failure.hint else replace(failure, hint=hint)
         return replace(failure, hint=hint, server=self.name)
+
+    def says(self, line: str) -> str:
+        """A line with the server's name before it, where it has one."""
+        return f"{self.name}: {line}" if self.name else line
+
+
+@dataclass(frozen=True)
+class _Unread:
+    """An Argo CD that cannot be read: as the others' report says it, and as it is raised where there are no others."""
+
+    failure: Failure
+    error: ArgolintError
 
 
 @dataclass(frozen=True)
@@ -99,11 +111,11 @@ def load(
 
     `read` stands in for the reading of some, by name, where earlier checks are known.
 
-    Raises the first failure as an ArgolintError when none can be read.
+    Raises ArgolintError when none can be read.
     """
     wanted = measuring()
 
-    def loaded(source: Source) -> Read | Failure:
+    def loaded(source: Source) -> Read | _Unread:
         with measured(wanted) as ledger, charged("list"):
             found = _loaded(source, read.get(source.name, load_fleet))
         return replace(found, spent=ledger.costs) if isinstance(found, Read) else found
@@ -113,13 +125,12 @@ def load(
         return _met(found)
 
 
-def _met(found: Sequence[Read | Failure]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+def _met(found: Sequence[Read | _Unread]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
     """See load: what became of each, and what those that are there share."""
     there = tuple(r for r in found if isinstance(r, Read))
-    failures = tuple(r for r in found if isinstance(r, Failure))
+    unread = tuple(r for r in found if isinstance(r, _Unread))
     if not there:
-        told = "; ".join(f"{f.server}: {f.error}" for f in failures)
-        raise ArgolintError(f"none of the Argo CDs can be read: {told}", failures[0].hint if failures else "")
+        raise _none_of(unread)
     there, remarks = _told_apart(there)
     members = [r.member for r in there]
     fleets, more = crossed(members)
@@ -134,7 +145,15 @@ def _met(found: Sequence[Read | Failure]) -> tuple[tuple[Read, ...], tuple[Failu
         for key in member.unknown
     )
     there = tuple(replace(r, fleet=fleet) for r, fleet in zip(there, fleets, strict=True))
-    return there, (*failures, *unknown), (*remarks, *more)
+    return there, (*(one.failure for one in unread), *unknown), (*remarks, *more)
+
+
+def _none_of(unread: Sequence[_Unread]) -> ArgolintError:
+    first = unread[0]
+    if not first.failure.server:
+        return first.error
+    said = "; ".join(f"{one.failure.server}: {one.failure.error}" for one in unread)
+    return ArgolintError(f"none of the Argo CDs can be read: {said}", first.failure.hint)
 
 
 def examine(
@@ -143,7 +162,7 @@ def examine(
     remarks: Iterable[str],
     plan: Plan,
     progress: Callable[[str], Progress],
-    look: Callable[[Transport], Look | None] = lambda t: None,
+    look: Callable[[Source], Look | None] = lambda source: None,
     *,
     apart: bool = True,
 ) -> Part:
@@ -162,7 +181,7 @@ def examine(
                 replace(r, failures=named(one.source, r.failures)) if r.failures else r for r in part.results
             ),
             failures=(*one.failures, *named(one.source, part.failures)),
-            remarks=tuple(f"{one.source.name}: {remark}" for remark in part.remarks),
+            remarks=tuple(map(one.source.says, part.remarks)),
         )
 
     begun: list[Read] = []
@@ -172,7 +191,7 @@ def examine(
         if gone:  # each further look would wait for it anew
             return gone[0]
         try:
-            part = examined(one, look(one.transport))
+            part = examined(one, look(one.source))
         except (UsageError, ConnectError) as error:  # of the options, or of a cluster that is not there
             if not begun:
                 raise
@@ -184,7 +203,7 @@ def examine(
         begun.append(one)
         return part
 
-    found = each(read, tried, alone=all(one.transport.offline or (apart and look(one.transport)) for one in read))
+    found = each(read, tried, alone=all(one.transport.offline or (apart and look(one.source)) for one in read))
     if not begun:
         raise next(error for error in found if isinstance(error, ArgolintError))
     parts = [
@@ -217,13 +236,14 @@ def each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) -> 
     return threads.each(items, call, 1 if alone else AT_ONCE, "argolint-server")
 
 
-def _loaded(source: Source, read: ReadFleet) -> Read | Failure:
+def _loaded(source: Source, read: ReadFleet) -> Read | _Unread:
     if source.transport is None:
-        return source.failure or Failure("server", "it cannot be read", server=source.name)
+        why = source.failure or Failure("server", "it cannot be read", server=source.name)
+        return _Unread(why, ArgolintError(why.error, why.hint))
     try:
         fleet, failures = read(source.transport)
     except ArgolintError as error:
-        return source.told(Failure("server", error.message, error.hint))
+        return _Unread(source.told(Failure("server", error.message, error.hint)), error)
     return Read(source, source.transport, replace(fleet, name=source.name), named(source, failures))
 
 
