@@ -49,16 +49,17 @@ from argolint.application.fleet import IN_CLUSTER, cluster_of
 from argolint.application.resource import State
 from argolint.application.rule import Rule
 from argolint.comparison import compare
-from argolint.config import file as config
 from argolint.engine import pipeline as lint
-from argolint.engine import servers, suppress
+from argolint.engine import servers
 from argolint.engine.plan import Chosen, Plan
 from argolint.engine.servers import Source
 from argolint.errors import NotRecorded
 from argolint.model import Json, Object
+from argolint.model import stats as model_stats
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.server.transport import Answer, Query, Stats
+from argolint.suppression import suppress
 from argolint.values import dig, knowledge, parse_time
 
 DEFAULT_NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -92,12 +93,12 @@ def check(fixture: Fixture, rules: Sequence[Rule]) -> report.Report:
     part = servers.examine(read, failures, remarks, plan, lambda name: lambda done, total: None)
     ids = frozenset(r.id for r in rules)
     now = parse_time(part.started_at)
-    outcome = lint.conclude(part, plan.rules, suppress.Suppressions(config.Loaded(config.Config()), None, ids, now))
+    outcome = lint.conclude(part, plan.rules, suppress.Suppressions(known_rules=ids, now=now))
     return assemble.build(
         outcome,
         servers=part.servers,
         started_at=part.started_at,
-        stats=report.Stats(),
+        stats=model_stats.Stats(),
         tool_version="0",
     )
 
@@ -132,7 +133,7 @@ def mismatches(found: report.Report, rule_id: str, expected: Sequence[Mapping[st
     return lines
 
 
-def _told(f: report.Finding) -> dict[str, Json]:
+def _told(f: report.ReportedFinding) -> dict[str, Json]:
     first = f.fixes[0] if f.fixes else None
     return {
         "app": f.app.name,

@@ -23,8 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import fleet
+sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
+import fleet  # noqa: E402
 
 SETTLED_S, QUIET_S = 5.0, 60.0
 
@@ -147,10 +147,10 @@ def write(folder: Path, apps: int) -> None:
 
 def serve(folder: Path) -> None:
     """The Argo CD of the bench; `change NAME` on standard input changes an application, `requests` asks how many there were."""
-    from argolint.snapshots.changing import Changing
     from argolint.snapshots.http_server import ReplayServer
     from argolint.snapshots.http_stream import Stream
     from argolint.snapshots.reader import SnapshotTransport
+    from tests.changing import Changing
 
     changing, stream = Changing(SnapshotTransport([folder])), Stream()
     changing.listen(stream.publish)

@@ -26,11 +26,11 @@ from argolint.engine.plan import Chosen, Plan
 from argolint.engine.plugins import load_rules
 from argolint.fixes.placement import composed
 from argolint.model import AppRef, ResourceKey
+from argolint.model.fingerprint import fingerprint
 from argolint.proof.syncs import Moment, application_after, compared, moment_of, one_sync, terms_of
 from argolint.proof.verify import verify
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.sources.yaml_text import EditError, documents
-from argolint.suppression.fingerprint import fingerprint
 from argolint.values import get
 from tests.checkouts import repository
 from tests.conftest import PHASES, recording, run_argolint

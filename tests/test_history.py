@@ -26,7 +26,7 @@ def _at(day: int, hour: int = 0) -> str:
     return f"2026-01-{day:02}T{hour:02}:00:00Z"
 
 
-def _remember(file: Path, report: r.Report, apps: set[r.App] | None = None) -> r.Report:
+def _remember(file: Path, report: r.Report, apps: set[r.ReportedApp] | None = None) -> r.Report:
     with history.opened(file) as known:
         return known.remember(report, apps)
 
@@ -46,7 +46,7 @@ def test_ages_are_those_of_any_sequence_of_checks(tmp_path: Path) -> None:
         failed = {name for name in names if draw.random() < 0.15}
         asked = None if draw.random() < 0.7 else {name for name in names if draw.random() < 0.6}
         visible = {n for n in present if n not in failed and (asked is None or n in asked)}
-        failures = tuple(r.Failure("x", "no", app=_finding(name).app) for name in sorted(failed))
+        failures = tuple(r.ReportedFailure("x", "no", app=_finding(name).app) for name in sorted(failed))
         report = _report(*(_finding(name) for name in sorted(visible)), started_at=_at(day))
         report = msgspec.structs.replace(report, failures=failures, complete=not failures)
         for name in names:

@@ -15,9 +15,10 @@ import yaml
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.plan import AppResult, Plan
+from argolint.engine.plan import Plan
 from argolint.engine.servers import Source, examine, load
 from argolint.errors import ConnectError
+from argolint.model.results import AppResult
 from argolint.reports import document
 from argolint.reports.formats import Style, with_server_names
 from argolint.serve import agent_answers

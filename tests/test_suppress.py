@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from argolint.config import file as config
-from argolint.config.file import Config, Ignore, Loaded
-from argolint.engine import suppress
-from argolint.engine.plan import Outcome
+from argolint.engine import config
 from argolint.errors import UsageError
 from argolint.model import AppRef, Finding, Location, Note, Related, ResourceId
+from argolint.model.fingerprint import fingerprint
+from argolint.model.results import Outcome
 from argolint.reports import document as report
+from argolint.suppression import suppress
 from argolint.suppression.baseline import Accepted, Baseline, read_baseline
-from argolint.suppression.fingerprint import fingerprint
+from argolint.suppression.entries import Entry, Ignore
 from tests.conftest import recording, run_argolint
 
 WEB = ResourceId("apps", "Deployment", "shop", "web", "v1", "c")
@@ -40,8 +40,8 @@ def outcome(*notes: Note, findings: tuple[Finding, ...] = (DRIFT,)) -> Outcome:
 
 
 def suppressions(*ignore: Ignore, whole: bool = True, baseline: Baseline | None = None) -> suppress.Suppressions:
-    loaded = Loaded(Config(ignore=ignore), Path("x.yaml"), tuple(range(10, 10 + len(ignore))))
-    return suppress.Suppressions(loaded, baseline, KNOWN, datetime(2026, 6, 1, tzinfo=UTC), whole)
+    entries = tuple(Entry(entry, "x.yaml", line) for line, entry in enumerate(ignore, 10))
+    return suppress.Suppressions(entries, baseline, KNOWN, datetime(2026, 6, 1, tzinfo=UTC), whole)
 
 
 def result(found: Outcome, wanted: suppress.Suppressions) -> list[tuple[str, str | None, Mapping[str, str] | None]]:

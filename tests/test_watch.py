@@ -19,9 +19,10 @@ from argolint.cli.options import NO_FAILING, NO_SELECTION
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.engine.servers import Source
+from argolint.model.stats import Stats
 from argolint.reports.assemble import app as report_app
 from argolint.reports.assemble import summarise
-from argolint.reports.document import Report, Stats, Tool, to_json
+from argolint.reports.document import Report, Tool, to_json
 from argolint.reports.formats import Style
 from argolint.serve import live
 from argolint.serve.checked import Checked
@@ -33,11 +34,11 @@ from argolint.serve.times import Times
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
-from argolint.snapshots.changing import Changing
 from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.http_stream import Stream, StreamFaults
 from argolint.snapshots.reader import SnapshotTransport
 from tests.changes import Changes
+from tests.changing import Changing
 from tests.here import run_here
 from tests.test_serve import serving
 from tests.waiting import until

@@ -20,10 +20,10 @@ from argolint.reports.document import Report
 from argolint.reports.formats import Style
 from argolint.serve.checker import Checker
 from argolint.server.connection import Flags
-from argolint.snapshots.changing import Changing
 from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.http_stream import Stream
 from argolint.testing import FixtureTransport
+from tests.changing import Changing
 from tests.fleets import app, config_map, drifted
 from tests.test_watch import _GIVEN, QUICK, _bytes
 from tests.waiting import until

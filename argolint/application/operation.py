@@ -48,7 +48,6 @@ class Event:
     count: int = 1
     first: datetime | None = None
     last: datetime | None = None
-    object_uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,11 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.model import Fact, Finding, Severity, Want
-
-if TYPE_CHECKING:
-    from argolint.application.app import App
-    from argolint.application.fleet import Fleet
 
 
 class Rank(IntEnum):
@@ -46,11 +44,11 @@ class NoOptions:
     """For rules that have nothing to set."""
 
 
-Check = Callable[["App", "Fleet", Any], Iterable[Finding]]
-Wants = Callable[["App", "Fleet", Any], Iterable[Want]]
-Collect = Callable[["App", "Fleet", Any], Iterable[Fact]]
+Check = Callable[[App, Fleet, Any], Iterable[Finding]]
+Wants = Callable[[App, Fleet, Any], Iterable[Want]]
+Collect = Callable[[App, Fleet, Any], Iterable[Fact]]
 Join = Callable[[str, Sequence[Fact], Any], Iterable[Finding]]
-Reads = Callable[["App", "Fleet", Any], bool]
+Reads = Callable[[App, Fleet, Any], bool]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from argolint.fixes.placement import Choice, Outcome, Site
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.redaction import PRINTED
 from argolint.reports import document as report
-from argolint.reports.document import App, Report, Resource
+from argolint.reports.document import Report, ReportedApp, ReportedResource
 from argolint.reports.formats import Style, server_name, with_server_names
 from argolint.reports.formats.edits import as_text, steps_before
 from argolint.server import api as argocd
@@ -175,16 +175,16 @@ def _read(
     return made, _site(checkouts, read_lists(given)[0])
 
 
-def _ref(app: App) -> AppRef:
+def _ref(app: ReportedApp) -> AppRef:
     return AppRef(app.namespace, app.name, app.project, app.server)
 
 
 def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
     """What the server tells beyond the report: the Applications, who owns an object, and what is rendered of it."""
-    states: dict[App, Mapping[ResourceKey, str | None]] = {}
+    states: dict[ReportedApp, Mapping[ResourceKey, str | None]] = {}
     servers = {one.fleet.server: one for one in read}
 
-    def rendered(app: App, resource: Resource) -> Object | None:
+    def rendered(app: ReportedApp, resource: ReportedResource) -> Object | None:
         if app not in states:
             one = servers.get(app.server)
             try:
@@ -197,10 +197,10 @@ def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
         found = json_value(state) if state else None
         return found if isinstance(found, Mapping) else None
 
-    def owners(app: App, resource: Resource) -> Iterable[App]:
+    def owners(app: ReportedApp, resource: ReportedResource) -> Iterable[ReportedApp]:
         key = ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
         one = servers.get(app.server)
-        return (App(r.server, r.namespace, r.name, r.project) for r in (one.fleet.owners(key) if one else ()))
+        return (ReportedApp(r.server, r.namespace, r.name, r.project) for r in (one.fleet.owners(key) if one else ()))
 
     apps = {(one.fleet.server, a.ref.namespace, a.ref.name): a.raw for one in read for a in one.fleet.apps}
     return Site(checkouts, apps, rendered, owners)

@@ -27,7 +27,6 @@ from argolint.cli.options import (
 from argolint.cli.prepare import prepare
 from argolint.cli.progress import Clock
 from argolint.engine import trusted
-from argolint.engine.plan import ServerRead
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
 from argolint.fixes.placement import Site, place_of
@@ -36,6 +35,8 @@ from argolint.gate import files as files_of
 from argolint.gate.patience import USUAL_S, Patience
 from argolint.gate.several import judge_all
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
+from argolint.model.results import ServerRead
+from argolint.model.stats import Stats
 from argolint.redaction import without_secrets
 from argolint.reports import assemble, formats
 from argolint.reports import document as report
@@ -169,12 +170,12 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
         verdict = gate.judge(transports[0], change, run.plan)
     later = counts.after_merge
     suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
-    once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)
+    once_merged = later and replace(suppressions, entries=later.loaded.entries, baseline=later.baseline)
     built = assemble.build(
         verdict.outcome(suppressions, once_merged or suppressions),
         servers=[ServerRead(fleet.server, fleet.version, fleet.name) for fleet in verdict.fleets],
         started_at=min(t.now() for t in transports).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        stats=report.Stats(
+        stats=Stats(
             sum(t.stats.requests for t in transports),
             sum(t.stats.bytes for t in transports),
             clock.seconds,
@@ -204,7 +205,7 @@ def _in_files(made: report.Report, verdict: gate.Verdict, held: files_of.Files) 
     """The report with the lines of the named files, also before what could not be judged."""
     site = _site(held.places, verdict)
 
-    def placed(failure: report.Failure) -> report.Failure:
+    def placed(failure: report.ReportedFailure) -> report.ReportedFailure:
         line = anchors.of_application(failure.app, site) if failure.app else ""
         return msgspec.structs.replace(failure, error=f"{line}: {failure.error}") if line else failure
 
@@ -284,7 +285,7 @@ def _site(checkouts: tuple[Checkout, ...], verdict: gate.Verdict) -> Site:
     raws = {(ref.server, ref.namespace, ref.name): app.raw for ref, app in apps.items()}
     known = {(ref.server, ref.namespace, ref.name): app for ref, app in ahead.items()}
 
-    def rendered(app: report.App, resource: report.Resource) -> Object | None:
+    def rendered(app: report.ReportedApp, resource: report.ReportedResource) -> Object | None:
         found = known.get(place_of(app))
         key = ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
         of = found.resource(key) if found else None

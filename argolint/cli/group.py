@@ -88,6 +88,9 @@ def command_line() -> int:
     try:
         code = cli.main(standalone_mode=False)
     except click.ClickException as error:
+        if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+            hidden = {name for o in error.ctx.command.params if getattr(o, "hidden", False) for name in o.opts}
+            error.possibilities = [name for name in error.possibilities or () if name not in hidden]
         shown = io.StringIO()
         error.show(shown)
         report(shown.getvalue())

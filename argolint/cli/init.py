@@ -12,7 +12,7 @@ from argolint.cli import session as common
 from argolint.cli.options import NO_FAILING, NO_SELECTION, look_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.config.file import DEFAULT_FILE, find
+from argolint.engine.config import DEFAULT_FILE, find
 from argolint.errors import UsageError
 from argolint.reports import formats as reporters
 from argolint.reports.baseline import baseline_of

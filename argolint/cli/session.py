@@ -15,11 +15,11 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline as lint
-from argolint.engine.plan import Outcome
 from argolint.engine.servers import Read
 from argolint.errors import UsageError
 from argolint.host.timing import charged, measured
 from argolint.model import SEVERITIES, UNREAD
+from argolint.model.results import Outcome
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports import formats as reporters

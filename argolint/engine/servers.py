@@ -18,13 +18,14 @@ from argolint.application.fleet import Fleet
 from argolint.engine.crossings import Member, crossed
 from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.pipeline import Part, collect
-from argolint.engine.plan import AppResult, Plan, Progress
+from argolint.engine.plan import Plan, Progress
 from argolint.engine.run import Look, unread
-from argolint.engine.stats import Stats
 from argolint.errors import ArgolintError, ConnectError, UsageError
 from argolint.host import threads
-from argolint.host.timing import Cost, charged, measured, measuring
+from argolint.host.timing import charged, measured, measuring
 from argolint.model import Failure
+from argolint.model.results import AppResult
+from argolint.model.stats import Cost, Stats
 from argolint.server.connection import Connection
 from argolint.server.limits import NONE, Limits
 from argolint.server.servers_file import in_entry

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from argolint.model import MISSING, Json, Object
-from argolint.reports.document import Resource
+from argolint.reports.document import ReportedResource
 from argolint.sources.checkout import YAML_NAMES, Checkout, inside
 from argolint.sources.yaml_text import Document, EditError, documents
 from argolint.values import dig, get, glob, index_of, items, mapping, same_repository, split_pointer, text_at
@@ -114,7 +114,7 @@ def _applications(checkout: Checkout) -> tuple[Mapping[str, Sequence[tuple[Spot,
     return found, unread
 
 
-def manifest(checkouts: Sequence[Checkout], app: Object, resource: Resource) -> Found:
+def manifest(checkouts: Sequence[Checkout], app: Object, resource: ReportedResource) -> Found:
     """The object's own manifest among the application's sources. Unplaced says why there is none to edit."""
     elsewhere, left = [], None
     for number, source in enumerate(_sources(app)):
@@ -279,7 +279,7 @@ def _of(checkouts: Iterable[Checkout], url: str) -> Checkout | None:
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
-def _in_source(checkout: Checkout, app: Object, source: Object, number: int, resource: Resource) -> Found:
+def _in_source(checkout: Checkout, app: Object, source: Object, number: int, resource: ReportedResource) -> Found:
     folder = inside("", str(source.get("path") or "")) or ""
     if source.get("plugin"):
         raise Unplaced(f"a config management plugin renders {_what(resource)}", "change what the plugin reads by hand")
@@ -298,7 +298,7 @@ def _in_source(checkout: Checkout, app: Object, source: Object, number: int, res
 
 
 def _in_directory(
-    checkout: Checkout, app: Object, source: Object, folder: str, number: int, resource: Resource
+    checkout: Checkout, app: Object, source: Object, folder: str, number: int, resource: ReportedResource
 ) -> Found:
     options = _options(source, "directory")
     include, exclude = text_at(options, "include"), text_at(options, "exclude")
@@ -329,7 +329,9 @@ def _in_directory(
     return _only(found, resource, folder, unread)
 
 
-def _only(found: Sequence[Found], resource: Resource, folder: str, hint: str = "", *, remote: bool = False) -> Found:
+def _only(
+    found: Sequence[Found], resource: ReportedResource, folder: str, hint: str = "", *, remote: bool = False
+) -> Found:
     exact = [f for f in found if dig(f.obj, "metadata", "namespace") == (resource.namespace or None)]
     if len(found) == 1 or len(exact) == 1:
         return found[0] if len(found) == 1 else exact[0]
@@ -379,7 +381,7 @@ def _same(one: Object, other: Object) -> bool:
     )
 
 
-def _is(obj: Object, resource: Resource, default_namespace: str) -> bool:
+def _is(obj: Object, resource: ReportedResource, default_namespace: str) -> bool:
     """The very object. One without a namespace is put into the destination's by Argo CD, if its kind has one."""
     return (
         obj.get("kind") == resource.kind
@@ -389,7 +391,7 @@ def _is(obj: Object, resource: Resource, default_namespace: str) -> bool:
     )
 
 
-def _what(resource: Resource) -> str:
+def _what(resource: ReportedResource) -> str:
     return (
         f"{resource.kind} {resource.namespace}/{resource.name}"
         if resource.namespace
@@ -418,7 +420,7 @@ def _kustomization(checkout: Checkout, folder: str) -> Layer | None:
 
 
 def _in_kustomize(
-    checkout: Checkout, app: Object, source: Object, top: Layer, number: int, resource: Resource
+    checkout: Checkout, app: Object, source: Object, top: Layer, number: int, resource: ReportedResource
 ) -> Found:
     own = _own_layer(checkout, source)
     visited: list[Layer] = []
@@ -477,7 +479,7 @@ def _built(
                 yield from _built(below, through, visited)
 
 
-def _rendered_as(obj: Object, layers: Sequence[Layer], app: Object, resource: Resource) -> bool:
+def _rendered_as(obj: Object, layers: Sequence[Layer], app: Object, resource: ReportedResource) -> bool:
     name = full = str(dig(obj, "metadata", "name") or "")
     namespace = dig(obj, "metadata", "namespace")
     for layer in layers:
@@ -515,7 +517,7 @@ def _shared(spot: Spot, layers: Sequence[Layer], top: Layer) -> tuple[str, ...]:
     return (f"{spot.file} is also the base of {', '.join(others)}",) if others else ()
 
 
-def _generator(layer: Layer, resource: Resource) -> str:
+def _generator(layer: Layer, resource: ReportedResource) -> str:
     field = {"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}.get(resource.kind)
     for entry in items(layer.data, field) if field else ():
         name = str(dig(entry, "name") or "")

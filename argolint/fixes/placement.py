@@ -15,7 +15,7 @@ from typing import Any
 from argolint.fixes import locate
 from argolint.fixes.locate import Spot, Unplaced
 from argolint.model import MISSING, Json, Object
-from argolint.reports.document import App, Finding, Fix, Resource
+from argolint.reports.document import ReportedApp, ReportedFinding, ReportedFix, ReportedResource
 from argolint.sources.checkout import Checkout
 from argolint.sources.same_application import whose
 from argolint.sources.yaml_text import EditError, Operation, applied, documents, patch
@@ -24,7 +24,7 @@ from argolint.values.kubernetes import ITEM_NAMES, group_of
 
 Place = tuple[str, str, str]
 """An Application: its Argo CD, namespace and name."""
-Rendered = Callable[[App, Resource], Object | None]
+Rendered = Callable[[ReportedApp, ReportedResource], Object | None]
 """What Argo CD rendered of an object, as far as known."""
 
 
@@ -35,11 +35,11 @@ class Site:
     checkouts: tuple[Checkout, ...]
     apps: Mapping[Place, Object] = field(default_factory=dict)
     rendered: Rendered = lambda app, resource: None
-    owners: Callable[[App, Resource], Iterable[App]] = lambda app, resource: ()
+    owners: Callable[[ReportedApp, ReportedResource], Iterable[ReportedApp]] = lambda app, resource: ()
     """Of an object, on the Argo CD of an application."""
 
 
-def place_of(app: App) -> Place:
+def place_of(app: ReportedApp) -> Place:
     return app.server, app.namespace, app.name
 
 
@@ -47,8 +47,8 @@ def place_of(app: App) -> Place:
 class Choice:
     """One alternative of a finding; `number` is its place in the report, from 1."""
 
-    finding: Finding
-    fix: Fix
+    finding: ReportedFinding
+    fix: ReportedFix
     number: int
 
 
@@ -230,7 +230,7 @@ _POINTER = re.compile(r"(/([^~/]|~[01])*)+")
 _MAX_INDEX_DIGITS = 9
 
 
-def _require_sound(fix: Fix) -> None:
+def _require_sound(fix: ReportedFix) -> None:
     """Raises Unplaced for a patch that is none: a saved report may come from anywhere."""
     if fix.edit.kind != "json-patch":
         return
@@ -258,7 +258,7 @@ def _is_wild(token: str) -> bool:
 _BLANK = re.compile(r"<[^<>\n]+>|^\.\.\.$|…|\{\{|^\+{3,}$|\(masked\)")
 
 
-def _require_complete(fix: Fix) -> None:
+def _require_complete(fix: ReportedFix) -> None:
     """Raises Unplaced for an edit with blanks: `<host>`, `...`, a template, a masked value."""
     content = fix.edit.content if fix.edit.kind == "json-patch" else _fragment(fix)
     blanks = [str(value) for _, value in leaves(content) if isinstance(value, str) and _BLANK.search(value)]
@@ -266,7 +266,7 @@ def _require_complete(fix: Fix) -> None:
         raise Unplaced("the fix leaves a value to you", "fill it in and change the file by hand")
 
 
-def _fragment(fix: Fix) -> Mapping[str, Json]:
+def _fragment(fix: ReportedFix) -> Mapping[str, Json]:
     try:
         found = [d.data for d in documents(str(fix.edit.content)) if d.data is not None]
     except EditError:
@@ -276,7 +276,7 @@ def _fragment(fix: Fix) -> Mapping[str, Json]:
     return found[0]
 
 
-def _steps_first(fix: Fix) -> tuple[str, ...]:
+def _steps_first(fix: ReportedFix) -> tuple[str, ...]:
     """What the fragment's comments ask for; they are instructions, not part of the file."""
     if fix.edit.kind != "yaml":
         return ()
@@ -294,7 +294,7 @@ def _application_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
         yield _Edit(spot, _operations(fix, obj, lists=True), _steps_first(fix), raw)
 
 
-def _own_application(app: App, site: Site) -> tuple[Spot, Object, Object | None]:
+def _own_application(app: ReportedApp, site: Site) -> tuple[Spot, Object, Object | None]:
     """The Application's manifest, and the Application as the server has it, if known. Unplaced when a set generates it."""
     raw = site.apps.get(place_of(app))
     owner = next((o for o in owner_references(raw) if o.get("kind") == "ApplicationSet"), None)
@@ -305,7 +305,7 @@ def _own_application(app: App, site: Site) -> tuple[Spot, Object, Object | None]
     return spot, obj, raw
 
 
-def own_manifest(app: App, site: Site) -> tuple[Spot, Object]:
+def own_manifest(app: ReportedApp, site: Site) -> tuple[Spot, Object]:
     """The manifest of an Application of this Argo CD. Unplaced when there is none, or more than one."""
     here = place_of(app)
     named = {place: raw for place, raw in site.apps.items() if place[1:] == here[1:]}
@@ -317,7 +317,7 @@ def own_manifest(app: App, site: Site) -> tuple[Spot, Object]:
     return locate.application(site.checkouts, app.namespace, app.name, fits)
 
 
-def _apps_named(finding: Finding, fix: Fix) -> tuple[App, ...]:
+def _apps_named(finding: ReportedFinding, fix: ReportedFix) -> tuple[ReportedApp, ...]:
     """The applications that the fix's `where` names, else the finding's own."""
     known = dict.fromkeys((finding.app, *(r.app for r in finding.related)))
     named = tuple(a for a in known if re.search(rf"(?<![\w.-]){re.escape(a.name)}(?![\w.-])", fix.where))
@@ -352,7 +352,7 @@ def _manifest_edits(choice: Choice, site: Site) -> Iterator[_Edit]:
     raise left
 
 
-def application_of(app: App, finding: Finding, site: Site) -> Object:
+def application_of(app: ReportedApp, finding: ReportedFinding, site: Site) -> Object:
     """The Application: as the server or a checkout has it, else as far as the report tells."""
     known = site.apps.get(place_of(app))
     if known is not None:
@@ -369,7 +369,7 @@ def application_of(app: App, finding: Finding, site: Site) -> Object:
         return {"spec": {"source": {"repoURL": source.repo, "path": source.path, "chart": source.chart}}}
 
 
-def _revision(raw: Object, found: locate.Found, finding: Finding) -> str:
+def _revision(raw: Object, found: locate.Found, finding: ReportedFinding) -> str:
     """The commit that Argo CD rendered, of the source that holds the object."""
     sync = mapping(raw, "status", "sync")
     revisions = sync.get("revisions") or [sync.get("revision")]
@@ -427,7 +427,7 @@ _EDITORS: Mapping[str, Callable[[Choice, Site], Iterator[_Edit]]] = {
 }
 
 
-def _operations(fix: Fix, obj: Json, *, lists: bool = False) -> tuple[Operation, ...]:
+def _operations(fix: ReportedFix, obj: Json, *, lists: bool = False) -> tuple[Operation, ...]:
     """The edit as RFC 6902 operations on the object as the file has it. `lists`: a fragment's list items are added."""
     if fix.edit.kind == "json-patch":
         return tuple(fix.edit.content)

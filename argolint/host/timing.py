@@ -11,19 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import TracebackType
-from typing import NamedTuple
+
+from argolint.model.stats import Cost
 
 _WHOLE = "verify"
 """What rules are asked to prove a fix is part of what the fix costs."""
-
-
-class Cost(NamedTuple):
-    """Seconds of one stage, and of a rule in it: of the processor, and in all, waiting included."""
-
-    stage: str
-    rule: str
-    cpu_s: float
-    seconds: float
 
 
 class Ledger:

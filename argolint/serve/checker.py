@@ -15,7 +15,7 @@ import msgspec
 from argolint.errors import ArgolintError, AuthError
 from argolint.model import UNREAD
 from argolint.redaction import without_secrets
-from argolint.reports.document import App, Failure, Report
+from argolint.reports.document import Report, ReportedApp, ReportedFailure
 from argolint.reports.formats import Style
 from argolint.reports.formats.prometheus import short_name
 from argolint.serve import live
@@ -152,7 +152,7 @@ class Checker:
 
     def _fail(self, message: str, hint: str) -> None:
         self._failed += 1
-        failure = Failure("check", without_secrets(message), without_secrets(hint))
+        failure = ReportedFailure("check", without_secrets(message), without_secrets(hint))
         self._tell(f"check failed: {failure.error}" + (f" ({failure.hint})" if failure.hint else ""))
         report = self._good.report if self._good else self._empty
         apps = self._good.apps if self._good else ()
@@ -164,11 +164,11 @@ class Checker:
         )
         self._publish(kept, apps)
 
-    def _publish(self, report: Report, apps: Collection[App]) -> None:
+    def _publish(self, report: Report, apps: Collection[ReportedApp]) -> None:
         self._documents = Documents(report, apps, self._style, self._documents.metrics)
 
 
-def _nothing_read(checked: Checked) -> Failure | None:
+def _nothing_read(checked: Checked) -> ReportedFailure | None:
     """The first failure, where no application at all could be looked at: such a report knows nothing."""
     failures = checked.report.failures
     failed = {f.app for f in failures if f.app is not None}

@@ -14,10 +14,11 @@ from typing import Protocol
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.load import ReadFleet
-from argolint.engine.plan import AppResult, Plan
+from argolint.engine.plan import Plan
 from argolint.engine.run import Look
 from argolint.errors import ArgolintError, AuthError
 from argolint.model import Failure
+from argolint.model.results import AppResult
 from argolint.serve.checked import Check, Checked
 from argolint.serve.follower import Follower
 from argolint.serve.live import State

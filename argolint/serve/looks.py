@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.engine.load import ReadFleet, load_fleet
-from argolint.engine.plan import AppResult, Plan
+from argolint.engine.plan import Plan
 from argolint.engine.refresh import refreshed
 from argolint.engine.result_cache import Kept
 from argolint.engine.run import Look, here
 from argolint.model import AppRef, Failure
+from argolint.model.results import AppResult
 from argolint.serve.times import Times
 from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.transport import Transport

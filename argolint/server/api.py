@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -21,12 +21,10 @@ from argolint.model import AppRef, Json, Object, ResourceId
 from argolint.redaction import excerpt
 from argolint.server.messages import LONGEST_MESSAGE, without_long_messages
 from argolint.server.pace import reading_cluster
+from argolint.server.transport import Answer, Transport
 from argolint.values import mapping, maps, number_at, parse_time, text_at
 from argolint.values.decoding import TooDeepError, decoder, items_apart, json_value, kind_of, object_value
 from argolint.values.kubernetes import misshapen
-
-if TYPE_CHECKING:
-    from argolint.server.transport import Answer, Transport
 
 Query = Sequence[tuple[str, str]]
 T = TypeVar("T")
@@ -285,7 +283,6 @@ def _event(raw: Object) -> Event:
         number_at(raw, "count") or number_at(series, "count") or 1,
         parse_time(raw.get("firstTimestamp") or raw.get("eventTime")),
         parse_time(last),
-        text_at(raw, "involvedObject", "uid"),
     )
 
 

@@ -10,8 +10,8 @@ import msgspec
 
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
+from argolint.model.fingerprint import Identity
 from argolint.sources.files import read_text
-from argolint.suppression.fingerprint import Identity
 from argolint.values.decoding import converted
 
 

@@ -66,7 +66,6 @@ class Party:
     prune: bool = False
     cascade: bool = False
     attempts: int = 0
-    synced_at: str = ""
     wave: int = 0
     repo: str = ""
     path: str = ""
@@ -212,7 +211,6 @@ def party(
         prune=app.prune,
         cascade=cascades(app),
         attempts=operation.self_heal_attempts if operation else 0,
-        synced_at=operation.finished_at.strftime("%H:%M:%SZ") if operation and operation.finished_at else "",
         wave=wave(app.raw),
         repo=str(source.get("repoURL") or ""),
         path=str(source.get("path") or ""),

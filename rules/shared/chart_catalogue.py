@@ -73,7 +73,6 @@ class Item:
 
     what: str
     functions: tuple[str, ...]
-    lookup_guarded: bool
     secrets: tuple[RandomSecret, ...]
     checksums: Mapping[str, tuple[str, ...]]
     other_fields: tuple[str, ...]
@@ -233,7 +232,6 @@ def _item(raw: Mapping[str, Any]) -> Item:
     return Item(
         raw["what"],
         tuple(raw["functions"]),
-        raw["lookup_guarded"] is True,
         tuple(RandomSecret(s["name"], tuple(s["keys"]), s.get("helm_hook", "")) for s in raw.get("secrets") or ()),
         {key: tuple(where) for key, where in (raw.get("checksums") or {}).items()},
         tuple(raw.get("other_fields") or ()),

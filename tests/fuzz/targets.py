@@ -15,7 +15,7 @@ from typing import Any
 
 from argolint.comparison.jq import re2
 from argolint.comparison.jq.grammar import program
-from argolint.config import file as config
+from argolint.engine import config
 from argolint.engine.plugins import load_rules
 from argolint.errors import ArgolintError
 from argolint.fixes.anchors import anchored

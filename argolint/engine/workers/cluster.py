@@ -28,7 +28,7 @@ import msgspec
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.plan import AppResult, Plan
+from argolint.engine.plan import Plan
 from argolint.engine.run import Look
 from argolint.engine.workers.chunks import digest, equip, lint_chunk, packed
 from argolint.engine.workers.context import Answer, decode
@@ -36,6 +36,7 @@ from argolint.engine.workers.spec import Server, Spec, rule_specs, versions
 from argolint.engine.workers.spread import Chunk, Lost, spread
 from argolint.errors import ArgolintError, ConnectError, UsageError
 from argolint.host.addresses import is_loopback
+from argolint.model.results import AppResult
 from argolint.server.limits import Pacing
 from argolint.server.transport import Transport
 from argolint.values import plain

@@ -28,12 +28,13 @@ import msgspec
 
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.engine.plan import AppResult, Plan
+from argolint.engine.plan import Plan
 from argolint.engine.run import Look
 from argolint.engine.workers.context import Answer, Context, decode
 from argolint.engine.workers.spread import Chunk, Lost, spread
 from argolint.errors import ArgolintError
 from argolint.host.temporary import clean_up
+from argolint.model.results import AppResult
 from argolint.redaction import without_secrets
 from argolint.server.transport import Transport
 from argolint.values.decoding import decoder

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from argolint.application.app import App
-from argolint.engine.plan import AppResult
 from argolint.engine.run import unread
 from argolint.engine.workers.context import Answer
 from argolint.errors import ArgolintError
 from argolint.model import Failure
+from argolint.model.results import AppResult
 from argolint.server.transport import Stats
 
 LARGEST = 50

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -30,3 +30,12 @@ class Stats(msgspec.Struct, frozen=True):
     slowed: Number | msgspec.UnsetType = msgspec.UNSET
     stages: Mapping[str, Spent] | msgspec.UnsetType = msgspec.UNSET
     rules: Mapping[str, Mapping[str, Seconds]] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Cost(NamedTuple):
+    """Seconds of one stage, and of a rule in it: of the processor, and in all, waiting included."""
+
+    stage: str
+    rule: str
+    cpu_s: float
+    seconds: float

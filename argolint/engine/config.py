@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -18,34 +17,12 @@ from argolint.application.rule import Rule
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
 from argolint.sources.files import read_text
+from argolint.suppression.entries import Entry, Ignore
 from argolint.values import strict_yaml
 from argolint.values.decoding import converted
 from argolint.values.strict_yaml import nearest
 
 DEFAULT_FILE = Path(".argolint.yaml")
-
-
-class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Findings not to be reported, and why. All given fields must match; globs where it says so.
-
-    rule      a rule id, or a glob of ids
-    cause     exact
-    server    glob of the Argo CD's URL, or of its name in a run of several
-    app       glob of `name` or `namespace/name`
-    resource  glob of `Kind/name` or `Kind/namespace/name`
-    pointer   exact, or the pointer of something above
-    reason    why, for the one who reads it next year
-    expires   the first day on which it no longer counts
-    """
-
-    rule: str
-    reason: str
-    cause: str | None = None
-    app: str | None = None
-    resource: str | None = None
-    pointer: str | None = None
-    expires: dt.date | None = None
-    server: str | None = None
 
 
 class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,11 +87,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
 @dataclass(frozen=True)
 class Loaded:
-    """A configuration and where it came from; `ignore_lines` are the lines of its ignore entries."""
+    """A configuration and where it came from, with the places of its ignore entries."""
 
     config: Config
     file: Path | None = None
-    ignore_lines: tuple[int, ...] = ()
+    entries: tuple[Entry, ...] = ()
 
 
 LOOK_ALIKES = (".argolint.yml", "argolint.yaml", "argolint.yml", ".argolint.json", ".argolint.toml")
@@ -162,13 +139,14 @@ def parse(text: str, path: Path) -> Loaded:
         config = converted({} if document.data is None else document.data, Config)
     except msgspec.ValidationError as error:
         raise _explained(error, document, path) from None
-    lines = tuple(document.line(("ignore", index)) for index in range(len(config.ignore)))
-    for entry, line in zip(config.ignore, lines, strict=True):
-        if not entry.reason.strip():
+    entries = tuple(Entry(own, str(path), document.line(("ignore", n))) for n, own in enumerate(config.ignore))
+    for entry in entries:
+        if not entry.ignore.reason.strip():
             raise UsageError(
-                f"{path}:{line}: ignore entry for {entry.rule} has an empty reason", "say why, for the next reader"
+                f"{entry.place}: ignore entry for {entry.ignore.rule} has an empty reason",
+                "say why, for the next reader",
             )
-    return Loaded(config, path, lines)
+    return Loaded(config, path, entries)
 
 
 def schema() -> dict[str, Any]:
@@ -192,7 +170,8 @@ def check_rules(loaded: Loaded, rules: Mapping[str, Rule], plugins: Sequence[str
             raise UsageError(
                 f"{loaded.file}: rules: there is no rule {name!r}{nearest(name, rules)}", "`argolint rules` lists them"
             )
-    for entry, line in zip(loaded.config.ignore, loaded.ignore_lines, strict=True):
+    for placed in loaded.entries:
+        entry, line = placed.ignore, placed.line
         if not set("*?[") & set(entry.rule) and entry.rule not in rules:
             raise UsageError(
                 f"{loaded.file}:{line}: ignore: there is no rule {entry.rule!r}{nearest(entry.rule, rules)}",

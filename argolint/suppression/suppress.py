@@ -12,14 +12,13 @@ from datetime import datetime
 from fnmatch import fnmatchcase
 
 from argolint.application.rule import Rule
-from argolint.config.file import Ignore, Loaded
-from argolint.engine.plan import Outcome
-from argolint.engine.settle import finding_order
 from argolint.model import AppRef, Finding, Location, Note, Severity, Source
+from argolint.model.fingerprint import Identity, fingerprint
+from argolint.model.results import Outcome, finding_order
 from argolint.redaction import without_secrets
 from argolint.suppression.annotations import PREFIX
 from argolint.suppression.baseline import Accepted, Baseline, stale
-from argolint.suppression.fingerprint import Identity, fingerprint
+from argolint.suppression.entries import Entry, Ignore
 from argolint.values import below, join_pointer, plain
 
 UNUSED = Rule(
@@ -58,13 +57,13 @@ How to fix: write the reason as the annotation's value, and the rule's id as `ar
 
 @dataclass(frozen=True)
 class Suppressions:
-    """Everything that suppresses: the configuration, the baseline, and what the run knows of itself.
+    """Everything that suppresses: entries of the configuration, the baseline, and what the run knows of itself.
 
     `whole` says that every application was looked at, so that what matched nothing is truly unused. `servers` are the URLs of
     the Argo CDs that were read with their names, which are empty in a run of one. `across` are the rules that need several of them.
     """
 
-    loaded: Loaded
+    entries: tuple[Entry, ...] = ()
     baseline: Baseline | None = None
     known_rules: frozenset[str] = frozenset()
     now: datetime | None = None
@@ -106,11 +105,12 @@ def _one(
                 "reason": f"accepted on {suppressions.baseline.written_at[:10]}",
             }
             finding = replace(finding, suppressed=by)
-    for index, entry in enumerate(suppressions.loaded.config.ignore):
-        if not _expired(entry, suppressions) and _fits(entry, finding, suppressions.servers):
+    for index, entry in enumerate(suppressions.entries):
+        own = entry.ignore
+        if not _expired(own, suppressions) and _fits(own, finding, suppressions.servers):
             used.add(index)
-            where = f"{suppressions.loaded.file}:{suppressions.loaded.ignore_lines[index]}"
-            finding = replace(finding, suppressed={"by": "configuration", "where": where, "reason": entry.reason})
+            by = {"by": "configuration", "where": entry.place, "reason": own.reason}
+            finding = replace(finding, suppressed=by)
     for note in all_notes:
         if note.rule == finding.rule and note.reason.strip() and _noted(note, finding):
             used.add(note)
@@ -171,9 +171,10 @@ def _complaints(outcome: Outcome, suppressions: Suppressions, used: set[object])
         elif note not in used and note.app not in failed:
             yield UNUSED, Finding(f"annotation {PREFIX}{note.rule} matches no finding", at, "annotation")
     config = Location(AppRef("argolint", "configuration"))
-    for index, entry in enumerate(suppressions.loaded.config.ignore):
-        source = Source(file=str(suppressions.loaded.file), line=suppressions.loaded.ignore_lines[index])
-        what = f"ignore entry for {entry.rule} in {suppressions.loaded.file}:{suppressions.loaded.ignore_lines[index]}"
+    for index, placed in enumerate(suppressions.entries):
+        entry = placed.ignore
+        source = Source(file=placed.file, line=placed.line)
+        what = f"ignore entry for {entry.rule} in {placed.place}"
         at = replace(config, pointer=f"/ignore/{index}")
         if _expired(entry, suppressions):
             yield (
