@@ -24,6 +24,7 @@ from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.suppression import suppress
 from tests.conftest import ROOT, run_argolint
+from tests.here import run_here
 
 WRONG: tuple[Any, ...] = (None, 0, 1.5, True, "", "a/b:c", [], [None], ["x"], [1], {}, {"a": None}, [{}], [[]])
 STATES = ("targetState", "liveState", "normalizedLiveState", "predictedLiveState")
