@@ -24,7 +24,6 @@ from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.suppression import suppress
 from tests.conftest import ROOT, run_argolint
-from tests.here import run_here
 
 WRONG: tuple[Any, ...] = (None, 0, 1.5, True, "", "a/b:c", [], [None], ["x"], [1], {}, {"a": None}, [{}], [[]])
 STATES = ("targetState", "liveState", "normalizedLiveState", "predictedLiveState")
@@ -124,5 +123,5 @@ def test_a_message_is_one_line_whatever_a_revision_holds() -> None:
 
 
 def test_an_option_that_has_no_effect_is_never_suggested() -> None:
-    assert run_here("check", "--log-level").err.splitlines()[-1] == "Error: No such option '--log-level'."
-    assert "'--server'" in run_here("check", "--servr").err
+    assert run_argolint("check", "--log-level").err.splitlines()[-1] == "Error: No such option '--log-level'."
+    assert "'--server'" in run_argolint("check", "--servr").err
