@@ -21,7 +21,8 @@ from pathlib import Path
 import yaml
 
 from argolint.fixes.anchors import Diff, anchored
-from argolint.fixes.placement import Choice, Site, arrange
+from argolint.fixes.placement import arrange
+from argolint.fixes.site import Choice, Site
 from argolint.reports import document as report
 from argolint.sources.checkout import Checkout, Committed, open_checkouts
 

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from argolint.errors import ArgolintError, UsageError
-from argolint.fixes.placement import Arranged, Choice, Site, arrange
+from argolint.fixes.placement import Arranged, arrange
+from argolint.fixes.site import Choice, Site
 from argolint.host.folder import Folder
 from argolint.reports.document import ReportedFinding
 from argolint.sources import checkout

@@ -9,7 +9,7 @@ import pytest
 
 from argolint import testing
 from argolint.engine.plugins import load_rules
-from argolint.fixes.placement import composed
+from argolint.fixes.compose import composed
 from argolint.sources.export import ExportError, export
 from argolint.sources.yaml_text import EditError
 

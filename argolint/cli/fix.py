@@ -21,7 +21,8 @@ from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
-from argolint.fixes.placement import Choice, Outcome, Site
+from argolint.fixes.placement import Outcome
+from argolint.fixes.site import Choice, Site
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.redaction import PRINTED
 from argolint.reports import document as report

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import click
 
 from argolint import __version__
-from argolint.fixes.placement import Choice, Outcome
+from argolint.fixes.placement import Outcome
+from argolint.fixes.site import Choice
 from argolint.reports import document as report
 from argolint.reports.document import ReportedFinding, ReportedFix
 from argolint.reports.formats import Style, app_name, resource_name

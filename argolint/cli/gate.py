@@ -29,7 +29,7 @@ from argolint.cli.progress import Clock
 from argolint.engine import trusted
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
-from argolint.fixes.placement import Site, place_of
+from argolint.fixes.site import Site, place_of
 from argolint.gate import Git
 from argolint.gate import files as files_of
 from argolint.gate.patience import USUAL_S, Patience

@@ -90,7 +90,8 @@ def command_line() -> int:
     except click.ClickException as error:
         if isinstance(error, click.NoSuchOption) and error.ctx is not None:
             hidden = {name for o in error.ctx.command.params if getattr(o, "hidden", False) for name in o.opts}
-            error.possibilities = [name for name in error.possibilities or () if name not in hidden]
+            close = [name for name in error.possibilities or () if name not in hidden]
+            error = click.NoSuchOption(error.option_name, None, close, error.ctx)
         shown = io.StringIO()
         error.show(shown)
         report(shown.getvalue())

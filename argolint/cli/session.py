@@ -34,7 +34,7 @@ def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
-    from argolint.fixes.placement import Site
+    from argolint.fixes.site import Site
 
     apps = {(one.fleet.server, a.ref.namespace, a.ref.name): a.raw for one in read for a in one.fleet.apps}
     return anchored(made, Site(run.checkouts, apps))

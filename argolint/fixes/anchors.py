@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from argolint.errors import UsageError
-from argolint.fixes import locate
-from argolint.fixes.locate import Spot, Unplaced
-from argolint.fixes.placement import Choice, Place, Site, application_of, own_manifest, place_of, spots
+from argolint.fixes import kustomize, locate
+from argolint.fixes.edits import application_of, own_manifest
+from argolint.fixes.placement import spots
+from argolint.fixes.site import Choice, Place, Site, place_of
+from argolint.fixes.spot import Spot, Unplaced
 from argolint.model import MISSING, Json, Object
 from argolint.redaction import without_secrets
 from argolint.reports.document import Report, ReportedApp, ReportedFinding, ReportedResource, ReportedSource
@@ -200,7 +202,7 @@ def _of_object(
         yield from _of_application(ReportedApp("", resource.namespace, resource.name, ""), pointer, site)
     try:
         found = locate.manifest(site.checkouts, application_of(app, finding, site), resource)
-        setter = locate.owner(found, pointer) if pointer else None
+        setter = kustomize.owner(found, pointer) if pointer else None
     except (Unplaced, EditError):
         return
     at = _in_file(pointer, found.obj, site.rendered(app, resource))

@@ -19,7 +19,8 @@ from argolint.engine import config
 from argolint.engine.plugins import load_rules
 from argolint.errors import ArgolintError
 from argolint.fixes.anchors import anchored
-from argolint.fixes.placement import Choice, Site, arrange
+from argolint.fixes.placement import arrange
+from argolint.fixes.site import Choice, Site
 from argolint.gate.declared import OTHER_KINDS, UnreadableError, declared
 from argolint.redaction import PRINTED, excerpt, without_secrets
 from argolint.reports import document as lint_report
