@@ -6,7 +6,8 @@ applied, consequences, pruning       what was synced, what a failed sync leaves 
 edits                                operations that change an Application or a manifest
 redaction                            what of a value or a text may be printed
 manifests                            YAML that somebody else wrote
-knowledge                            YAML files beside a rule
+knowledge, advice                    YAML files beside a rule; fixes from a table
+relations                            how an object stands to what a sentence of trouble names
 remembered                           what a function makes of a decoded object, kept for the last few
 testing                              the fixture harness, for tests
 

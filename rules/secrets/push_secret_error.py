@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
+from argolint.advice import advice
 from argolint.edits import set_field
 from argolint.values import dig, items, sh
 
-from ..shared.advice import advice
 from . import _external_secret as es
 from . import _stores as stores
 from ._advice_facts import facts

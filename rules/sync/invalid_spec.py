@@ -19,11 +19,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
+from argolint.advice import advice
 from argolint.edits import application_place
 from argolint.redaction import excerpt
 from argolint.values import maps
 
-from ..shared.advice import advice
 from ..shared.messages import quoted, said
 from ._comparison import Read, read
 from ._sources import pointer_of_source, source_in

@@ -40,6 +40,7 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.advice import Shell, advice
 from argolint.applied import by_argocd, not_stored, settled
 from argolint.comparison import builtin, managers
 from argolint.consequences import consequences
@@ -48,7 +49,6 @@ from argolint.knowledge import load
 from argolint.kubernetes import argocd_name
 from argolint.values import below, enumerated, get, index_of, join_pointer, maps, split_pointer
 
-from ..shared.advice import Shell, advice
 from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
 from ..shared.messages import named, quoted, stage
 from ._failures import answered_by, resource_of

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from argolint import App, Fleet, Json, Object, ResourceId, ResourceKey
+from argolint.app import App
+from argolint.fleet import Fleet
 from argolint.knowledge import load
 from argolint.kubernetes import group_of
+from argolint.model import Json, Object, ResourceId, ResourceKey
 from argolint.values import annotations_of, get, join_pointer, split_pointer
 
 

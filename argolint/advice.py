@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from string import Template
 from typing import Any
 
-from argolint import Edit, Fix, Json, ResourceId
 from argolint.knowledge import load
+from argolint.model import Edit, Fix, Json, ResourceId
 from argolint.values import plain, sh
 
 Facts = Mapping[str, Any]
