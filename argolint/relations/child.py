@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint.advice import Shell, advice
-from argolint.kubernetes import kubectl_name, pod_spec
+from argolint.application.resource import Node
+from argolint.edits.advice import Shell, advice
 from argolint.model import Object, Want
-from argolint.quantities import amount
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.resource import Node
 from argolint.values import dig, leaves, maps, number_at, text_at
+from argolint.values.kubernetes import kubectl_name, pod_spec
+from argolint.values.quantities import amount
 
 _LOOKED_AT = 4
 """Children of one object whose live state is read."""

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from argolint.advice import advice
-from argolint.knowledge import load
-from argolint.kubernetes import containers
+from argolint.edits.advice import advice
 from argolint.model import Object, ResourceId
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
 from argolint.values import mapping, text_at
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import containers
 
 _CONTAINER = re.compile(
     r"\bcontainers?(?: named)? [\"'`]([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)[\"'`]"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint.advice import Shell, advice
-from argolint.app import App
-from argolint.kubernetes import kubectl_name, pod_spec
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.edits.advice import Shell, advice
 from argolint.model import Follows, ResourceId, Want
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import WEBHOOKS, Complaint, Known, mentioned, peer
 from argolint.relations.names import mentions
-from argolint.resource import Resource
 from argolint.values import dig, labels_of, mapping, maps, number_at, parse_time, text_at
+from argolint.values.kubernetes import kubectl_name, pod_spec
 
 _NO_ANSWER = re.compile(
     r"connection re(fused|set)|no endpoints available|context deadline exceeded|i/o timeout|no such host|no route to host|\bEOF\b"

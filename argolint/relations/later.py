@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint.advice import advice
-from argolint.fleet import Fleet
+from argolint.application.fleet import Fleet
+from argolint.edits.advice import advice
 from argolint.model import Object, Want
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, Known, by_name, mentioned

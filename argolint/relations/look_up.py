@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from argolint.app import App
-from argolint.fleet import Fleet
-from argolint.kubernetes import CLUSTER_SCOPED
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource, Row
 from argolint.model import Object, ResourceId
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.names import Mention, kind_word, mentions
 from argolint.relations.order import Place, place_of
-from argolint.resource import Resource, Row
 from argolint.values import maps, text_at
+from argolint.values.kubernetes import CLUSTER_SCOPED
 
 How = Literal["name", "makes", "webhook"]
 

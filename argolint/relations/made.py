@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from argolint.advice import advice
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.resource import Resource
 from argolint.comparison import has_sync_option
 from argolint.edits import annotation_option
-from argolint.knowledge import load
-from argolint.kubernetes import SYNC_OPTIONS
+from argolint.edits.advice import advice
 from argolint.model import Object
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint, Known, peer
-from argolint.resource import Resource
 from argolint.values import get
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import SYNC_OPTIONS
 
 _SKIP = "SkipDryRunOnMissingResource=true"
 _UNKNOWN_KIND = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argolint.kubernetes import HOOK, wave
 from argolint.model import Object
 from argolint.values import annotations_of, comma_list
+from argolint.values.kubernetes import HOOK, wave
 
 PHASES = ("PreSync", "Sync", "PostSync")
 _SYNC_HOOKS = frozenset((*PHASES, "SyncFail", "Skip"))

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from argolint.knowledge import load
-from argolint.kubernetes import group_of, reads
 from argolint.model import Json, Object
 from argolint.relations.makers import made_secrets, places
 from argolint.values import dig, items, join_pointer, split_pointer
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import group_of, reads
 
 _RBAC = "rbac.authorization.k8s.io"
 _PROVIDER_CLASS = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")

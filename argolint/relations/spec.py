@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argolint.advice import advice
-from argolint.app import App
+from argolint.application.app import App
 from argolint.edits import application_place
+from argolint.edits.advice import advice
 from argolint.model import Json, Object
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained

@@ -20,10 +20,10 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
-from argolint.kubernetes import pod_spec, reads
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.relations.makers import maker_of
 from argolint.values import age_text
+from argolint.values.kubernetes import pod_spec, reads
 
 from ..shared.age import Patience, overdue
 from ..shared.pods import Trouble, below, fixes, pointer_of, troubles, wanted_events

@@ -41,11 +41,11 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.advice import advice
-from argolint.knowledge import load
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
+from argolint.values.knowledge import load
 
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import field_fixes, refused_pointer

@@ -39,11 +39,11 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.kubernetes import is_secret
-from argolint.pruning import prunes
+from argolint.edits.pruning import prunes
 from argolint.relations.makers import made_secrets, makers
 from argolint.relations.references import holders
 from argolint.values import dig, enumerated
+from argolint.values.kubernetes import is_secret
 
 from ._handover import guard, unguard
 from ._references import User, users

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from argolint import App, Fleet
-from argolint.advice import Shell
+from argolint.edits.advice import Shell
 from argolint.values import dig, enumerated
 
 from . import _external_secret as es

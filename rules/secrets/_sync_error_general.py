@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argolint import App, Fix, Fleet, Resource
-from argolint.advice import advice
+from argolint.edits.advice import advice
 
 from . import _external_secret as es
 from . import _stores as stores

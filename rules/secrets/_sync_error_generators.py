@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Fix, Fleet, Resource
-from argolint.advice import advice
+from argolint.edits.advice import advice
 from argolint.values import sh
 
 from . import _external_secret as es

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
-from argolint.advice import advice
 from argolint.edits import set_field
+from argolint.edits.advice import advice
 from argolint.values import dig, items, sh
 
 from . import _external_secret as es

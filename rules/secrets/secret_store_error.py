@@ -46,8 +46,8 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint import consequences as operations
-from argolint.advice import advice
+from argolint.edits import consequences as operations
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt as shown
 from argolint.values import enumerated, mapping
 

@@ -10,12 +10,12 @@ from functools import cache, lru_cache
 from string import Template
 
 from argolint import App, Fix, Fleet, Json, Object, Resource
-from argolint.advice import Shell, advice
 from argolint.comparison import application_rules
 from argolint.edits import application_place
-from argolint.knowledge import load
+from argolint.edits.advice import Shell, advice
 from argolint.redaction import excerpt
 from argolint.values import dig, items, maps, same_repository, text_at
+from argolint.values.knowledge import load
 
 from ..shared.messages import said, stage
 from ._failures import Failed, refusal

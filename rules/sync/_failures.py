@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from argolint import App, Fleet, Object, Operation, Resource, ResourceId
-from argolint.knowledge import load
 from argolint.relations import Complaint
 from argolint.values import dig
+from argolint.values.knowledge import load
 
 from ..shared.messages import innermost
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from argolint import App, Awaited, Fix, Node, Object, ResourceId, Want
-from argolint.advice import advice
-from argolint.knowledge import load
-from argolint.kubernetes import api_of, containers, pod_spec
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import dig, number_at
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import api_of, containers, pod_spec
 
 from ..shared import pods
 

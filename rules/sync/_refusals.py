@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 from argolint import App, Fix, Json, Object
-from argolint.advice import Shell, advice
 from argolint.edits import application_place, sync_option
+from argolint.edits.advice import Shell, advice
 from argolint.redaction import excerpt
 from argolint.values import dig, maps
 

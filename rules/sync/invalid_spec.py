@@ -19,8 +19,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
-from argolint.advice import advice
 from argolint.edits import application_place
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import maps
 
