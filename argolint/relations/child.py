@@ -114,24 +114,63 @@ def said_by_child(complaint: Complaint) -> Iterator[Explained]:
     if node is None or complaint.id is None:
         return
     for child in reversed([n for n in app.descendants(node.uid) if n.id.kind not in _SILENT]):
-        for condition in maps(_live(complaint, child), "status", "conditions"):
-            said = text_at(condition, "message")
-            if not speaks(condition) or len(said) < 8 or any(said in text for text in complaint.texts):
-                continue
+        said, words = _says(_live(complaint, child))
+        if not said or any(said in text for text in complaint.texts):
+            continue
+        facts = {"child": str(child.id), "command": Shell(kubectl_name(child.id))}
+        yield Explained(
+            "said-by-child",
+            app.ref,
+            child.id,
+            f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{excerpt(said, 160)}".',
+            evidence=(f"{child.id}: {excerpt(words, 400)}",),
+            fixes=advice(__package__, "said-by-child/read", facts, complaint.id),
+        )
+        return
+
+
+_STATED = ("message", "reason", "errorMessage", "failureMessage", "lastError", "error")
+_STATES = ("state", "phase", "status")
+_FINE = frozenset(
+    {
+        "valid",
+        "ready",
+        "running",
+        "succeeded",
+        "success",
+        "successful",
+        "active",
+        "available",
+        "bound",
+        "healthy",
+        "complete",
+        "completed",
+        "synced",
+        "true",
+    }
+)
+
+
+def _says(live: Object | None) -> tuple[str, str]:
+    """(message, the whole as evidence) of what a live object says is wrong: a condition, else a status that is a text (an ACME challenge, an
+    analysis run); both empty where it says nothing."""
+    for condition in maps(live, "status", "conditions"):
+        said = text_at(condition, "message")
+        if speaks(condition) and len(said) >= _SHORTEST:
             reason = text_at(condition, "reason")
-            words = f"{text_at(condition, 'type')}={text_at(condition, 'status')} {reason}: {said}".replace(" :", ":")
-            facts = {"object": str(complaint.id), "child": str(child.id), "command": kubectl_name(child.id)}
-            yield Explained(
-                "said-by-child",
-                app.ref,
-                child.id,
-                f'{complaint.id} is not ready because its {child.id.kind} {child.id.name} says: "{excerpt(said, 160)}".',
-                evidence=(f"{child.id}: {excerpt(words, 400)}",),
-                fixes=advice(
-                    __package__, "said-by-child/read", {**facts, "command": Shell(facts["command"])}, complaint.id
-                ),
+            return said, f"{text_at(condition, 'type')}={text_at(condition, 'status')} {reason}: {said}".replace(
+                " :", ":"
             )
-            return
+    state = next((s for field in _STATES if (s := text_at(live, "status", field))), "")
+    for field in _STATED if state.lower() not in _FINE else ():
+        said = text_at(live, "status", field)
+        if len(said) >= _SHORTEST and " " in said:
+            return said, f"status.{field}{f' ({state})' if state else ''}: {said}"
+    return "", ""
+
+
+_SHORTEST = 8
+"""Characters of a message that says anything."""
 
 
 def _live(complaint: Complaint, child: Node) -> Object | None:
