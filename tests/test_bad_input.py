@@ -19,7 +19,7 @@ from argolint import testing
 from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline as lint
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.suppression import suppress

@@ -16,11 +16,11 @@ from argolint import App, AppRef, Fact, Finding, Fleet, Location, Related, Resou
 from argolint.engine import pipeline as lint
 from argolint.engine.join import join
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
 from argolint.engine.settle import settle
 from argolint.errors import UsageError
 from argolint.model.results import AppResult, Causes, ServerRead
 from argolint.model.stats import Stats
+from argolint.plugins import load_rules
 from argolint.server.transport import Answer, Query
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.suppression import suppress

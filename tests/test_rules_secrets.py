@@ -25,7 +25,7 @@ from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.values.knowledge import load
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -16,7 +16,6 @@ from argolint.cli.connecting import read_lists
 from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.engine.plugins import load_rules
 from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
@@ -24,6 +23,7 @@ from argolint.fixes import placement as edit
 from argolint.fixes.placement import Outcome
 from argolint.fixes.site import Choice, Site
 from argolint.model import AppRef, Object, ResourceKey
+from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
 from argolint.reports import document as report
 from argolint.reports.document import Report, ReportedApp, ReportedResource

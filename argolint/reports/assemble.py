@@ -25,6 +25,7 @@ from argolint.reports.document import (
     ReportedFinding,
     ReportedFix,
     ReportedRelated,
+    ReportedRelation,
     ReportedResource,
     ReportedSource,
     Server,
@@ -188,6 +189,9 @@ def finding(f: model.Finding) -> ReportedFinding:
         if f.source
         else None,
         suppressed=dict(f.suppressed) if f.suppressed is not None else None,
+        relation=ReportedRelation(f.relation.kind, app(f.relation.app), _resource(f.relation.resource))
+        if f.relation
+        else msgspec.UNSET,
     )
 
 

@@ -80,6 +80,24 @@ class ReportedSource(msgspec.Struct, frozen=True):
     in_change: bool | None = None
 
 
+class ReportedRelation(msgspec.Struct, frozen=True):
+    """What an explanation rests on: how the finding's object stands to another one; no `resource` where that is an Application."""
+
+    kind: Literal[
+        "comes-later",
+        "spec-says",
+        "rewritten-by",
+        "made-by",
+        "denied-by",
+        "not-in-git",
+        "owner-ill",
+        "contradicts",
+        "said-by-child",
+    ]
+    app: ReportedApp
+    resource: ReportedResource | None = None
+
+
 class ReportedFinding(msgspec.Struct, frozen=True):
     rule: str
     family: str
@@ -100,6 +118,7 @@ class ReportedFinding(msgspec.Struct, frozen=True):
     since: str | None = None
     flaps: Number = 0
     suppressed: dict[str, str] | None = None
+    relation: ReportedRelation | msgspec.UnsetType = msgspec.UNSET
 
 
 class Cause(msgspec.Struct, frozen=True):
