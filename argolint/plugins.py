@@ -1,7 +1,7 @@
 """Rules by id: the built-in ones, and those of the entry-point group `argolint.rules`.
 
 Both name a module or a package, and are loaded in the same way: every module of a package is imported, and every Rule in it is kept. Rules are
-never loaded from a path found in a repository: argolint runs on untrusted pull requests beside an API token.
+never loaded from a path found in a repository: argolint runs on untrusted pull requests next to an API token.
 """
 
 from __future__ import annotations

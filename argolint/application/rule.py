@@ -19,7 +19,7 @@ class Rank(IntEnum):
     CATCH_ALL = -100
     """Nothing else knows a reason."""
     NOT_DONE = -50
-    """Something has not happened yet, and nobody says why."""
+    """Something has not happened yet, and no one says why."""
     FAILURE = -40
     """It failed for a reason that no rule knows."""
     WAITING = -20
@@ -36,7 +36,7 @@ class Rank(IntEnum):
     CONSEQUENCE = 15
     """What a known cause takes along."""
     ROOT = 20
-    """What others follow from: two owners, a render that draws anew."""
+    """What others follow from: two owners, a render that generates again."""
 
 
 @dataclass(frozen=True)

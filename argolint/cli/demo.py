@@ -65,7 +65,7 @@ A recorded Argo CD answers at {server.url} until Ctrl-C.
 
   argolint check --server {server.address} --plaintext --auth-token {server.token()}
 
-User {USERNAME}, password {server.password}, for whoever wants to log in alone:
+User {USERNAME}, password {server.password}, to log in without argolint:
 
   curl -H 'Content-Type: application/json' {server.url}/api/v1/session \\
        -d '{{"username": "{USERNAME}", "password": "{server.password}"}}'

@@ -90,7 +90,7 @@ class _Command(click.Command):
     click.option(
         "--render-twice",
         is_flag=True,
-        help="Render head once more, past the cache: finds what each render draws anew (Argo CD 3.0 and later).",
+        help="Render head once more, past the cache: finds what changes with each render (Argo CD 3.0 and later).",
     ),
     click.option(
         "--wait",

@@ -30,7 +30,7 @@ from argolint.suppression import suppress
 def pacing(given: Mapping[str, Any], own: Limits = NONE) -> Pacing:
     """How hard a server is asked: what the options say, within the limits of the user's settings and the server's `own`.
 
-    Beside a server's answers much can be done, beside a disk's nothing.
+    While a server answers, much can be done; while a disk does, nothing.
     """
     reads = "connection" in given  # `merge` and others read no server
     limits = read_settings(os.environ, Path.home()).limits if reads else NONE

@@ -141,7 +141,7 @@ def _warn_of_renders(t: Transport) -> None:
             "leave --render-twice out: Argo CD 2.14 and older cannot render past the cache",
         )
     click.echo(
-        "warning: --render-twice renders each chart anew on the server, one at a time, and replaces its manifest cache; "
+        "warning: --render-twice renders each chart again on the server, one at a time, and replaces its manifest cache; "
         "where a chart draws random values the application turns OutOfSync, and self-heal may deploy them",
         err=True,
     )

@@ -158,7 +158,7 @@ def command(
             often = "following changes" if watch else f"checking every {interval}"
             _tell(f"listening on http://{_shown(web)}, {often}")
             if not token and not is_loopback(host):
-                _tell("anybody who reaches this address reads the report: set a token, or let a proxy ask for one")
+                _tell("anyone who reaches this address reads the report: set a token, or let a proxy ask for one")
             checker.start()
             _serve(web, asked)
             checker.stop()

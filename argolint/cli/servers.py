@@ -140,7 +140,7 @@ def _file(given: Mapping[str, Any]) -> Path | None:
         named = None
     if one and (named is not None or given["all_contexts"]):
         own = "; an entry of the file has headers, token and TLS files of its own" if named is not None else ""
-        raise UsageError(f"{one[0]} is of a single server, and {chosen} names several", f"pass one of them{own}")
+        raise UsageError(f"{one[0]} is for a single server, and {chosen} names several", f"pass one of them{own}")
     if named is not None and given["all_contexts"]:
         raise UsageError("--servers and --all-contexts both say which servers to read", "pass one of them")
     if named is not None:

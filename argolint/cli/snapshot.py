@@ -53,7 +53,7 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any)
     What could be a secret is masked, and no token is in it. What stays in clear is printed at the end: look through it before
     you hand it on, for it holds the names of your applications, hosts and repositories, and every manifest.
 
-    Of several servers (--servers, --all-contexts) each gets a snapshot in the directory, beside a servers.yaml that names them:
+    Of several servers (--servers, --all-contexts) each gets a snapshot in the directory, next to a servers.yaml that names them:
     `argolint check --servers DIR/servers.yaml`.
     """
     run = prepare({**NO_FAILING, **given, "baseline": None, "outputs": ()}, apps)

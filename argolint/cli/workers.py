@@ -29,7 +29,7 @@ def look_of(given: Mapping[str, Any], source: Source) -> Look | None:
     lonely = next((name for name in ("worker_token", "dask_insecure") if given.get(name) and _by_option(name)), "")
     if lonely and not dask:
         option = f"--{lonely.replace('_', '-')}"
-        raise UsageError(f"{option} is of a Dask cluster, and none is named", "pass --dask ADDRESS as well")
+        raise UsageError(f"{option} is for a Dask cluster, and none is named", "pass --dask ADDRESS as well")
     if dask and count > 1:
         if _by_option("processes") == _by_option("dask"):
             raise UsageError("--dask and --processes both say who looks at applications", "pass one of them")
@@ -79,7 +79,9 @@ def _look_in_cluster(given: Mapping[str, Any], source: Source) -> Look:
     reached, server = source.reached, None
     if isinstance(reached, Connection):
         if source.name and given["worker_token"]:
-            raise UsageError("--worker-token is of a single server", "the entries of --servers say where each token is")
+            raise UsageError(
+                "--worker-token is for a single server", "the entries of --servers say where each token is"
+            )
         if source.name and not reached.token_place:
             hint = "name it in a servers file, with auth-token-env or auth-token-file, and give every worker the same variable or file"
             raise UsageError(f"{source.name}: no Dask worker has the token of this login", hint)

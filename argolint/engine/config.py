@@ -99,7 +99,7 @@ LOOK_ALIKES = (".argolint.yml", "argolint.yaml", "argolint.yml", ".argolint.json
 
 
 def find() -> Path | None:
-    """`.argolint.yaml` here, else the nearest one above within the Git clone: what lies above that is somebody else's."""
+    """`.argolint.yaml` here, else the nearest one above within the Git clone: what lies above that is someone else's."""
     try:
         here = Path.cwd()
     except FileNotFoundError:  # the folder was removed under us, and nothing stands in it
@@ -214,7 +214,7 @@ def _explained(error: msgspec.ValidationError, document: strict_yaml.Document, p
 _INSTEAD = {
     "server": "pass --server, set ARGOCD_SERVER, or write it to ~/.config/argolint/config.yaml, which is yours alone",
     "argocd-context": "pass --argocd-context, or write it to ~/.config/argolint/config.yaml, which is yours alone",
-    "auth-token": "set ARGOCD_AUTH_TOKEN, and revoke this token: whoever can read the file has it",
+    "auth-token": "set ARGOCD_AUTH_TOKEN, and revoke this token: anyone who can read the file has it",
 }
 
 

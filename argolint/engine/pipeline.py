@@ -236,6 +236,6 @@ def from_json(text: bytes, where: str) -> Part:
     if not 1 <= index <= count:
         raise UsageError(
             f"{where} is a damaged shard: it calls itself shard {index} of {count}",
-            "write it anew with `argolint check --shard I/N -o json=FILE`",
+            "write it again with `argolint check --shard I/N -o json=FILE`",
         )
     return part

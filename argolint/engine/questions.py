@@ -36,7 +36,7 @@ _CLUSTER_NOISE = frozenset({"attemptedAt", "cacheInfo", "applicationsCount"})
 
 
 def entry_mark(app: App) -> bytes:
-    """A digest of an application's entry of the list, without what each reconcile writes anew."""
+    """A digest of an application's entry of the list, without what each reconcile rewrites."""
     metadata = {k: v for k, v in mapping(app.raw, "metadata").items() if k not in _NOISE}
     if isinstance(annotations := metadata.get("annotations"), Mapping) and _REFRESH in annotations:
         metadata["annotations"] = {k: v for k, v in annotations.items() if k != _REFRESH}

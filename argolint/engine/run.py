@@ -128,7 +128,7 @@ def _submitted(pool: ThreadPoolExecutor, task: Callable[[App], AppResult], app: 
 
 
 _BESIDE = 8
-"""How many claimants of one object are looked at beside those that were asked for."""
+"""How many claimants of one object are looked at in addition to those that were asked for."""
 
 
 def _beside(wanted: Collection[AppRef], fleet: Fleet) -> frozenset[AppRef]:

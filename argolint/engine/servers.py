@@ -61,7 +61,7 @@ class Source:
         return self.reached.limits if isinstance(self.reached, Connection) else NONE
 
     def workers(self, most: int) -> int:
-        """How many requests may be in flight to it, of so many."""
+        """How many requests may be in flight to it, `most` at most."""
         return min(most, self.limits.workers or most)
 
     def told(self, failure: Failure) -> Failure:
@@ -87,7 +87,7 @@ class _Unread:
 
 @dataclass(frozen=True)
 class Read:
-    """An Argo CD whose applications are listed, what of it could not be read, and what that cost where somebody measures."""
+    """An Argo CD whose applications are listed, what of it could not be read, and what that cost where someone measures."""
 
     source: Source
     transport: Transport
@@ -189,7 +189,7 @@ def examine(
     gone: list[ConnectError] = []
 
     def tried(one: Read) -> Part | ArgolintError:
-        if gone:  # each further look would wait for it anew
+        if gone:  # each further look would wait for it again
             return gone[0]
         try:
             part = examined(one, look(one.source))
@@ -228,12 +228,12 @@ def examine(
 
 
 def _nobody(why: ArgolintError) -> Look:
-    """Who looks where nobody could begin: each application is a failure."""
+    """A look for where no worker could start: each application becomes a failure."""
     return lambda t, fleet, plan, apps: (unread(app, Failure("worker", why.message, why.hint, app.ref)) for app in apps)
 
 
 def each(items: Sequence[S], call: Callable[[S], T], *, alone: bool = False) -> list[T]:
-    """What the call gives for each Argo CD, some at a time; where nobody is waited for, one after the other."""
+    """What the call gives for each Argo CD, some at a time; where no one is waited for, one after the other."""
     return threads.each(items, call, 1 if alone else AT_ONCE, "argolint-server")
 
 
@@ -251,7 +251,7 @@ def _loaded(source: Source, read: ReadFleet) -> Read | _Unread:
 def _told_apart(read: Sequence[Read]) -> tuple[tuple[Read, ...], tuple[str, ...]]:
     """Each with a URL of its own: Argo CDs that were set up alike may all say the same of themselves.
 
-    Such ones are told apart by the address that they were reached at, else by name.
+    Such ones are distinguished by the address that they were reached at, else by name.
     """
     said: dict[str, list[Read]] = {}
     for one in read:
@@ -298,5 +298,5 @@ def _renamed(failures: Iterable[Failure], url: str) -> tuple[Failure, ...]:
 
 
 def named(source: Source, failures: Iterable[Failure]) -> tuple[Failure, ...]:
-    """See Source.told."""
+    """See `Source.told`."""
     return tuple(map(source.told, failures))

@@ -68,7 +68,7 @@ class Diff:
 _SEARCHED = 200
 """Changed files in which the name of an object is looked for."""
 _MANY = 20
-"""Files that are compared one by one; whoever asks for more gets all of the change compared at once."""
+"""Files that are compared one by one; a caller that asks for more gets all of the change compared at once."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class Edit:
     operations: tuple[Operation, ...]
     notes: tuple[str, ...] = ()
     rendered: Object | None = None
-    """What the spot's object looks like to Argo CD; None when nobody knows."""
+    """What the spot's object looks like to Argo CD; None when no one knows."""
 
 
 def identity(obj: Json) -> tuple[Json, ...]:
@@ -78,7 +78,7 @@ def _require_sound(fix: ReportedFix) -> None:
         return
     steps = fix.edit.content
     if not isinstance(steps, list | tuple) or not all(isinstance(s, Mapping) and _is_step(s) for s in steps):
-        raise Unplaced("its edit is no JSON patch of fields", "make the report anew, or change the file by hand")
+        raise Unplaced("its edit is no JSON patch of fields", "make the report again, or change the file by hand")
 
 
 def _is_step(step: Mapping[str, Json]) -> bool:

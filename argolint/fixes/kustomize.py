@@ -244,7 +244,7 @@ _LONGEST_PATTERN = 500
 def _matches(pattern: str, value: str) -> bool:
     """Whether a selector's regular expression (Go's, anchored) takes the value; True for one that is not plain enough to tell.
 
-    A change may have written it, and Python's own engine can be kept busy for ever: names, `.`, `.*`, `.+` and `|` are globs.
+    A change may have written it, and Python's own engine can be kept busy forever: names, `.`, `.*`, `.+` and `|` are globs.
     """
     text, at, parts = pattern.removeprefix("^").removesuffix("$"), 0, list[str]()
     while at < len(text):

@@ -45,7 +45,7 @@ class AppResult:
     """What inspecting one application gave; plain data that a shard can carry.
 
     `beside` says that it was not asked for: it shares objects with one that was, and only its facts count. `unread` says that it
-    has objects whose states nobody asked for, since Argo CD shows it as fine.
+    has objects whose states no one asked for, since Argo CD shows it as fine.
     """
 
     ref: AppRef

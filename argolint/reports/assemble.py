@@ -150,7 +150,7 @@ def resource(found: model.ResourceId) -> ReportedResource:
 
 
 def finding(f: model.Finding) -> ReportedFinding:
-    """One finding as the report holds it, without secrets whoever made it."""
+    """One finding as the report holds it, without secrets, no matter who made it."""
     f = guarded(f)
     return ReportedFinding(
         rule=f.rule,

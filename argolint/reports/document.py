@@ -126,7 +126,7 @@ class Cause(msgspec.Struct, frozen=True):
 
     A finding that follows from nothing is its own cause. `severity` is the worst of its `findings`, which touch that many
     `objects` and `apps`; `frees` counts the applications whose worst findings have this cause alone. `server` is its Argo CD's
-    URL, where the report is of several.
+    URL, where the report is about several.
     """
 
     fingerprint: str
@@ -140,7 +140,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class ReportedFailure(msgspec.Struct, frozen=True):
-    """`server` is the name of the Argo CD, where the report is of several and no application says it."""
+    """`server` is the name of the Argo CD, where the report is about several and no application says it."""
 
     stage: str
     error: str
@@ -156,7 +156,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class Server(msgspec.Struct, frozen=True):
-    """`name` is how the user calls it, where the report is of several."""
+    """`name` is how the user calls it, where the report is about several."""
 
     url: str
     version: str
@@ -330,7 +330,7 @@ def read(file: Path) -> Report:
 
 
 def from_json(text: bytes, where: str) -> Report:
-    """A saved report; UsageError says what in `where` is not one, or that it is of a newer major version."""
+    """A saved report; UsageError says what in `where` is not one, or that it belongs to a newer major version."""
     try:
         head = json_value(text)
     except msgspec.DecodeError as error:
@@ -346,13 +346,13 @@ def from_json(text: bytes, where: str) -> Report:
     if version.split(".")[0] != SCHEMA_VERSION.split(".", maxsplit=1)[0]:
         raise UsageError(
             f"{where} has schema_version {version}, this argolint reads 1.x",
-            "upgrade argolint, or write the report anew",
+            "upgrade argolint, or write the report again",
         )
     try:
         return converted(_redacted(head), Report)  # an older argolint may have written it
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"{where} is a damaged report: {error}", "write it anew with `argolint check -o json=FILE`"
+            f"{where} is a damaged report: {error}", "write it again with `argolint check -o json=FILE`"
         ) from None
 
 

@@ -162,9 +162,9 @@ class History:
 
 @contextmanager
 def opened(file: Path) -> Iterator[History]:
-    """The state file, made if it is not there. A damaged one is put aside and begun anew.
+    """The state file, made if it is not there. A damaged one is put aside and begun again.
 
-    UsageError when it cannot be written, is of a newer argolint, or is another program's database.
+    UsageError when it cannot be written, belongs to a newer argolint, or is another program's database.
     """
     place = own_path(file)
     remark = ""
@@ -176,7 +176,7 @@ def opened(file: Path) -> Iterator[History]:
                 f"the state file {file} cannot be used: {error}", "name a file in a folder that you may write"
             ) from None
         aside = _put_aside(place)
-        remark = f"the state file {file} was damaged ({error}); it is kept as {aside.name}, and history begins anew"
+        remark = f"the state file {file} was damaged ({error}); it is kept as {aside.name}, and history begins again"
         connection = _ready(place, file)
     with closing(connection):
         yield History(file, connection, remark)
@@ -193,7 +193,9 @@ def _ready(place: Path, file: Path) -> sqlite3.Connection:
         if tables and ours != _OURS:
             raise UsageError(f"{file} is a database of another program", "name a file of its own with --state")
         if version > _VERSION:
-            raise UsageError(f"the state file {file} is of a newer argolint", "upgrade argolint, or name another file")
+            raise UsageError(
+                f"the state file {file} comes from a newer argolint", "upgrade argolint, or name another file"
+            )
         (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
             raise sqlite3.DatabaseError(sound)

@@ -30,7 +30,7 @@ def joined(reports: Sequence[tuple[str, Report]]) -> Report:
         if not _alike(report, last):
             raise UsageError(
                 f"{name} is of {_servers(report)}, {last_name} of {_servers(last)}",
-                "a trend is of one Argo CD, or of several that were read together: pass their reports only",
+                "a trend is about one Argo CD, or about several that were read together: pass their reports only",
             )
         seen |= {identity(f): f for f in report.findings}
         since = still_there(since, report, seen)

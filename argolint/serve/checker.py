@@ -69,7 +69,7 @@ class Checker:
 
     @property
     def trouble(self) -> str:
-        """Why the service is not ready; empty when it is. Argo CD may be down, but a token that it refuses needs somebody."""
+        """Why the service is not ready; empty when it is. Argo CD may be down, but a token that it refuses needs someone."""
         if self._refused or (self._follower is not None and self._follower.refused):
             return "Argo CD does not accept the token"
         return "" if self.ready else "no check has succeeded yet"
@@ -137,7 +137,7 @@ class Checker:
             self._failed = 0
             self._tell_servers(checked.report)
             self._publish(checked.report, checked.apps)
-            self._good = checked  # not before: who is told that it is ready asks for the report
+            self._good = checked  # not before: a client that sees it ready asks for the report
 
     def _tell_servers(self, report: Report) -> None:
         """What changed of which Argo CDs cannot be read."""

@@ -1,7 +1,7 @@
 """What Argo CD's own UI asks: the findings of one application, for a user whom Argo CD has let see that application.
 
 argocd-server's proxy extension (server/extension/extension.go) checks `applications, get` and `extensions, invoke` of the user and sends
-Argocd-Application-Name and Argocd-Project-Name. Whoever reaches the service could send them too, so only its bearer token counts, and the
+Argocd-Application-Name and Argocd-Project-Name. Anyone who reaches the service could send them too, so only its bearer token counts, and the
 application is taken from the headers alone. A request of the proxy gets this one address and nothing else of the service.
 """
 
@@ -41,7 +41,7 @@ Answer = tuple[int, Document, Mapping[str, str]]
 
 
 class Extension:
-    """Answers requests of Argo CD's proxy. Without a `token` nobody is answered.
+    """Answers requests of Argo CD's proxy. Without a `token` no one is answered.
 
     `server`: the address of the Argo CD whose proxy has the token, where several are checked: its users may see nothing of the others.
     """

@@ -31,7 +31,7 @@ Ways = Mapping[str, tuple[ReadFleet, Look]]
 
 
 class Collect(Protocol):
-    """Runs a check of all Argo CDs, each read as it is told; `whole` when everything is read."""
+    """Runs a check of all Argo CDs, each read as `ways` say; `whole` when everything is read."""
 
     def __call__(self, ways: Ways, *, whole: bool) -> Checked: ...
 

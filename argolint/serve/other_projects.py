@@ -1,4 +1,4 @@
-"""Findings without the names of other projects' applications: whoever reads them has a right to one application.
+"""Findings without the names of other projects' applications: the reader has a right to one application.
 
 Argo CD says which application its user may see (`applications, get`), and nothing about any other.
 """
@@ -26,7 +26,7 @@ def stranger(app: ReportedApp) -> str:
 
 
 class Others:
-    """The applications beside one, of which its readers may not learn the names."""
+    """The applications next to one, of which its readers may not learn the names."""
 
     def __init__(self, own: ReportedApp, apps: Iterable[ReportedApp]) -> None:
         self._own = own

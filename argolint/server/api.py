@@ -100,7 +100,7 @@ def managed_resources(t: Transport, ref: AppRef, only: ResourceId | None = None)
 
 
 def resource_tree(t: Transport, ref: AppRef) -> Tree:
-    """The objects that an application manages, what they own, and what nobody owns."""
+    """The objects that an application manages, what they own, and what no one owns."""
     path = f"{_app_path(ref)}/resource-tree"
     return _typed(_get(t, path, _app_query(ref)), _tree, t, path)
 
@@ -405,4 +405,4 @@ _REASON = 600  # characters of the server's own words in a message
 _NO_SESSION = "no session information"
 """The server's words for a request without a token, or with one that is no JWT (server/server.go)."""
 
-_LOGIN = "log in anew with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one"
+_LOGIN = "log in again with `argocd login`, or pass a fresh ARGOCD_AUTH_TOKEN; `argolint explain --setup` tells how to make one"

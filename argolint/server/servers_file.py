@@ -182,7 +182,7 @@ def in_entry(hint: str, token_place: str) -> str:
     own = (
         f"put a fresh token into {where}"
         if where
-        else ("log in anew with `argocd login`, or give its entry auth-token-env or auth-token-file")
+        else ("log in again with `argocd login`, or give its entry auth-token-env or auth-token-file")
     )
     told = _OPTION.sub(r"`\1`", hint)
     return _FRESH.sub(lambda _: own, hint if told == hint else f"in its entry: {told}")
@@ -263,7 +263,7 @@ def _held(variable: str, key: str, what: str, environ: Mapping[str, str]) -> str
 
 
 def _place(entry: Entry, folder: Path) -> str:
-    """Where the token of an entry is, for others; a login is of this user alone."""
+    """Where the token of an entry is, for others; a login belongs to this user alone."""
     if entry.auth_token_env:
         return f"env:{entry.auth_token_env}"
     return f"file:{(folder / Path(entry.auth_token_file).expanduser()).absolute()}" if entry.auth_token_file else ""

@@ -102,7 +102,7 @@ def record(inner: Transport, target: Path) -> Iterator[RecordingTransport]:
 
 @contextmanager
 def beside(target: Path) -> Iterator[tuple[Path, Path]]:
-    """The absolute path of what is to appear at `target`, and a folder beside it to make it in, gone afterwards.
+    """The absolute path of what is to appear at `target`, and a folder next to it to make it in, gone afterwards.
 
     UsageError if it exists or cannot be written.
     """

@@ -48,7 +48,7 @@ INVALID = Rule(
 What it finds: an `argolint.dev/ignore.<rule>` annotation without a reason, or for a rule that does not exist. It is not
 applied.
 
-Why it hurts: nobody will know next year whether it may go, and a typo hides nothing.
+Why it hurts: no one will know next year whether it may go, and a typo hides nothing.
 
 How to fix: write the reason as the annotation's value, and the rule's id as `argolint rules` lists it.
 """,
@@ -74,7 +74,7 @@ class Suppressions:
 
 
 def apply(outcome: Outcome, suppressions: Suppressions) -> Outcome:
-    """The same findings, suppressed where somebody said so, and findings about suppressions that are wrong."""
+    """The same findings, suppressed where someone said so, and findings about suppressions that are wrong."""
     used: set[object] = set()
     accepted = suppressions.baseline.of(suppressions.servers) if suppressions.baseline else {}
     findings = [_one(f, outcome.notes, suppressions, accepted, used) for f in outcome.findings]

@@ -68,7 +68,7 @@ class Style:
     group_by: str = ""
     statistics: bool = False
     lines: int = 0
-    """How many a first screen may have; 0 where nobody reads a screen."""
+    """How many a first screen may have; 0 where no one reads a screen."""
     again: str = ""
     """The command to type for another form of the same report, where it takes no options."""
     metrics: Metrics = field(default_factory=Metrics)
@@ -117,7 +117,7 @@ class Output:
 def parse_outputs(texts: Sequence[str], configuration: Path | None = None) -> tuple[Output, ...]:
     """`text`, `json=report.json`; UsageError for an unknown format, a folder that is not there, two outputs in one place.
 
-    Those of a `configuration` stay below the working directory: whoever wrote it may not choose any file of the user's.
+    Those of a `configuration` stay below the working directory: its author may not choose any file of the user's.
     """
     found: list[Output] = []
     for text in texts or ("text",):
@@ -229,7 +229,7 @@ class NamedApp(ReportedApp, frozen=True):
 
 
 def with_server_names(report: Report) -> Report:
-    """The same report; where it is of several Argo CDs, every application and every command says on which one it is."""
+    """The same report; where it is about several Argo CDs, every application and every command says on which one it is."""
     names = {server.url: server.name for server in report.servers if server.name}
     if not names:
         return report
@@ -276,7 +276,7 @@ def server_name(app: ReportedApp) -> str:
 
 
 def subject_of(failure: ReportedFailure) -> str:
-    """What could not be looked at: an application, else the Argo CD where the report is of several."""
+    """What could not be looked at: an application, else the Argo CD where the report is about several."""
     return app_name(failure.app) if failure.app else plain(failure.server or "")
 
 

@@ -20,7 +20,7 @@ _PASTE_LINES = 3
 
 
 def blocks(report: Report, style: Style, room: int = 0) -> Iterator[str]:
-    """A block a cause. Where there is `room` for so many lines only, the first of each family and then the others."""
+    """A block a cause. Where there is `room` for that many lines only, the first of each family and then the others."""
     groups = causes_of(report)
     name = named(report)
     found = [list(_block(cause, group, style, name, screen=room > 0)) for cause, group in groups]

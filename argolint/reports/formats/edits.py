@@ -30,7 +30,7 @@ _EFFECTS = {
 
 
 def told_effects(fix: ReportedFix) -> str:
-    """What the fix does besides, in words; empty when there is nothing to tell."""
+    """What else the fix does, in words; empty when there is nothing to tell."""
     return ", ".join(_EFFECTS[effect] for effect in fix.effects)
 
 

@@ -32,7 +32,7 @@ def ending(report: Report, style: Style) -> Iterator[str]:
 
 
 def _servers(report: Report, style: Style) -> Iterator[str]:
-    """A line an Argo CD, where the report is of several; one that could not be read has no applications."""
+    """A line an Argo CD, where the report is about several; one that could not be read has no applications."""
     if not is_of_several(report):
         return
     rows = {str(s.name): counts_text(counted(of_server(report, s.url))) or "nothing found" for s in report.servers}

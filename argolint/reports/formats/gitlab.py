@@ -1,4 +1,4 @@
-"""GitLab code quality: a list of issues that a merge request shows beside its diff.
+"""GitLab code quality: a list of issues that a merge request shows next to its diff.
 
 https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 """

@@ -1,6 +1,6 @@
 """One HTML file: offline, readable without scripts, with a search over all findings where scripts may run.
 
-What stands in the file as HTML is the summary and the worst findings. All findings lie beside it as compressed data: an
+What stands in the file as HTML is the summary and the worst findings. All findings lie next to it as compressed data: an
 index that the search needs at once, and details in chunks that are inflated when one is opened. The policy in the file
 (CSP) allows its own script and style by their hashes and nothing else, so it asks nothing of any network.
 """

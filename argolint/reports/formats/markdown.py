@@ -1,6 +1,6 @@
 """One comment on a pull request: what is new first, then what changes in each application, folded.
 
-Everything that comes from manifests is untrusted: it is escaped so that it can neither format, link, mention anybody nor
+Everything that comes from manifests is untrusted: it is escaped so that it can neither format, link, mention anyone nor
 close a fold. GitHub refuses a comment of more than 65,536 characters; what does not fit is counted, never dropped silently.
 """
 

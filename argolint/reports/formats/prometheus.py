@@ -1,7 +1,7 @@
 """Metrics in Prometheus' text format: for the textfile collector (`-o prometheus=FILE`) and for `/metrics` of `argolint serve`.
 
 Names and labels are a contract: alerts and dashboards of users hold on to them. No message, object, pointer or fingerprint
-is ever a label, so that the number of series follows the applications that have findings, and nothing leaks to whoever may
+is ever a label, so that the number of series follows the applications that have findings, and nothing leaks to anyone who may
 read metrics. Labels are not called `namespace`, `cluster`, `service` or `pod`, which Prometheus' own target labels would
 turn into `exported_*`.
 """
@@ -87,7 +87,7 @@ def families(report: Report, style: Style) -> Iterator[GaugeMetricFamily]:
     )
     yield _gauge(
         "argolint_suppressed_findings",
-        "Findings that somebody accepted: by an annotation, the configuration or the baseline.",
+        "Findings that someone accepted: by an annotation, the configuration or the baseline.",
         ("argocd", "rule", "by"),
         Counter(
             (server_of(f.app), f.rule, _BY.get(by := f.suppressed.get("by", ""), by))

@@ -1,7 +1,7 @@
 """SARIF 2.1.0, for code scanning. https://docs.oasis-open.org/sarif/sarif/v2.1.0/
 
 Argo CD's findings are about live objects, so each result has its application, object and field as logical locations; file
-and line stand beside them where the source is known.
+and line stand next to them where the source is known.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def text(report: Report, style: Style, *, concise: bool) -> str:
 
 
 def _tail(report: Report, style: Style) -> Iterator[str]:
-    """What could not be looked at, remarks, and what the gate says beside its findings."""
+    """What could not be looked at, remarks, and what the gate says next to its findings."""
     alike: dict[tuple[str, str, str | None], list[ReportedFailure]] = {}
     for failure in report.failures:
         alike.setdefault((failure.stage, _nameless(failure), failure.rule), []).append(failure)
@@ -170,7 +170,7 @@ def _failure(alike: Sequence[ReportedFailure], style: Style) -> Iterator[str]:
 
 
 def _gate(gate: Gate, style: Style) -> Iterator[str]:
-    """What the change does, beside its findings."""
+    """What the change does, next to its findings."""
     for gone in gate.gone:
         subject = " ".join(filter(None, (app_name(gone.app), resource_name(gone.resource) if gone.resource else "")))
         yield f"{paint('fixed', style, fg='green')}  {paint(gone.rule, style, bold=True)}  {subject}"
