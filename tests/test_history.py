@@ -114,7 +114,7 @@ def test_a_damaged_file_is_put_aside_and_told(tmp_path: Path, damage: str) -> No
     assert _ages(made) == {"a": (_at(2), 0)}
     (remark,) = made.remarks
     assert f"the state file {file} was damaged" in remark
-    assert "it is kept as state.damaged-1, and history begins anew" in remark
+    assert "it is kept as state.damaged-1, and history begins again" in remark
     assert (tmp_path / "state.damaged-1").read_bytes() == content
     assert _ages(_remember(file, _report(_finding("a"), started_at=_at(3)))) == {"a": (_at(2), 0)}
 
@@ -129,7 +129,7 @@ def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name, said in (
         ("foreign", "foreign is a database of another program"),
-        ("newer", "newer is of a newer argolint"),
+        ("newer", "newer comes from a newer argolint"),
         ("folder", "the state file folder cannot be used"),
         ("no/such/state", "the state file no/such/state cannot be used"),
     ):

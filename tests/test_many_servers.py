@@ -686,7 +686,7 @@ def test_a_token_goes_to_its_own_server_only(tmp_path: Path) -> None:
         ran = run_here("check", "--servers", fleets.file, env=environ, cwd=tmp_path)
     assert ran.code == 3
     assert "not looked at  eu: server: " in ran.out
-    assert "log in anew with `argocd login`, or give its entry auth-token-env or auth-token-file" in one_line(ran.out)
+    assert "log in again with `argocd login`, or give its entry auth-token-env or auth-token-file" in one_line(ran.out)
     assert "not looked at  us" not in ran.out
 
 
@@ -751,8 +751,8 @@ def test_limits_of_the_users_settings_hold_whatever_options_say(tmp_path: Path) 
 
 def test_options_of_a_single_server_do_not_go_with_many(tmp_path: Path) -> None:
     for args, message in (
-        (("--servers", "x", "--server", "y"), "--server is of a single server, and --servers names several"),
-        (("--servers", "x", "--snapshot", "y"), "--snapshot is of a single server, and --servers names several"),
+        (("--servers", "x", "--server", "y"), "--server is for a single server, and --servers names several"),
+        (("--servers", "x", "--snapshot", "y"), "--snapshot is for a single server, and --servers names several"),
         (("--servers", "x", "--all-contexts"), "--servers and --all-contexts both say which servers to read"),
     ):
         ran = run_here("check", *args, cwd=tmp_path)

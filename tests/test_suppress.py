@@ -164,16 +164,16 @@ def test_a_baseline_hides_what_it_holds_and_tells_what_is_gone() -> None:
     ("text", "error", "hint"),
     [
         ("[1]", "is no argolint baseline: it has no baseline_version", "write one with `argolint baseline -o FILE`"),
-        ("{", "b.json:1: Expecting property name", "write it anew with `argolint baseline -o FILE`"),
+        ("{", "b.json:1: Expecting property name", "write it again with `argolint baseline -o FILE`"),
         (
             '{"baseline_version": "2.0"}',
             "has baseline_version 2.0, this argolint reads 1.x",
-            "upgrade argolint, or write it anew",
+            "upgrade argolint, or write it again",
         ),
         (
             '{"baseline_version": "1.0"}',
             "is a damaged baseline: Object missing required field `server`",
-            "write it anew with `argolint baseline -o FILE`",
+            "write it again with `argolint baseline -o FILE`",
         ),
         (
             '{"baseline_version": "1.3", "server": "https://t", "written_at": "", "findings": [], "more": 1}',

@@ -24,7 +24,7 @@ _NOT_CONTENT = (TRACKING_ID, INSTALLATION_ID, LAST_APPLIED)
 
 @dataclass(frozen=True)
 class Party:
-    """One Application beside an object that several claim. Everything but `app` is plain JSON, the data of a Fact.
+    """One Application next to an object that several claim. Everything but `app` is plain JSON, the data of a Fact.
 
     claims       its manifests hold the object; False for one that only still owns the live object
     hook         the object is a hook of it, which the list tells of those that are live
@@ -135,7 +135,7 @@ class Shared:
 
     @property
     def untracked(self) -> bool:
-        """Argo CD puts no tracking data on CRDs: nobody owns one, nothing prunes it, and no warning is given.
+        """Argo CD puts no tracking data on CRDs: no one owns one, nothing prunes it, and no warning is given.
 
         Unless a chart's own instance label happens to be the name of an Application, under label tracking.
         """

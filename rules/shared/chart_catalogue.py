@@ -71,7 +71,7 @@ class RandomSecret:
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a chart draws anew at each render, in `templates`; `usual` when it does so at its default values."""
+    """Something that a chart generates again at each render, in `templates`; `usual` when it does so at its default values."""
 
     what: str
     functions: tuple[str, ...]
@@ -87,7 +87,7 @@ class Item:
 
     @property
     def salted(self) -> bool:
-        """A salt is drawn even when the password is fixed, so only a ready hash pins it."""
+        """A salt is generated even when the password is fixed, so only a ready hash pins it."""
         return bool({"htpasswd", "bcrypt", "encryptAES"} & set(self.functions))
 
 
@@ -138,7 +138,7 @@ def names() -> frozenset[str]:
 
 
 def draws(name: str) -> bool:
-    """Whether a chart of this name draws something anew at each render."""
+    """Whether a chart of this name generates something new at each render."""
     return any(chart.random for chart in named(name))
 
 

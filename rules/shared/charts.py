@@ -306,7 +306,7 @@ def _prefix(root: str, name: str, labels: Mapping[str, str], *, exact: bool) -> 
 def _values_at(app: App, index: int, source: Object, kustomize: bool) -> str:
     """The last value file, which wins; a `$ref/` one with the repository of the source of that ref.
 
-    An Application that has `values` keeps its values there: a valuesObject beside them would replace them all (ValuesYAML of its source).
+    An Application that has `values` keeps its values there: a valuesObject next to them would replace them all (ValuesYAML of its source).
     """
     if kustomize:
         return f"helmCharts[].valuesInline in {source.get('path')}/kustomization.yaml"

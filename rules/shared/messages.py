@@ -78,7 +78,7 @@ def stage(message: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The object that a message names; what it does not tell is empty. `group` is None when it is not told."""
+    """The object that a message names; what it does not name is empty. `group` is None when the message does not name it."""
 
     kind: str
     name: str
