@@ -7,10 +7,11 @@ edits                                operations that change an Application or a 
 redaction                            what of a value or a text may be printed
 manifests                            YAML that somebody else wrote
 knowledge                            YAML files beside a rule
+messages                             what a server's text means: taken apart, its fields, a catalogue of entries
 remembered                           what a function makes of a decoded object, kept for the last few
 testing                              the fixture harness, for tests
 
-The folders besides `comparison` are machinery and may change at any time.
+The folders besides `comparison` and `messages` are machinery and may change at any time.
 
 A rule is a module with a docstring (its page) and one value::
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from functools import cache, lru_cache
 
 from argolint import (
     App,
@@ -41,14 +40,14 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.knowledge import load
+from argolint.messages import shortened
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
 
 from ..shared.advice import advice
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import field_fixes, refused_pointer
-from ..shared.messages import shortened
+from ..shared.messages import catalogue
 from ..shared.pods import Trouble, below, crashes, troubles, wanted_events
 from ._unseen import refused
 
@@ -188,24 +187,15 @@ def _reason_followed(resource: Resource, reason: str) -> tuple[Fix, ...]:
     )
 
 
-@cache
-def _reasons() -> tuple[tuple[Object, re.Pattern[str]], ...]:
-    return tuple(
-        (entry, re.compile(match, re.IGNORECASE))
-        for entry in load(__package__, "reasons.yaml")
-        for match in entry["match"]
-    )
-
-
 def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
     """What ends the trouble that the object tells: of the field that is refused, or by the words of its controller."""
     if fixes := field_fixes(resource.id, resource.desired or resource.live, reason):
         return fixes
-    known = _known(resource.kind, reason) or (("no-status", {}) if _silent(resource) else None)
-    if known is None:
+    found = catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
+    if found is None and not _silent(resource):
         return ()
-    name, words = known
-    named = {"what": "", "sort": "", **{key: excerpt(word or "") for key, word in words.items()}}
+    name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
+    named = {"what": "", "sort": "", **{key: excerpt(word) for key, word in words.items()}}
     return advice(__package__, f"unhealthy/{name}", {**_facts(resource), "reason": excerpt(reason, 400), **named})
 
 
@@ -213,15 +203,6 @@ def _silent(resource: Resource) -> bool:
     """A custom resource on which its controller has written no condition: there is nothing that a health check could be waiting for."""
     told = items(resource.live, "status", "conditions") or dig(resource.live, "status", "phase")
     return resource.health.status == "Progressing" and "." in resource.group and resource.live is not None and not told
-
-
-@lru_cache(maxsize=2048)
-def _known(kind: str, reason: str) -> tuple[str, Mapping[str, str | None]] | None:
-    """The name of the first entry that knows such a reason, and the words that it takes from it."""
-    for entry, match in _reasons():
-        if kind in entry.get("kinds", (kind,)) and (found := match.search(reason)):
-            return str(entry["name"]), found.groupdict()
-    return None
 
 
 def _facts(resource: Resource) -> Mapping[str, str]:

@@ -38,10 +38,9 @@ from argolint import (
     Symptom,
 )
 from argolint.knowledge import load
+from argolint.messages import quoted
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
-
-from ..shared.messages import quoted
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Location, Rank, Related, Rule, Severity, Symptom
 from argolint.consequences import consequences, failed_by_health
+from argolint.messages import quoted
 from argolint.redaction import excerpt
 
-from ..shared.messages import quoted
 from ._failures import Failed, classify, failures
 from ._refusals import refusal_fixes
 
