@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from argolint_rules.shared.messages import catalogue
 
-from argolint.knowledge import dump, load
+from argolint.engine.plugins import load_rules
 from argolint.messages import Catalogue, CatalogueError, field_errors, unwrap
 from argolint.messages.literals import literals
-from argolint.plugins import load_rules
+from argolint.values.knowledge import dump, load
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from typing import Any
 
 from argolint_rules.shared.messages import catalogue
 
-from argolint.knowledge import parse
+from argolint.values.knowledge import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = os.environ.get("HYPOTHESIS_PROFILE") == "long"

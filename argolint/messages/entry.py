@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from argolint.decoding import converted
 from argolint.errors import ArgolintError
-from argolint.knowledge import parse
+from argolint.values.decoding import converted
+from argolint.values.knowledge import parse
 
 Knows = Literal["cause", "sort", "stage"]
 """How much an entry tells: the cause, the sort of trouble by words that many programs share, or no more than where it arose."""

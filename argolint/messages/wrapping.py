@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from argolint.knowledge import load
 from argolint.redaction import excerpt
+from argolint.values.knowledge import load
 
 _SHOWN = 240
 """Characters of a message that a sentence quotes."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
-from argolint.fleet import IN_CLUSTER
+from argolint.application.fleet import IN_CLUSTER
 from argolint.redaction import excerpt
 from argolint.values import maps, sh, text_at
 

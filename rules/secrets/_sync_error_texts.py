@@ -12,9 +12,9 @@ from datetime import timedelta
 from functools import cache, lru_cache
 
 from argolint import App, Event, Resource
-from argolint.knowledge import load
 from argolint.redaction import HIDDEN, agrees, without_secrets
 from argolint.values import parse_time, plain
+from argolint.values.knowledge import load
 
 from ..shared.messages import catalogue
 from . import _external_secret as es

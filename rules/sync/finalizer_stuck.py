@@ -37,10 +37,10 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.knowledge import load
 from argolint.messages import quoted
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, enumerated, items, maps, parse_time, sh, text_at
+from argolint.values.knowledge import load
 
 
 @dataclass(frozen=True)
