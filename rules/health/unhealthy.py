@@ -40,7 +40,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.messages import shortened
+from argolint.messages import Match, field_errors, shortened
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
 
@@ -88,6 +88,7 @@ def _unseen(app: App, resource: Resource, condition: Object) -> Finding:
     return Finding(
         message=f'{resource.id} has failed, "{shortened(told)}", and application {app.ref} does not show it, since Argo CD has no health check of the kind.',
         at=Location(app.ref, resource.id, refused_pointer(resource.live, told)),
+        cause=_cause(resource, told),
         severity="warning",
         confidence="likely",
         evidence=(excerpt(told, 400),),
@@ -166,6 +167,7 @@ def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
         message=f"{resource.id} is {_shown(status)}{since}{why}, so application {app.ref} is {app.health.status or status}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
+        cause=_cause(resource, reason),
         confidence="likely" if reason else "possible",
         evidence=evidence,
         related=tuple(Related(app.ref, n.id, role="symptom") for n in ailing[:5]),
@@ -187,15 +189,27 @@ def _reason_followed(resource: Resource, reason: str) -> tuple[Fix, ...]:
     )
 
 
+def _meaning(resource: Resource, reason: str) -> Match | None:
+    return catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
+
+
+def _cause(resource: Resource, reason: str) -> str:
+    """Of the field that is refused, or by the words of its controller."""
+    if field_errors(reason):
+        return "field"
+    found = _meaning(resource, reason)
+    return found.entry.cause if found else "unknown"
+
+
 def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
     """What ends the trouble that the object tells: of the field that is refused, or by the words of its controller."""
     if fixes := field_fixes(resource.id, resource.desired or resource.live, reason):
         return fixes
-    found = catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
+    found = _meaning(resource, reason)
     if found is None and not _silent(resource):
         return ()
     name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
-    named = {"what": "", "sort": "", **{key: excerpt(word) for key, word in words.items()}}
+    named = {"what": "", "sort": "", **{key: excerpt(word).strip("\"'` ,") for key, word in words.items()}}
     return advice(__package__, f"unhealthy/{name}", {**_facts(resource), "reason": excerpt(reason, 400), **named})
 
 
@@ -327,5 +341,10 @@ RULE = Rule(
     check=check,
     wants=wants,
     options=Patience,
+    causes=(
+        *("field", "reference", "credentials", "rights", "policy", "quota", "limit", "network", "certificate"),
+        *("crash", "storage", "waits", "deadline", "analysis", "release", "rollout", "controller", "health-check"),
+        "unknown",
+    ),
     rank=Rank.CATCH_ALL,
 )
