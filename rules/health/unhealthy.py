@@ -40,7 +40,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.messages import Match, field_errors, shortened
+from argolint.messages import Entry, field_errors, shortened
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
 
@@ -189,8 +189,12 @@ def _reason_followed(resource: Resource, reason: str) -> tuple[Fix, ...]:
     )
 
 
-def _meaning(resource: Resource, reason: str) -> Match | None:
-    return catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
+def _meaning(resource: Resource, reason: str) -> tuple[Entry, Mapping[str, str]] | None:
+    """What the words of its controller mean, and what they name."""
+    found = catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
+    if _silent(resource) and (found is None or found.entry.knows != "cause"):
+        return catalogue()["health/no-status"], {}
+    return (found.entry, found.facts) if found else None
 
 
 def _cause(resource: Resource, reason: str) -> str:
@@ -198,7 +202,7 @@ def _cause(resource: Resource, reason: str) -> str:
     if field_errors(reason):
         return "field"
     found = _meaning(resource, reason)
-    return found.entry.cause if found else "unknown"
+    return found[0].cause if found else "unknown"
 
 
 def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
@@ -206,11 +210,13 @@ def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
     if fixes := field_fixes(resource.id, resource.desired or resource.live, reason):
         return fixes
     found = _meaning(resource, reason)
-    if found is None and not _silent(resource):
+    if found is None:
         return ()
-    name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
-    named = {"what": "", "sort": "", **{key: excerpt(word).strip("\"'` ,") for key, word in words.items()}}
-    return advice(__package__, f"unhealthy/{name}", {**_facts(resource), "reason": excerpt(reason, 400), **named})
+    entry, words = found
+    trimmed = "\"'` ," if entry.knows != "cause" else ""  # common forms take in the marks around a name
+    named = {"what": "", "sort": "", **{key: excerpt(word).strip(trimmed) for key, word in words.items()}}
+    facts = {**_facts(resource), "reason": excerpt(reason, 400), **named}
+    return advice(__package__, f"unhealthy/{entry.advice}", facts)
 
 
 def _silent(resource: Resource) -> bool:
