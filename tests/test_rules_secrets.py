@@ -26,7 +26,7 @@ from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.engine.plugins import load_rules
+from argolint.plugins import load_rules
 from argolint.values.knowledge import load
 
 ENTRIES = [entry for entry in catalogue().entries if entry.rule == "external-secret-sync-error"]

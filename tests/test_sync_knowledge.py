@@ -27,8 +27,8 @@ from jsonschema import validate
 
 from argolint import messages, testing
 from argolint.application.operation import Operation
-from argolint.engine.plugins import load_rules
 from argolint.model import EditKind, FixTarget, ResourceId
+from argolint.plugins import load_rules
 from argolint.redaction import excerpt
 from argolint.values.knowledge import parse
 
@@ -143,7 +143,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         },
     },
     "sync/fields.yaml": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}},
-    "shared/makers.yaml": {
+    "../argolint/relations/makers.yaml": {
         "type": "array",
         "items": {
             "type": "object",
@@ -183,7 +183,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 def test_every_knowledge_file_of_the_two_families_has_a_schema() -> None:
     files = {f"{p.parent.name}/{p.name}" for f in ("sync", "health", "shared") for p in (RULES / f).glob("*.yaml")}
     assert files - {"shared/charts.yaml"} == set(SCHEMAS) - {
-        "secrets/advice.yaml"
+        "../argolint/relations/makers.yaml",
+        "secrets/advice.yaml",
     }  # the charts have tests of their own
 
 

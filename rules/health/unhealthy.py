@@ -40,11 +40,12 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.messages import Entry, field_errors, shortened
+from argolint.edits.advice import advice
+from argolint.messages import Match, field_errors, shortened
 from argolint.redaction import excerpt
+from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
 
-from ..shared.advice import advice
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import field_fixes, refused_pointer
 from ..shared.messages import catalogue
@@ -59,6 +60,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     ailing = below(app)
     for resource in _unhealthy(app, options, ailing):
         yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
+        yield from related_wants(_complaint(app, fleet, resource, _own_words(resource)))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
@@ -68,7 +70,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         if resource.kind == "Application" and fleet.app(resource.name, resource.namespace) is not None:
             yield _child_application(app, fleet, resource)
         else:
-            yield _finding(app, resource, ailing.get(resource.uid, ()))
+            yield _finding(app, fleet, resource, ailing.get(resource.uid, ()))
     for resource in app.resources:
         if not resource.health.status and (condition := refused(app, resource, options)):
             yield _unseen(app, resource, condition)
@@ -153,7 +155,7 @@ def _any_object_is(app: App, status: str) -> bool:
     return any(r.health.status == status for r in app.resources) or any(n.health.status == status for n in app.nodes)
 
 
-def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
+def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     status = resource.health.status
     pod_troubles = troubles(app, resource, ailing)
     reason, evidence = _reason(app, resource, pod_troubles)
@@ -163,7 +165,7 @@ def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
     why = f': "{shortened(reason)}"' if reason else ", and neither its status nor its Events tell why"
-    return Finding(
+    finding = Finding(
         message=f"{resource.id} is {_shown(status)}{since}{why}, so application {app.ref} is {app.health.status or status}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
@@ -178,6 +180,17 @@ def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
     )
+    return resolved(finding, _complaint(app, fleet, resource, (reason, *evidence, *_own_words(resource))))
+
+
+def _complaint(app: App, fleet: Fleet, resource: Resource, texts: tuple[str, ...]) -> Complaint:
+    return Complaint(app, fleet, resource.id, resource.desired or resource.live, tuple(filter(None, texts)))
+
+
+def _own_words(resource: Resource) -> tuple[str, ...]:
+    """What Argo CD and the object's own conditions say, without Events."""
+    conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
+    return (resource.health.message, *map(_of_condition, conditions))
 
 
 def _reason_followed(resource: Resource, reason: str) -> tuple[Fix, ...]:
@@ -189,12 +202,8 @@ def _reason_followed(resource: Resource, reason: str) -> tuple[Fix, ...]:
     )
 
 
-def _meaning(resource: Resource, reason: str) -> tuple[Entry, Mapping[str, str]] | None:
-    """What the words of its controller mean, and what they name."""
-    found = catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
-    if _silent(resource) and (found is None or found.entry.knows != "cause"):
-        return catalogue()["health/no-status"], {}
-    return (found.entry, found.facts) if found else None
+def _meaning(resource: Resource, reason: str) -> Match | None:
+    return catalogue().match(reason, "health", kind=resource.kind, group=resource.group)
 
 
 def _cause(resource: Resource, reason: str) -> str:
@@ -202,7 +211,7 @@ def _cause(resource: Resource, reason: str) -> str:
     if field_errors(reason):
         return "field"
     found = _meaning(resource, reason)
-    return found[0].cause if found else "unknown"
+    return found.entry.cause if found else "unknown"
 
 
 def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
@@ -210,13 +219,19 @@ def _of_reason(resource: Resource, reason: str) -> tuple[Fix, ...]:
     if fixes := field_fixes(resource.id, resource.desired or resource.live, reason):
         return fixes
     found = _meaning(resource, reason)
-    if found is None:
+    if _silent(resource) and (found is None or found.entry.knows != "cause"):
+        found = None  # no controller has written a word: what Argo CD's check waits for says nothing
+    elif found is None:
         return ()
-    entry, words = found
-    trimmed = "\"'` ," if entry.knows != "cause" else ""  # common forms take in the marks around a name
-    named = {"what": "", "sort": "", **{key: excerpt(word).strip(trimmed) for key, word in words.items()}}
-    facts = {**_facts(resource), "reason": excerpt(reason, 400), **named}
-    return advice(__package__, f"unhealthy/{entry.advice}", facts)
+    name, words = (found.entry.advice, found.facts) if found else ("no-status", {})
+    named = {"what": "", "sort": "", **{key: _bare(excerpt(word)) for key, word in words.items()}}
+    return advice(__package__, f"unhealthy/{name}", {**_facts(resource), "reason": excerpt(reason, 400), **named})
+
+
+def _bare(word: str) -> str:
+    """A word of a sentence without the quotes that stand around it."""
+    bare = word.strip(" ,")
+    return bare[1:-1] if len(bare) > 1 and bare[0] == bare[-1] and bare[0] in "\"'`" else bare
 
 
 def _silent(resource: Resource) -> bool:

@@ -11,11 +11,11 @@ from functools import cache
 from argolint import App, Fix, Fleet, Json, Object, Resource
 from argolint.comparison import application_rules
 from argolint.edits import application_place
+from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.values import dig, items, maps, same_repository, text_at
 
-from ..shared.advice import Shell, advice
 from ..shared.messages import catalogue
 from ._failures import Failed, refusal
 from ._failures import classify as refusal_of

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from argolint import App, Fix, Json, Object
 from argolint.edits import application_place, sync_option
+from argolint.edits.advice import Shell, advice
 from argolint.messages import unwrap
 from argolint.redaction import excerpt
 from argolint.values import dig, maps
 
-from ..shared.advice import Shell, advice
 from ..shared.fields import field_fixes, quoting
 from ._failures import Failed, refusal, resource_of
 from ._leftovers import left_over_fixes

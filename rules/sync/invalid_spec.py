@@ -20,11 +20,11 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
 from argolint.edits import application_place
+from argolint.edits.advice import advice
 from argolint.messages import quoted, unwrap
 from argolint.redaction import excerpt
 from argolint.values import maps
 
-from ..shared.advice import advice
 from ..shared.messages import catalogue
 from ._comparison import Read, read
 from ._sources import pointer_of_source, source_in

@@ -43,13 +43,13 @@ from argolint import (
 from argolint.application.applied import by_argocd, not_stored, settled
 from argolint.comparison import builtin, managers
 from argolint.edits import application_place, removals
+from argolint.edits.advice import Shell, advice
 from argolint.edits.consequences import consequences
 from argolint.messages import named, quoted, unwrap
 from argolint.values import below, enumerated, get, index_of, join_pointer, maps, split_pointer
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import argocd_name
 
-from ..shared.advice import Shell, advice
 from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
 from ._failures import answered_by, resource_of
 from ._levels import Misplaced, misplaced, moves, repair
