@@ -9,8 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import os
-import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from argolint import __version__
 from argolint.agents import answers
 from argolint.errors import ArgolintError
-from argolint.host import programs
-from argolint.host.programs import Limits
+from argolint.host.programs import Limits, run_argolint
 from argolint.plugins import load_rules
 from argolint.reports.document import Report, from_json
 from argolint.reports.formats import link_of, with_server_names
@@ -100,12 +97,7 @@ class Tools:
 
     def _run(self, command: str, *arguments: str) -> bytes:
         try:
-            ended = programs.run(
-                (sys.executable, "-m", "argolint", command, *arguments),
-                name=f"argolint {command}",
-                env=os.environ,
-                limits=_LIMITS,
-            )
+            ended = run_argolint((command, *arguments), _LIMITS)
         except (OSError, ValueError) as error:  # a word that no command line takes: it holds a NUL, or is too long
             reason = getattr(error, "strerror", None) or error
             raise ArgolintError(
