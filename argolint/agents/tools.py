@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from argolint import __version__
 from argolint.agents import answers
+from argolint.agents.wire import standard_streams
 from argolint.errors import ArgolintError
 from argolint.host.programs import Limits, run_argolint
 from argolint.plugins import load_rules
@@ -121,7 +122,18 @@ def serve(source: Sequence[str]) -> None:
     turns = anyio.CapacityLimiter(_AT_ONCE)
     for tool in (tools.list_findings, tools.get_finding, tools.why, tools.owners, tools.explain_rule):
         server.tool(annotations=reads, structured_output=False)(_answering(tool, turns))
-    server.run("stdio")
+    with standard_streams(_is_message):
+        server.run("stdio")
+
+
+def _is_message(line: str) -> bool:
+    from mcp.types import jsonrpc_message_adapter
+
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _answering(tool: Callable[..., str], turns: anyio.CapacityLimiter) -> Callable[..., Awaitable[str]]:

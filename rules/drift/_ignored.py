@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from argolint import App, Change, Fleet, Resource
 from argolint.comparison import (
@@ -42,8 +43,25 @@ def entries(app: App) -> Iterator[IgnoreRule]:
     return iter(application_rules(app.raw))
 
 
-def paths(entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
-    """Each pointer and jq path of an entry, with an entry that holds it alone."""
+_MOST_PATHS = 200
+"""Of all entries of an Application: an object is gone through for each."""
+
+
+def paths(app: App, entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
+    """Each pointer and jq path of an entry, with an entry that holds it alone, among the first of the Application."""
+    return islice(_paths(entry), max(0, _MOST_PATHS - app.derive(_before).get(entry.origin, 0)))
+
+
+def _before(app: App) -> dict[str, int]:
+    """How many paths stand before those of each entry."""
+    found, count = {}, 0
+    for entry in entries(app):
+        found[entry.origin] = count
+        count += len(entry.json_pointers) + len(entry.jq_paths)
+    return found
+
+
+def _paths(entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
     bare = replace(entry, json_pointers=(), jq_paths=(), managers=())
     for pointer in entry.json_pointers:
         yield pointer, replace(bare, json_pointers=(pointer,))
@@ -64,7 +82,7 @@ def selects(entry: IgnoreRule, r: Resource) -> bool:
 def taken_out(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
     """The pointers that the entry's pointers and jq paths take out of the live or the desired object."""
     sides = [side for side in (resource.live, resource.desired) if side is not None]
-    return tuple(dict.fromkeys(pointer for side in sides for pointer in removed(entry, side)))
+    return tuple(dict.fromkeys(pointer for side in sides for pointer in removed(side, entry)))
 
 
 def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> tuple[Change, ...]:
