@@ -60,7 +60,7 @@ class _Messages(io.BufferedIOBase):
     def readable(self) -> bool:
         return True
 
-    def read1(self, size: int = -1) -> bytes:
+    def read1(self, size: int | None = -1) -> bytes:
         while not self._rest:
             line = self._given.readline(MOST_BYTES)
             if not line:
@@ -68,32 +68,38 @@ class _Messages(io.BufferedIOBase):
             if len(line) == MOST_BYTES:
                 while (more := self._given.readline(MOST_BYTES)) and not more.endswith(b"\n"):
                     pass
-                self._refuse(line[:MOST_BYTES], _NO_MESSAGE, f"the message is larger than {MOST_BYTES:,} bytes")
+                self._refuse(_found_id(line), _NO_MESSAGE, f"the message is larger than {MOST_BYTES:,} bytes")
             elif self._is_message(line.decode("utf-8", "replace")):
                 self._rest = line
             elif line.strip():
-                self._refuse(line, *_fault(line))
+                self._refuse(*_fault(line))
         size = len(self._rest) if size is None or size < 0 else size
         part, self._rest = self._rest[:size], self._rest[size:]
         return part
 
     read = read1
 
-    def _refuse(self, line: bytes, code: int, why: str) -> None:
-        found = _ID.match(line)
-        error = {
-            "jsonrpc": "2.0",
-            "id": json.loads(found[1]) if found else None,
-            "error": {"code": code, "message": why},
-        }
+    def _refuse(self, id_: int | str | None, code: int, why: str) -> None:
+        error = {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": why}}
         self._out.write(json.dumps(error).encode() + b"\n")
 
 
-def _fault(line: bytes) -> tuple[int, str]:
+def _fault(line: bytes) -> tuple[int | str | None, int, str]:
+    """The id of a message that is none, and what is wrong with it."""
     try:
-        json.loads(line.decode("utf-8", "replace"))
+        found = json.loads(line.decode("utf-8", "replace"))
     except RecursionError:
-        return _NO_MESSAGE, "the message is nested too deeply"
+        return _found_id(line), _NO_MESSAGE, "the message is nested too deeply"
     except ValueError:
-        return _NO_JSON, "the message is no JSON"
-    return _NO_MESSAGE, "the message is no request: look for lone surrogates, deep nesting, and jsonrpc, id, method"
+        return _found_id(line), _NO_JSON, "the message is no JSON"
+    id_ = found.get("id") if isinstance(found, dict) else None
+    return (
+        id_ if isinstance(id_, int | str) else None,
+        _NO_MESSAGE,
+        "the message is no request, is nested too deeply or holds half a character (a lone surrogate)",
+    )
+
+
+def _found_id(line: bytes) -> int | str | None:
+    found = _ID.match(line)
+    return json.loads(found[1]) if found else None
