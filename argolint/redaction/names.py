@@ -111,7 +111,7 @@ _TOLD = word_set(
     " setting options option rule rules check checker characters chars special retries attempts lockout interval cron schedule"
     " hashing rounds iterations cost page form screen namespace create created expose email audience issuer scope scopes role"
     " provider subject server realm service account title description status reason message class engine backend group kind"
-    " lifetime alg mtime ctime time timestamp date at since until validity duration period leeway limit limits refresh request requests review usage via path in"
+    " lifetime alg mtime ctime time timestamp date at since until validity duration period leeway limit limits refresh request requests review usage via path in stdin"
 )
 """What may be said of secrets openly: `passwordPolicy`, `PASSWORD_FILE`, `tokens: {issuer: …}`."""
 

@@ -83,7 +83,7 @@ _CODE = tuple(
 )
 _NAME = re.compile(r"[A-Za-z_][\w.-]{1,80}")
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
-_MAY_HOLD = re.compile(r"[=:]|-[-paAuUw]|\A-\w|://|(?i:\b(?:bearer|basic|apikey|token|pass\w*|auth)[ (<\[])")
+_MAY_HOLD = re.compile(r"[=:]|hooks?/|-[-paAuUw]|\A-\w|://|(?i:\b(?:bearer|basic|apikey|token|pass\w*|auth)[ (<\[])")
 _SHORTEST = 20
 """A shorter text without such a sign is no token, no address and no command line."""
 _LIKE_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
