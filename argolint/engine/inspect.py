@@ -84,7 +84,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
     )
 
 
-_PROOFS = 100
+_PROOFS = 30
 """Findings of one object, or of the Application, whose fixes are replayed: each goes through the whole object."""
 _LATER = f"only the fixes of the first {_PROOFS} findings of an object are replayed"
 

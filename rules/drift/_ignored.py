@@ -23,6 +23,9 @@ from argolint.comparison import (
 )
 from argolint.values import below, dig, get
 
+_MOST_PATHS = 200
+"""Entries of an Application, and paths of all of them: an object is gone through for each."""
+
 
 def has_entries(app: App, fleet: Fleet, options: object = None) -> bool:
     """Applications with ignoreDifferences: a rule's `reads`, since such fields show nowhere."""
@@ -39,12 +42,8 @@ def server_entries(app: App, fleet: Fleet) -> tuple[IgnoreRule, ...]:
 
 
 def entries(app: App) -> Iterator[IgnoreRule]:
-    """The Application's own entries, whose `origin` is their pointer in the Application."""
-    return iter(application_rules(app.raw))
-
-
-_MOST_PATHS = 200
-"""Of all entries of an Application: an object is gone through for each."""
+    """The Application's own entries, the first of them, whose `origin` is their pointer in the Application."""
+    return islice(application_rules(app.raw), _MOST_PATHS)
 
 
 def paths(app: App, entry: IgnoreRule) -> Iterator[tuple[str, IgnoreRule]]:
@@ -88,7 +87,7 @@ def taken_out(entry: IgnoreRule, resource: Resource) -> tuple[str, ...]:
 def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule) -> tuple[Change, ...]:
     """The differences that this entry alone keeps Argo CD from showing."""
     live, desired = resource.live, resource.desired
-    if live is None or desired is None:
+    if live is None or desired is None or not (entry.managers or taken_out(entry, resource)):
         return ()
     found = hidden(
         entry, live, desired, rules_of(app.raw, fleet.settings, fleet.version), strategy_of(app.raw, desired)
