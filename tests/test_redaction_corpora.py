@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from argolint.knowledge import parse
 from argolint.redaction import HIDDEN, PRINTED, show_sides, without_secrets
 from argolint.values import get
+from argolint.values.knowledge import parse
 
 HERE = Path(__file__).parent
 GOES: dict[str, Any] = parse((HERE / "redaction_goes.yaml").read_bytes())

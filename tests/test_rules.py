@@ -10,10 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from argolint import Finding, knowledge, testing
+from argolint import Finding, testing
 from argolint.engine import guard, join
 from argolint.plugins import load_rules
 from argolint.redaction import findings
+from argolint.values import knowledge
 from tests.shell_commands import faults
 
 FIXTURES = Path(__file__).parent / "rules"

@@ -171,5 +171,5 @@ def test_what_is_run_has_been_found_or_is_this_python() -> None:
         for file in sorted((ROOT / "argolint").rglob("*.py"))
         if any(word in file.read_text() for word in ("bounded.run(", "programs.run("))
     }
-    assert callers == {"argolint/checkouts/git.py", "argolint/renders/helm.py"}
+    assert callers == {"argolint/sources/git.py", "argolint/sources/helm.py"}
     assert all("bounded.find(" in (ROOT / caller).read_text() for caller in callers)
