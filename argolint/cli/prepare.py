@@ -129,7 +129,7 @@ def _checkouts(given: Mapping[str, Any]) -> tuple[Checkout, ...]:
     if given["helm_render"]:
         if not given["checkouts"]:
             raise UsageError("--helm-render needs the charts' repositories", "name their clones: --checkout DIR")
-        helm.find()
+        helm.find(*map(Path, given["checkouts"]))
     return open_checkouts(given["checkouts"], "--checkout")
 
 
@@ -137,4 +137,8 @@ def local_renders(given: Mapping[str, Any], checkouts: tuple[Checkout, ...]) -> 
     """What --helm-render asks for. Its folder lives as long as the command."""
     if not given["helm_render"]:
         return None
-    return LocalRenders(helm.find(), checkouts, click.get_current_context().with_resource(temporary_folder()))
+    return LocalRenders(
+        helm.find(*(c.root for c in checkouts)),
+        checkouts,
+        click.get_current_context().with_resource(temporary_folder()),
+    )

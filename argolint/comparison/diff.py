@@ -10,7 +10,7 @@ from typing import Any
 
 from argolint.comparison import managed_fields
 from argolint.model import MISSING, Change, Json, Object, Writer
-from argolint.redaction import is_hidden, of_secret
+from argolint.redaction import HIDDEN, in_places, is_hidden, of_secret
 from argolint.values import join_pointer
 from argolint.values.kubernetes import ITEM_NAMES
 
@@ -32,8 +32,9 @@ def change(
 ) -> Change:
     """One difference of two states, with what may be printed of it."""
     masked = of_secret(live, pointer)
-    secret = masked or is_hidden(have, live, pointer) or is_hidden(want, desired, pointer)
-    return Change(pointer, want, have, writer, secret or is_hidden(want, live, pointer), masked)
+    shown = in_places(pointer, (want, desired), (have, live))
+    secret = masked or HIDDEN in shown or is_hidden(want, live, pointer)
+    return Change(pointer, want, have, writer, secret, masked, None if shown == [want, have] else tuple(shown))
 
 
 def differences(desired: Json, live: Json, pointer: str = "") -> Iterator[Pair]:

@@ -100,7 +100,8 @@ class Change:
 
     `pointer` is an RFC 6901 pointer into the normalised live object. A side without the field is MISSING.
     `secret` says that neither value may be printed (`redaction` decides when the difference is made), `masked` that Argo CD
-    itself shows masks in place of both, so that whether they equal anything else is not known.
+    itself shows masks in place of both, so that whether they equal anything else is not known. `printed` is what may be printed
+    of desired and live, where that is not all of them.
     """
 
     pointer: str
@@ -109,6 +110,12 @@ class Change:
     writer: Writer | None = None
     secret: bool = False
     masked: bool = False
+    printed: tuple[Json, Json] | None = None
+
+    @property
+    def sides(self) -> tuple[Json, Json]:
+        """Desired and live as they may be printed, unless the difference is `secret`."""
+        return self.printed or (self.desired, self.live)
 
 
 SymptomKind = Literal["change", "missing", "extra", "sync", "health", "operation", "condition"]

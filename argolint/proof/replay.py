@@ -271,11 +271,11 @@ def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: Terms, b
     """The fields whose live value a sync keeps from now on: also those of rules that stood there without the option."""
     if not terms.respect_ignored:
         return frozenset()
-    known = before.rules.ignore if before.respect_ignored else ()
+    known = frozenset(before.rules.ignore if before.respect_ignored else ())
     rules = [
         rule for rule in terms.rules.ignore if rule not in known and _effective(rule) and matches_object(rule, desired)
     ]
-    kept = {pointer for rule in rules for side in (live, desired) for pointer in removed(rule, side)}
+    kept = {pointer for side in (live, desired) for pointer in removed(side, *rules)}
     return frozenset({*kept, *disputed(live, desired, rules), *(pair.claimed if rules else ())})
 
 

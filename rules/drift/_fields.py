@@ -77,7 +77,8 @@ def value(change: Change, side: Json) -> str:
     """One side of a change for a sentence; never a Secret's content."""
     if change.masked and side is not MISSING:
         return HIDDEN
-    return show(side, change.pointer, secret=change.secret)
+    printed = change.sides[0 if side is change.desired else 1]
+    return show(printed, change.pointer, secret=change.secret)
 
 
 def described(change: Change) -> str:

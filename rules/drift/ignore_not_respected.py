@@ -63,7 +63,7 @@ def _in_vain(app: App, entry: IgnoreRule, reported: set[ResourceKey]) -> Finding
         (resource, pointer)
         for resource in objects
         if resource.live is not None and resource.desired is not None
-        for pointer in removed(entry, resource.desired)
+        for pointer in removed(resource.desired, entry)
         if not below(pointer, "/status") and get(resource.live, pointer) is not MISSING
     ]
     if not stated:

@@ -23,7 +23,7 @@ from typing import Literal
 from argolint import MISSING, App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
 from argolint.edits import RESPECT, application_place, sync_option
-from argolint.values import below, get, index_of, join_pointer, owner_references, split_pointer
+from argolint.values import at_and_above, get, index_of, join_pointer, owner_references, split_pointer
 from argolint.values.kubernetes import is_secret
 
 from ._ignored import entries, has_entries, paths, selected, taken_out
@@ -174,10 +174,9 @@ def _repaired(app: App, entry: IgnoreRule, fault: Fault, meant: Sequence[Resourc
 def _repair(app: App, title: str, operations: list[Json], entry: IgnoreRule, objects: Sequence[Resource]) -> Fix:
     """What differs where the repaired entry looks is hidden then, and a sync would overwrite it unseen."""
     alone = replace(entry, group="*", kind="*", name="", namespace="")
-    differs = any(
-        below(change.pointer, place) for r in objects for place in taken_out(alone, r) for change in r.changes
-    )
-    stated = any(get(r.desired, place) is not MISSING for r in objects for place in taken_out(alone, r))
+    places = [(r, frozenset(taken_out(alone, r))) for r in objects]
+    differs = any(not found.isdisjoint(at_and_above(change.pointer)) for r, found in places for change in r.changes)
+    stated = any(get(r.desired, place) is not MISSING for r, found in places for place in found)
     respect = sync_option(app, RESPECT) if differs or stated or entry.managers else []
     caveat = "each sync keeps the live values of every ignored field then" if respect else ""
     return Fix(title, "application", application_place(app), Edit("json-patch", [*operations, *respect]), caveat)
@@ -192,7 +191,7 @@ def _dead_paths(app: App, fleet: Fleet, entry: IgnoreRule, objects: Sequence[Res
     known = tuple(r for r in objects if r.live is not None or r.desired is not None)
     if len(known) < len(objects) or not known:
         return
-    for path, alone in paths(entry):
+    for path, alone in paths(app, entry):
         places = {r.id: taken_out(_stored(alone, r), r) for r in known}
         if not any(places.values()):
             yield _names_nothing(app, entry, path, known, _path_fault(path, known, in_jq=bool(alone.jq_paths)))
@@ -221,13 +220,13 @@ def _repeated(fleet: Fleet, objects: Sequence[Resource], places: Mapping[Resourc
     rules = server_rules(fleet.settings)
 
     def served(resource: Resource) -> bool:
-        theirs = [
+        theirs = {
             pointer
             for rule in rules
             if matches(rule, resource.group, resource.kind, resource.namespace, resource.name)
             for pointer in taken_out(rule, resource)
-        ]
-        return all(any(below(mine, p) for p in theirs) for mine in places[resource.id])
+        }
+        return all(not theirs.isdisjoint(at_and_above(mine)) for mine in places[resource.id])
 
     return all(served(resource) for resource in objects)
 
