@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         strategy_of,
         syncs_server_side,
     )
-    from argolint.comparison.diff import change, differences
+    from argolint.comparison.diff import change, differences, reordered
     from argolint.comparison.ignore import (
         IgnoreRule,
         application_rules,
@@ -48,7 +48,7 @@ _HOME = {
         "strategy_of",
         "syncs_server_side",
     ),
-    "diff": ("change", "differences"),
+    "diff": ("change", "differences", "reordered"),
     "ignore": (
         "IgnoreRule",
         "application_rules",
@@ -91,6 +91,7 @@ __all__ = [
     "matches",
     "matches_object",
     "removed",
+    "reordered",
     "rules_of",
     "server_rules",
     "strategy_of",

@@ -91,6 +91,18 @@ def write_live(app: App, resource: Resource, changes: Sequence[Change], title: s
     return Fix(title, "manifest", place(app), Edit("json-patch", operations), caveat)
 
 
+def in_live_order(app: App, resource: Resource, changes: Sequence[Change]) -> Fix | None:
+    """The manifest edit that puts lists of the same items into the order that the cluster keeps."""
+    plural = "s" if len(changes) > 1 else ""
+    return write_live(
+        app,
+        resource,
+        changes,
+        f"Write the list{plural} in Git in the live order",
+        "where the order has a meaning, as of arguments, Git's may be the right one",
+    )
+
+
 def _write(
     manifest: Json, where: tuple[tuple[str | int, ...], tuple[str, ...]], live: Json, operations: list[dict[str, Json]]
 ) -> None:

@@ -10,6 +10,8 @@ from argolint.comparison import TRACKING_ID
 from argolint.redaction import HIDDEN, show
 from argolint.values import below, enumerated, join_pointer, split_pointer
 
+from ._grammar import in_another_order
+
 
 def matching(app: App, wanted: Callable[[Resource, Change], bool]) -> Iterator[tuple[Resource, tuple[Change, ...]]]:
     """Each object that has changes of the wanted sort, with them."""
@@ -83,6 +85,8 @@ def value(change: Change, side: Json) -> str:
 def described(change: Change) -> str:
     """A change as a line of evidence: place, both values, writer and time."""
     by = f"; live was written by {writer(change)}" if change.writer else ""
+    if in_another_order(change):
+        return f"{change.pointer}: {len(change.live)} items, the same on both sides, in another order{by}"
     return f"{change.pointer}: {value(change, change.desired)} desired, {value(change, change.live)} live{by}"
 
 
@@ -103,3 +107,20 @@ def pointers(changes: Iterable[Change]) -> tuple[str, ...]:
 def listing(changes: Sequence[Change]) -> str:
     """The pointers of some changes for a sentence: `/spec/a and 4 more fields`."""
     return enumerated(pointers(changes), "field")
+
+
+def where(changes: Sequence[Change]) -> str:
+    """The pointers beside the values of the first change: all that share both values, else the first and how many have others."""
+    first, others = changes[0], len(changes) - 1
+    if all(
+        (value(c, c.live), value(c, c.desired)) == (value(first, first.live), value(first, first.desired))
+        for c in changes
+    ):
+        return listing(changes)
+    return f"{first.pointer} ({others} more field{'s differ' if others > 1 else ' differs'} too)"
+
+
+def lists(changes: Sequence[Change]) -> str:
+    """Lists in another order for a sentence: `the 3 items of /spec/tags`; how many, only where that is one number."""
+    number = f"{len(changes[0].live)} " if len(changes) == 1 else ""
+    return f"the {number}items of {enumerated(pointers(changes), 'list')}"
