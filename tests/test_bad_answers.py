@@ -12,15 +12,15 @@ import pytest
 from argolint.engine import pipeline as lint
 from argolint.engine.pipeline import Part
 from argolint.engine.plan import Chosen, Plan
+from argolint.engine.plugins import load_rules
 from argolint.errors import ApiError, ConnectError
 from argolint.model import AppRef, Failure, ResourceId
-from argolint.plugins import load_rules
 from argolint.server import api as argocd
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
 from argolint.server.transport import Answer, Query
+from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
 from tests.conftest import run_argolint
 from tests.here import run_here
 from tests.raw_server import raw_server, whole

@@ -13,7 +13,7 @@ import jsonpatch
 import pytest
 
 from argolint import testing
-from argolint.app import App, app_from_list
+from argolint.application.app import App, app_from_list
 from argolint.edits import (
     annotate,
     annotation_option,
@@ -23,7 +23,7 @@ from argolint.edits import (
     set_field,
     sync_option,
 )
-from argolint.plugins import load_rules
+from argolint.engine.plugins import load_rules
 
 FIXTURES = Path(__file__).parent / "rules"
 RULES = list(load_rules().values())

@@ -20,13 +20,13 @@ from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.plugins import load_rules
+from argolint.engine.plugins import load_rules
 from argolint.redaction import HIDDEN, show
 from argolint.redaction.findings import UNTOLD, Known, guarded, secrets_of
 from argolint.reports import chain as why
 from argolint.reports import document as report
 from argolint.reports.formats import FORMATS, Style, narrative, render
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 from argolint.testing import Fixture, FixtureTransport, check
 from tests.checkouts import finding, patch, repository
 from tests.checkouts import report as saved_report

@@ -28,11 +28,11 @@ from hypothesis import strategies as st
 from jsonschema import validate
 
 from argolint import testing
-from argolint.knowledge import parse
+from argolint.application.operation import Operation
+from argolint.engine.plugins import load_rules
 from argolint.model import EditKind, FixTarget, ResourceId
-from argolint.operation import Operation
-from argolint.plugins import load_rules
 from argolint.redaction import excerpt
+from argolint.values.knowledge import parse
 
 RULES = Path(__file__).resolve().parents[1] / "rules"
 

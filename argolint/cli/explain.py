@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
+from argolint.application.rule import Rule
 from argolint.cli.complete import pages
 from argolint.errors import UsageError
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import paint, wrapped
-from argolint.rule import Rule
 
 _HEADING = re.compile(r"(What it finds|Why it hurts|How to fix|Example|Examples|Sources|Source): ?")
 
@@ -42,7 +42,7 @@ def command(what: str | None, color: str, *, setup: bool) -> None:
         raise UsageError(
             "explain needs a rule", "`argolint rules` lists them; `argolint explain --setup` tells the rights needed"
         )
-    from argolint.plugins import load_rules
+    from argolint.engine.plugins import load_rules
 
     style = Style.from_options({"color": color, "quiet": False, "verbose": False})
     lines = _page(what, style, load_rules())

@@ -10,31 +10,31 @@ from typing import Any
 import click
 import msgspec
 
-from argolint.checkouts import branches, checkout
-from argolint.checkouts.checkout import Checkout, Committed
-from argolint.checkouts.yaml_text import EditError, documents
-from argolint.cli import fix_told as told
+from argolint.cli import fix_text as told
 from argolint.cli import session as common
 from argolint.cli.connecting import open_transport
 from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect_all, read_alone
-from argolint.decoding import json_value
 from argolint.engine.load import load_fleet
+from argolint.engine.plugins import load_rules
 from argolint.engine.several import Read
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
 from argolint.fixes.placement import Choice, Outcome, Site
 from argolint.model import AppRef, Object, ResourceKey
-from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
 from argolint.reports import document as report
 from argolint.reports.document import App, Report, Resource
 from argolint.reports.formats import Style, server_name, with_server_names
 from argolint.reports.formats.edits import as_text, steps_before
 from argolint.server import api as argocd
+from argolint.sources import branches, checkout
+from argolint.sources.checkout import Checkout, Committed
+from argolint.sources.yaml_text import EditError, documents
 from argolint.values import plain, sh
+from argolint.values.decoding import json_value
 
 
 @click.command()

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from argolint.comparison import managed_fields
-from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Change, Json, Object, Writer
 from argolint.redaction import is_hidden, of_secret
 from argolint.values import join_pointer
+from argolint.values.kubernetes import ITEM_NAMES
 
 Pair = tuple[str, Json, Json]
 """pointer, desired, live; a side that lacks the field is MISSING."""

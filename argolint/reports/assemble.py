@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from argolint import model
-from argolint.engine.fingerprint import Identity, fingerprint
 from argolint.engine.plan import Outcome, ServerRead
 from argolint.redaction import without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
@@ -34,6 +33,7 @@ from argolint.reports.document import (
     page,
     rule_page,
 )
+from argolint.suppression.fingerprint import Identity, fingerprint
 
 
 def build(

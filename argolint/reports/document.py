@@ -16,13 +16,13 @@ from urllib.parse import quote
 import msgspec
 
 from argolint import DOCS
-from argolint.decoding import converted, json_value
 from argolint.engine.stats import Number
 from argolint.engine.stats import Spent as Spent  # noqa: PLC0414  # a part of the report
 from argolint.engine.stats import Stats as Stats  # noqa: PLC0414
 from argolint.errors import UsageError
 from argolint.host.folder import FileError, named_bytes
 from argolint.redaction import PRINTED, without_secrets
+from argolint.values.decoding import converted, json_value
 
 SCHEMA_VERSION = "1.1"
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from argolint import MISSING, Change, Json
 from argolint.comparison import reordered
-from argolint.quantities import amount
 from argolint.values import parse_duration
+from argolint.values.quantities import amount
 
 
 def same_quantity(one: Json, other: Json) -> bool:

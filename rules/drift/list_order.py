@@ -17,7 +17,7 @@ Sources: docs/user-guide/diffing.md; kubernetes-sigs/structured-merge-diff (atom
 from collections.abc import Iterator
 
 from argolint import App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
-from argolint.applied import git_moved, rewritten_on_arrival
+from argolint.application.applied import git_moved, rewritten_on_arrival
 
 from ._edits import in_live_order
 from ._fields import finding, lists, matching, pointers

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, Rule, Symptom, Want
-from argolint.knowledge import load
 from argolint.values import annotations_of, dig, items, sh
+from argolint.values.knowledge import load
 
 from ..shared.age import Patience
 from ._waiting import age, events_of, late, wanted, warning

@@ -20,8 +20,8 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Finding, Fleet, Follows, Location, Node, Rank, Related, Resource, Rule, Symptom, Want
-from argolint.kubernetes import reads
 from argolint.values import age_text
+from argolint.values.kubernetes import reads
 
 from ..shared.age import Patience, overdue
 from ..shared.makers import maker_of

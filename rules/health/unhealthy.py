@@ -41,9 +41,9 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
+from argolint.values.knowledge import load
 
 from ..shared.advice import advice
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since

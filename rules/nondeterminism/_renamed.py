@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from argolint import App, Object, Resource, ResourceId, Symptom
 from argolint.comparison import TRACKING_ID
-from argolint.kubernetes import containers
 from argolint.values import annotations_of, dig, mapping, text_at
+from argolint.values.kubernetes import containers
 
 from ._shapes import TIME, alike
 from ._sign import Sign

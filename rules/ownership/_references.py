@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from argolint import App, AppRef, Json, Object, Resource, ResourceId
-from argolint.knowledge import load
-from argolint.kubernetes import group_of, reads
 from argolint.values import dig, items, join_pointer, split_pointer
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import group_of, reads
 
 from ..shared.makers import made_secrets, places
 

@@ -39,9 +39,9 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.kubernetes import is_secret
-from argolint.pruning import prunes
+from argolint.edits.pruning import prunes
 from argolint.values import dig, enumerated
+from argolint.values.kubernetes import is_secret
 
 from ..shared.makers import made_secrets, makers
 from ._handover import guard, unguard

@@ -24,8 +24,8 @@ from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Related, Resource, ResourceId, Rule, Want
 from argolint.edits import annotate
-from argolint.kubernetes import HOOK, SYNC_WAVE, api_of
 from argolint.values import dig, items
+from argolint.values.kubernetes import HOOK, SYNC_WAVE, api_of
 
 from ..shared.order import runs_before
 from . import _external_secret as es

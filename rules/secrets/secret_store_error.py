@@ -46,7 +46,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint import consequences as operations
+from argolint.edits import consequences as operations
 from argolint.redaction import excerpt as shown
 from argolint.values import enumerated, mapping
 

@@ -16,8 +16,8 @@ from string import Template
 from typing import Any
 
 from argolint import Edit, Fix, Json, ResourceId
-from argolint.knowledge import load
 from argolint.values import plain, sh
+from argolint.values.knowledge import load
 
 Facts = Mapping[str, Any]
 """What a rule knows, by the names that its table uses. A list is several words of a command."""

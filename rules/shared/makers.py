@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from argolint import App, Fleet, Json, Object, ResourceId, ResourceKey
-from argolint.knowledge import load
-from argolint.kubernetes import group_of
 from argolint.values import annotations_of, get, join_pointer, split_pointer
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import group_of
 
 
 @cache

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from argolint import App, Object, Resource, Want
-from argolint.kubernetes import HOOK, wave
 from argolint.values import annotations_of, comma_list, leaves, text_at
+from argolint.values.kubernetes import HOOK, wave
 
 _SYNC_HOOKS = frozenset(("PreSync", "Sync", "PostSync", "SyncFail", "Skip"))
 _HELM_BEFORE = frozenset(("pre-install", "pre-upgrade"))

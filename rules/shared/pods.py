@@ -11,11 +11,11 @@ from decimal import Decimal
 from functools import cache, lru_cache
 
 from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, Want
-from argolint.knowledge import dump, load
-from argolint.kubernetes import containers, kubectl_name, pod_spec
-from argolint.quantities import amount
 from argolint.redaction import excerpt
 from argolint.values import dig, get, items, mapping, maps
+from argolint.values.knowledge import dump, load
+from argolint.values.kubernetes import containers, kubectl_name, pod_spec
+from argolint.values.quantities import amount
 
 from .advice import Shell, advice
 from .makers import maker_of

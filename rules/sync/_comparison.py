@@ -12,9 +12,9 @@ from string import Template
 from argolint import App, Fix, Fleet, Json, Object, Resource
 from argolint.comparison import application_rules
 from argolint.edits import application_place
-from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import dig, items, maps, same_repository, text_at
+from argolint.values.knowledge import load
 
 from ..shared.advice import Shell, advice
 from ..shared.messages import said, stage

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from argolint import App, Object, Operation, Resource, ResourceId
-from argolint.knowledge import load
 from argolint.values import dig
+from argolint.values.knowledge import load
 
 from ..shared.messages import innermost
 

@@ -36,7 +36,7 @@ from argolint import (
     Symptom,
 )
 from argolint.comparison import has_sync_option
-from argolint.consequences import consequences
+from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import sh
 

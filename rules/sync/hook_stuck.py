@@ -39,7 +39,7 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.consequences import consequences
+from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import age_text, items, sh
 

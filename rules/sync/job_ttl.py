@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
-from argolint.applied import settled
-from argolint.kubernetes import HOOK
+from argolint.application.applied import settled
 from argolint.values import age_text, annotations_of, dig
+from argolint.values.kubernetes import HOOK
 
 from ._options import as_hook, once_a_hook
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Location, Rank, Related, Rule, Severity, Symptom
-from argolint.consequences import consequences, failed_by_health
+from argolint.edits.consequences import consequences, failed_by_health
 from argolint.redaction import excerpt
 
 from ..shared.messages import quoted

@@ -1,0 +1,95 @@
+"""Rules by id, from the entry-point group `argolint.rules`: the built-in ones take the same road as third parties'.
+
+An entry point names a module or a package; every module of a package is imported, and every Rule in it is kept. Rules are
+never loaded from a path found in a repository: argolint runs on untrusted pull requests beside an API token.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
+from types import ModuleType
+
+from argolint.application.rule import Rule
+from argolint.errors import ArgolintError
+
+GROUP = "argolint.rules"
+BUILTIN = ("argolint_rules", "argolint.engine.suppress")
+
+
+class PluginError(ArgolintError):
+    """A rule package cannot be loaded; the message names it."""
+
+
+def load_rules() -> Mapping[str, Rule]:
+    """Every installed rule by id, sorted; PluginError names the package that fails or the id that two packages claim."""
+    found: dict[str, tuple[str, Rule]] = {}
+    for provider, module in _modules():
+        for rule in _rules(provider, module):
+            if rule.id in found and found[rule.id][1] is not rule:
+                raise PluginError(
+                    f"rule {rule.id} is defined by {found[rule.id][0]} and by {provider}",
+                    "uninstall one of them, or rename its rule",
+                )
+            found[rule.id] = (provider, rule)
+    return {id_: found[id_][1] for id_ in sorted(found)}
+
+
+def providers() -> tuple[str, ...]:
+    """The names of the packages that bring rules, for `required plugins`."""
+    return tuple(sorted({provider for provider, _ in _entry_points()}))
+
+
+def _entry_points() -> tuple[tuple[str, str], ...]:
+    """(distribution, module) of each entry point; the built-in rules even where argolint runs from a source tree."""
+    found = sorted((e.dist.name if e.dist else e.name, e.value) for e in entry_points(group=GROUP))
+    installed = {module for _, module in found}
+    return (*(("argolint", module) for module in BUILTIN if module not in installed), *found)
+
+
+def _modules() -> Iterator[tuple[str, ModuleType]]:
+    for provider, name in _entry_points():
+        module = _imported(provider, name)
+        yield provider, module
+        for below in _below(provider, module, name):
+            yield provider, _imported(provider, below)
+
+
+def _imported(provider: str, name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a plugin raises at import is the plugin's, even an exit
+        raise _unloadable(provider, error) from error
+
+
+def _below(provider: str, module: ModuleType, name: str) -> Iterator[str]:
+    """The names of all modules of a package."""
+    try:
+        found = list(pkgutil.walk_packages(getattr(module, "__path__", ()), f"{name}.", onerror=_fail))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # packages are imported to be walked
+        raise _unloadable(provider, error) from error
+    return (info.name for info in found)
+
+
+def _unloadable(provider: str, error: BaseException) -> PluginError:
+    return PluginError(
+        f"rules of {provider} cannot be loaded: {type(error).__name__}: {error}", f"upgrade or uninstall {provider}"
+    )
+
+
+def _fail(name: str) -> None:
+    raise ImportError(f"cannot import {name}")
+
+
+def _rules(provider: str, module: ModuleType) -> Iterator[Rule]:
+    for name, value in sorted(vars(module).items()):
+        if isinstance(value, Rule) and not name.startswith("_"):
+            if not value.doc or not value.doc.strip():
+                raise PluginError(f"rule {value.id} of {provider} has no documentation", "give its module a docstring")
+            yield value
