@@ -169,7 +169,7 @@ def server_side_diff(app: App) -> Fix | None:
         "application",
         application_place(app),
         Edit("json-patch", operations),
-        "each comparison costs a dry-run apply; needs Argo CD 2.10 or later",
+        "each comparison costs a dry-run apply",
     )
 
 
