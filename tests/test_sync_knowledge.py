@@ -56,6 +56,11 @@ ADVICE = {
                 "caveat": REGEX,
                 "safe": {"type": "boolean"},
                 "of_object": {"type": "boolean"},
+                "needs": {
+                    "type": "object",
+                    "propertyNames": {"enum": ["argocd", "kubernetes"]},
+                    "additionalProperties": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+$"},
+                },
             },
         },
     },
@@ -80,6 +85,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "type": "object",
             "required": ["product", "versions"],
             "properties": {
+                "image": {"type": "string", "minLength": 1},
                 "versions": {
                     "type": "array",
                     "items": {
@@ -95,7 +101,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                             "bridge": {"type": "string"},
                         },
                     },
-                }
+                },
             },
         },
     },

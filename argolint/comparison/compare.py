@@ -8,7 +8,7 @@ answered, its own normalised and predicted states are better: this module is for
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -31,7 +31,7 @@ from argolint.comparison.scheme import builtin, canonical, defaulted, merge_key
 from argolint.comparison.server_side import server_side_apply, with_owner
 from argolint.comparison.three_way import Place, completed, interleave, numbered, three_way
 from argolint.model import MISSING, Json, Object
-from argolint.values import annotations_of, comma_list, items, json_in, labels_of, mapping, parse_version
+from argolint.values import annotations_of, at_and_above, comma_list, items, json_in, labels_of, mapping, parse_version
 from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, group_of, is_secret
 from argolint.values.memo import by_identity, one
 
@@ -186,6 +186,30 @@ def hidden(
     others = one(replace(rules, ignore=tuple(other for other in rules.ignore if other != rule)))
     shown = set(compare(live, desired, rules, strategy).pointers)
     return tuple(pointer for pointer in compare(live, desired, others, strategy).pointers if pointer not in shown)
+
+
+@by_identity(16)
+def caused(
+    rule: IgnoreRule, live: Object, desired: Object, rules: Rules, strategy: Strategy = Strategy.THREE_WAY
+) -> tuple[str, ...]:
+    """The differences that are there because of this one rule: without it Argo CD would show none there; sorted pointers."""
+    others = one(replace(rules, ignore=tuple(other for other in rules.ignore if other != rule)))
+    without = compare(live, desired, others, strategy).pointers
+    return _only(compare(live, desired, rules, strategy).pointers, without)
+
+
+def compared_by(
+    live: Object, desired: Object, rules: Rules, strategy: Strategy, other: Strategy = Strategy.THREE_WAY
+) -> tuple[str, ...]:
+    """The differences that one strategy of comparing shows and the other does not; sorted pointers."""
+    return _only(compare(live, desired, rules, strategy).pointers, compare(live, desired, rules, other).pointers)
+
+
+def _only(shown: Iterable[str], otherwise: Sequence[str]) -> tuple[str, ...]:
+    """The pointers at which, above which and below which the other list has none."""
+    there = {place for pointer in otherwise for place in at_and_above(pointer)}
+    places = frozenset(otherwise)
+    return tuple(p for p in shown if p not in there and not any(place in places for place in at_and_above(p)))
 
 
 @by_identity(16)

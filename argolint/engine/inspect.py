@@ -81,6 +81,7 @@ def inspect(app: App, fleet: Fleet, rules: Sequence[Chosen], render: Render | No
         unused,
         sync=shown[0],
         health=shown[1],
+        version=fleet.version,
     )
 
 

@@ -24,6 +24,7 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
     ordered = sorted(results, key=lambda r: r.ref)
     wanted = [r for r in ordered if not r.beside]
     refs = {r.ref for r in wanted}
+    versions = {r.ref: r.version for r in ordered}
     findings = [f for r in wanted for f in r.findings]
     failures = [f for r in ordered for f in r.failures]
     chosen_by_id = {c.rule.id: c for c in rules}
@@ -41,8 +42,11 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
                     stamped = stamp(said, chosen, None, key)
                     if refs & apps_of(stamped):
                         known = known if known is not NOTHING_KNOWN else _of_facts(facts)
-                        fixes = (verify_together(fix, facts, partial(_rejoined, chosen, key)) for fix in stamped.fixes)
-                        findings.append(guarded(replace(stamped, fixes=tuple(fixes)), known))
+                        of = tuple(sorted({versions.get(fact.app, "") for fact in facts}))
+                        again = partial(_rejoined, chosen, key)
+                        fixes = (verify_together(fix, facts, again, of) for fix in stamped.fixes)
+                        works = tuple(fix for fix in fixes if fix.verified is not False)
+                        findings.append(guarded(replace(stamped, fixes=works), known))
         except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(crash(chosen.rule, None, "join", error, _of_facts(facts)))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})

@@ -265,6 +265,14 @@ Part = Literal["keep", "release"]
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """What a fix needs: an Argo CD or a cluster (`of`) of this version at least, such as `2.10`."""
+
+    of: Literal["argocd", "kubernetes"]
+    at_least: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fix:
     """One of the ranked ways to end a fault: the root cause first, mitigation after.
 
@@ -274,7 +282,8 @@ class Fix:
     `resource` is the manifest that a json-patch of target `manifest` edits, when it is not the finding's own.
     `trials` are the parts that applications have in a fix of several: it is verified when each of them has played its own.
     `proof` says how a verified fix was proven; `effects` what it does besides, which the engine adds to. `before` are commands
-    that come before the edit reaches the cluster: the proof counts on them.
+    that come before the edit reaches the cluster: the proof counts on them. `needs` are versions that the fix asks for beside what its
+    edit says by itself; the engine drops it where the fleet contradicts one.
     """
 
     title: str
@@ -290,6 +299,7 @@ class Fix:
     effects: tuple[Effect, ...] = ()
     before: tuple[str, ...] = ()
     trials: tuple[tuple[AppRef, Part], ...] = ()
+    needs: tuple[Need, ...] = ()
 
 
 RelationKind = Literal[

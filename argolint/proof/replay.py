@@ -456,7 +456,8 @@ def _redrawn(desired: Object, pair: _Pair, drawn: frozenset[Place]) -> Object:
 def _rewritten(synced: Object, pair: _Pair) -> Object:
     """The synced object after whoever wrote live's differing values has written them again.
 
-    What live holds exactly as it was applied last was written by Argo CD itself, and nobody writes it again.
+    What live holds exactly as it was applied last was written by Argo CD itself, and nobody writes it again. What live holds and
+    only the comparison leaves out (an ignore rule), nobody has taken out.
     """
     before = compare.last_applied(pair.live)
     result = synced
@@ -467,7 +468,7 @@ def _rewritten(synced: Object, pair: _Pair) -> Object:
             continue
         if change.live is not MISSING:
             result = _put(result, split_pointer(change.pointer), change.live, insert=change.desired is MISSING)
-        elif get(result, change.pointer) == change.desired:
+        elif get(pair.live, change.pointer) is MISSING and get(result, change.pointer) == change.desired:
             result = without(result, change.pointer)
     return result
 

@@ -27,7 +27,7 @@ from argolint.values import below, get, index_of, split_pointer
 
 from ._defaults import is_custom
 from ._edits import drop, place, write_live
-from ._fields import finding, listing, matching, pointers, value
+from ._fields import finding, matching, pointers, value, where
 from ._grammar import only_hollow
 from ._ignored import selects, taken_out
 from ._writers import is_sort
@@ -55,7 +55,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
             app,
             resource,
             changes,
-            f"{resource.id} differs at {listing(changes)} only in how it says nothing: {value(first, first.desired)} in Git,"
+            f"{resource.id} differs at {where(changes)} only in how it says nothing: {value(first, first.desired)} in Git,"
             f" {value(first, first.live)} live; no sync ends that.",
             fixes=(_fix(app, resource, changes), narrowest_ignore(app, resource, pointers(changes))),
         )

@@ -251,21 +251,21 @@ def _how_to_get(app: App, release: Release, chosen: Sequence[tuple[Item, Pin]], 
 
 
 def _too_old(release: Release, item: Item, found: Sequence[Item]) -> Fix:
-    """The first chart version that knows a pin of this item, or one of another item that holds its keys too."""
+    """A pin of this item, or one of another item that holds its keys too, which was seen in later chart versions only."""
     fitting = [*item.pins, *(p for o in found for p in o.pins if _one_secret(item, o) and _keys(item) <= set(p.keys))]
     later = [(v, n, p) for n, p in enumerate(fitting) if p.values and (v := parse_version(p.first_version))]
     if later:
         pin = min(later, key=lambda known: known[:2])[2]
         keys = _quoted([release.values_key(k) for k in pin.values])
+        block = release.values_block({key: _filled(release, value) for key, value in pin.values.items()})
+        seen = f"{pin.first_version} is the oldest version of chart {release.chart} in which {keys} was seen"
         return Fix(
-            title=f"Upgrade chart {release.chart} to {pin.first_version} or newer, which knows {keys}",
+            title=f"Set {keys}; if this version does not know it, upgrade chart {release.chart} to {pin.first_version} or newer",
             target="helm-values",
             where=release.values_at,
-            edit=Edit(
-                "text",
-                f"Chart {release.label} has no value that fixes the {item.what}; {keys} came with {pin.first_version}.",
-            ),
-            caveat="A new chart version changes more than this.",
+            edit=Edit("yaml", f"# {seen};\n# older ones were not looked at: see `helm show values`\n{block}"),
+            caveat="Helm passes over a value that its chart does not know. The pods restart once.",
+            effects=("restarts",),
         )
     notes = " ".join(p.note for p in item.pins if p.note) or "no value switches it off"
     return Fix(
