@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from argolint.plugins import load_rules
-
 from argolint import testing
 from argolint.model import Edit, Fix, Need
+from argolint.plugins import load_rules
 from argolint.proof.needs import fitted
 
 OPTION = Fix("Compare", "application", "", Edit("yaml", "metadata:\n  annotations: {x: ServerSideDiff=true}\n"))

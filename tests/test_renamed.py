@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argolint.plugins import load_rules
 from argolint_rules.nondeterminism._renamed import drawn_name, shapes
 
 from argolint import testing
+from argolint.plugins import load_rules
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if live is None or desired is None:
             continue
         for entry in rules.ignore:
-            if not matches_object(entry, desired) or removed(entry, live) == removed(entry, desired):
+            if not matches_object(entry, desired) or removed(live, entry) == removed(desired, entry):
                 continue
             made = set(caused(entry, live, desired, rules, strategy_of(app.raw, desired)))
             left_empty = {change.pointer for change in resource.changes if change.live == {}}
