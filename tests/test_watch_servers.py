@@ -20,10 +20,10 @@ from argolint.reports.document import Report
 from argolint.reports.formats import Style
 from argolint.serve.checker import Checker
 from argolint.server.connection import Flags
-from argolint.snapshots.changing import Changing
 from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.http_stream import Stream
 from argolint.testing import FixtureTransport
+from tests.changing import Changing
 from tests.fleets import app, config_map, drifted
 from tests.test_watch import _GIVEN, QUICK, _bytes
 from tests.waiting import until
@@ -65,11 +65,11 @@ class World:
         }
         self.run = prepare(self.given)
         monkeypatch.setattr(serve, "_say", self.lines.append)
-        follower = serve._following(self.run, self.given, None, TIMES)
+        follower = serve._followers(self.run, self.given, None, TIMES)
         self.checker = Checker(_never, serve._nothing(self.given), 3600, Style(), self.lines.append, follower)
 
     def fresh(self) -> Report:
-        return common.conclude(collect(self.run, self.given), self.run)
+        return common.conclude(collect(self.run, self.given)[0], self.run)
 
     def change(self, name: str, status: dict[str, Any]) -> None:
         """Another status of the application web."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from argolint.cli.demo import RECORDING
-from argolint.config import file as config
+from argolint.engine import config
 from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
 from tests.conftest import recording, run_argolint

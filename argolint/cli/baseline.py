@@ -50,7 +50,7 @@ def command(file: Path, saved: Path | None, prune: bool, **given: Any) -> int:
         if prune and part_only:
             hint = "leave out the options that choose applications or findings"
             raise UsageError("--prune drops what a check does not find, so it takes a check of everything", hint)
-        made = common.conclude(collect(run, given), run)
+        made = common.conclude(collect(run, given)[0], run)
     if not made.complete:
         raise UsageError(
             f"{len(made.failures)} applications or rules could not be looked at, so the baseline would lack their findings",

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -18,17 +18,15 @@ from argolint.cli.group import report
 from argolint.cli.options import NO_SELECTION, fail_options, output_options, rule_options
 from argolint.cli.prepare import prepare
 from argolint.cli.servers import servers_options
-from argolint.config.file import Config, Loaded
 from argolint.engine import trusted
+from argolint.engine.config import Config, Loaded
 from argolint.engine.trusted import Trusted
 from argolint.errors import ArgolintError, UsageError
 from argolint.redaction import without_secrets
 from argolint.server.connection import Flags, connect, connection_options, said_by
 from argolint.server.limits import Limits
+from argolint.server.servers_file import Named
 from argolint.server.user import read_settings, settings_file
-
-if TYPE_CHECKING:
-    from argolint.server.several import Named
 
 _FROM = {
     ParameterSource.COMMANDLINE: "flag",
@@ -88,7 +86,7 @@ def command(ctx: click.Context, /, connection: Flags, **given: Any) -> int:
     for index, entry in enumerate(loaded.config.ignore):
         until = f" until {entry.expires}" if entry.expires else ""
         told = without_secrets(f"{entry.rule}{until}: {entry.reason}")
-        click.echo(f"{'ignore':16} {told}  ({loaded.file}:{loaded.ignore_lines[index]})")
+        click.echo(f"{'ignore':16} {told}  ({loaded.entries[index].place})")
     several = _servers({**given, "connection": connection, "snapshots": ()})
     for line in several or _connection(connection, os.environ, Path.home()):
         click.echo(without_secrets(line))

@@ -48,13 +48,15 @@ def command(serve: bool, port: int, snapshots: tuple[str, ...], **given: Any) ->
 
 
 def _check(server: ReplayServer, given: dict[str, Any]) -> int:
+    from argolint.engine.servers import Source
     from argolint.server.connection import Connection
     from argolint.server.http import HttpTransport
 
     run = prepare({**NO_SELECTION, **given, "fail_on": "never", "allow_incomplete": False})
     run = replace(run, style=replace(run.style, lines=run.style.lines or SCREEN, again="argolint demo"))
     transport = HttpTransport(Connection(server.url, server.token()), workers=run.plan.workers)
-    return common.publish(common.conclude(collect(run, given, transport), run), run)
+    part, _ = collect(run, given, ((Source("", transport),), ()))
+    return common.publish(common.conclude(part, run), run)
 
 
 def _serve(server: ReplayServer) -> int:
@@ -63,7 +65,7 @@ A recorded Argo CD answers at {server.url} until Ctrl-C.
 
   argolint check --server {server.address} --plaintext --auth-token {server.token()}
 
-User {USERNAME}, password {server.password}, for whoever wants to log in alone:
+User {USERNAME}, password {server.password}, to log in without argolint:
 
   curl -H 'Content-Type: application/json' {server.url}/api/v1/session \\
        -d '{{"username": "{USERNAME}", "password": "{server.password}"}}'

@@ -12,21 +12,21 @@ import msgspec
 
 from argolint.cli import fix_text as told
 from argolint.cli import session as common
-from argolint.cli.connecting import open_transport
+from argolint.cli.connecting import read_lists
 from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
-from argolint.cli.reading import collect_all, read_alone
-from argolint.engine.load import load_fleet
-from argolint.engine.several import Read
+from argolint.cli.reading import collect
+from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import allowed
 from argolint.fixes import placement as edit
-from argolint.fixes.placement import Choice, Outcome, Site
+from argolint.fixes.placement import Outcome
+from argolint.fixes.site import Choice, Site
 from argolint.model import AppRef, Object, ResourceKey
 from argolint.plugins import load_rules
 from argolint.redaction import PRINTED
 from argolint.reports import document as report
-from argolint.reports.document import App, Report, Resource
+from argolint.reports.document import Report, ReportedApp, ReportedResource
 from argolint.reports.formats import Style, server_name, with_server_names
 from argolint.reports.formats.edits import as_text, steps_before
 from argolint.server import api as argocd
@@ -161,7 +161,7 @@ def _read(
     """The findings, and what is known of the applications: from a check, or from a report (with a snapshot if one is given)."""
     run = prepare({**NO_FAILING, **given, "outputs": ()}, names)
     if saved is None:
-        part, read = collect_all(run, given)
+        part, read = collect(run, given)
         return with_server_names(common.conclude(part, run)), _site(checkouts, read)
     made = with_server_names(report.read(saved))
     findings = tuple(
@@ -173,20 +173,19 @@ def _read(
     made = msgspec.structs.replace(made, findings=findings)
     if not given["snapshots"]:
         return made, Site(checkouts)
-    transport = open_transport(given)
-    return made, _site(checkouts, [read_alone(transport, load_fleet(transport)[0])])
+    return made, _site(checkouts, read_lists(given)[0])
 
 
-def _ref(app: App) -> AppRef:
+def _ref(app: ReportedApp) -> AppRef:
     return AppRef(app.namespace, app.name, app.project, app.server)
 
 
 def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
     """What the server tells beyond the report: the Applications, who owns an object, and what is rendered of it."""
-    states: dict[App, Mapping[ResourceKey, str | None]] = {}
+    states: dict[ReportedApp, Mapping[ResourceKey, str | None]] = {}
     servers = {one.fleet.server: one for one in read}
 
-    def rendered(app: App, resource: Resource) -> Object | None:
+    def rendered(app: ReportedApp, resource: ReportedResource) -> Object | None:
         if app not in states:
             one = servers.get(app.server)
             try:
@@ -199,10 +198,10 @@ def _site(checkouts: tuple[Checkout, ...], read: Sequence[Read]) -> Site:
         found = json_value(state) if state else None
         return found if isinstance(found, Mapping) else None
 
-    def owners(app: App, resource: Resource) -> Iterable[App]:
+    def owners(app: ReportedApp, resource: ReportedResource) -> Iterable[ReportedApp]:
         key = ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
         one = servers.get(app.server)
-        return (App(r.server, r.namespace, r.name, r.project) for r in (one.fleet.owners(key) if one else ()))
+        return (ReportedApp(r.server, r.namespace, r.name, r.project) for r in (one.fleet.owners(key) if one else ()))
 
     apps = {(one.fleet.server, a.ref.namespace, a.ref.name): a.raw for one in read for a in one.fleet.apps}
     return Site(checkouts, apps, rendered, owners)

@@ -14,7 +14,7 @@ import msgspec
 
 from argolint import __version__, gate
 from argolint.cli import session as common
-from argolint.cli.connecting import open_transport, sources_of
+from argolint.cli.connecting import sources_of
 from argolint.cli.options import (
     NO_SELECTION,
     fail_options,
@@ -27,16 +27,16 @@ from argolint.cli.options import (
 from argolint.cli.prepare import prepare
 from argolint.cli.progress import Clock
 from argolint.engine import trusted
-from argolint.engine.plan import ServerRead
-from argolint.engine.several import Source
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes import anchors
-from argolint.fixes.placement import Site, place_of
+from argolint.fixes.site import Site, place_of
 from argolint.gate import Git
 from argolint.gate import files as files_of
 from argolint.gate.patience import USUAL_S, Patience
 from argolint.gate.several import judge_all
 from argolint.model import SEVERITIES, Object, ResourceKey, Severity
+from argolint.model.results import ServerRead
+from argolint.model.stats import Stats
 from argolint.redaction import without_secrets
 from argolint.reports import assemble, formats
 from argolint.reports import document as report
@@ -90,7 +90,7 @@ class _Command(click.Command):
     click.option(
         "--render-twice",
         is_flag=True,
-        help="Render head once more, past the cache: finds what each render draws anew (Argo CD 3.0 and later).",
+        help="Render head once more, past the cache: finds what changes with each render (Argo CD 3.0 and later).",
     ),
     click.option(
         "--wait",
@@ -134,7 +134,7 @@ def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
 def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     if bool(files) == bool(given["repo"] and given["head"]):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
-    several = sources_of(given)
+    sources, remarks = sources_of(given)
     git = Git(given["checkout"]) if given["checkout"] else None
     if given["helm_render"] and (given["rendered"] or not (git and given["repo"])):
         raise UsageError(
@@ -162,22 +162,20 @@ def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
             local=run.plan.local,
         )
     clock = Clock()
-    sources = several[0] if several is not None else (Source("", open_transport(given)),)
     transports = [source.transport for source in sources if source.transport is not None]
-    remarks: tuple[str, ...] = ()
-    if several is None:
-        verdict = gate.judge(transports[0], change, run.plan)
+    if sources[0].name:
+        verdict, more = judge_all(sources, change, run.plan)
+        remarks = (*remarks, *more)
     else:
-        verdict, remarks = judge_all(sources, change, run.plan)
-        remarks = (*several[1], *remarks)
+        verdict = gate.judge(transports[0], change, run.plan)
     later = counts.after_merge
     suppressions = replace(run.suppressions, servers={fleet.server: fleet.name for fleet in verdict.fleets})
-    once_merged = later and replace(suppressions, loaded=later.loaded, baseline=later.baseline)
+    once_merged = later and replace(suppressions, entries=later.loaded.entries, baseline=later.baseline)
     built = assemble.build(
         verdict.outcome(suppressions, once_merged or suppressions),
         servers=[ServerRead(fleet.server, fleet.version, fleet.name) for fleet in verdict.fleets],
         started_at=min(t.now() for t in transports).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        stats=report.Stats(
+        stats=Stats(
             sum(t.stats.requests for t in transports),
             sum(t.stats.bytes for t in transports),
             clock.seconds,
@@ -207,7 +205,7 @@ def _in_files(made: report.Report, verdict: gate.Verdict, held: files_of.Files) 
     """The report with the lines of the named files, also before what could not be judged."""
     site = _site(held.places, verdict)
 
-    def placed(failure: report.Failure) -> report.Failure:
+    def placed(failure: report.ReportedFailure) -> report.ReportedFailure:
         line = anchors.of_application(failure.app, site) if failure.app else ""
         return msgspec.structs.replace(failure, error=f"{line}: {failure.error}") if line else failure
 
@@ -287,7 +285,7 @@ def _site(checkouts: tuple[Checkout, ...], verdict: gate.Verdict) -> Site:
     raws = {(ref.server, ref.namespace, ref.name): app.raw for ref, app in apps.items()}
     known = {(ref.server, ref.namespace, ref.name): app for ref, app in ahead.items()}
 
-    def rendered(app: report.App, resource: report.Resource) -> Object | None:
+    def rendered(app: report.ReportedApp, resource: report.ReportedResource) -> Object | None:
         found = known.get(place_of(app))
         key = ResourceKey(resource.cluster, resource.group, resource.kind, resource.namespace, resource.name)
         of = found.resource(key) if found else None

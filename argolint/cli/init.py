@@ -12,7 +12,7 @@ from argolint.cli import session as common
 from argolint.cli.options import NO_FAILING, NO_SELECTION, look_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.config.file import DEFAULT_FILE, find
+from argolint.engine.config import DEFAULT_FILE, find
 from argolint.errors import UsageError
 from argolint.reports import formats as reporters
 from argolint.reports.baseline import baseline_of
@@ -95,7 +95,7 @@ def _accept(given: dict[str, Any]) -> None:
     rules = {"config_file": None, "trusted_config": None, "baseline": None, "select": (), "ignore": ()}
     asked = {**NO_SELECTION, **NO_FAILING, **rules, **given, "no_baseline": True, "outputs": ()}
     run = prepare(asked)
-    made = common.conclude(collect(run, asked), run)
+    made = common.conclude(collect(run, asked)[0], run)
     if not made.complete:
         raise UsageError(f"not everything could be looked at: {made.failures[0].error}", made.failures[0].hint)
     fresh = baseline_of(made)

@@ -149,7 +149,7 @@ run_options = options(
         "--helm-render",
         is_flag=True,
         help="Render Helm applications here, twice, with the helm on PATH and from --checkout: proves what each render "
-        "draws anew, and the Helm values that end it, at no cost for the server.",
+        "generates again, and the Helm values that end it, at no cost for the server.",
     ),
     click.option(
         "--checkout",

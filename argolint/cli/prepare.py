@@ -13,8 +13,7 @@ import click
 import msgspec
 
 from argolint.cli.selection import Selection, chosen, parse_shard
-from argolint.config import file as config
-from argolint.engine import suppress, trusted
+from argolint.engine import config, trusted
 from argolint.engine.plan import Chosen, Plan
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
@@ -25,12 +24,13 @@ from argolint.server.user import read_settings
 from argolint.sources import helm
 from argolint.sources.checkout import Checkout, open_checkouts
 from argolint.sources.local_renders import LocalRenders
+from argolint.suppression import suppress
 
 
 def pacing(given: Mapping[str, Any], own: Limits = NONE) -> Pacing:
     """How hard a server is asked: what the options say, within the limits of the user's settings and the server's `own`.
 
-    Beside a server's answers much can be done, beside a disk's nothing.
+    While a server answers, much can be done; while a disk does, nothing.
     """
     reads = "connection" in given  # `merge` and others read no server
     limits = read_settings(os.environ, Path.home()).limits if reads else NONE
@@ -90,7 +90,7 @@ def prepare(given: Mapping[str, Any], names: Sequence[str] = (), counts: Trusted
         tuple(names), given["projects"], given["selector"], given["app_namespace"], given["cluster"], given["repo"]
     )
     suppressions = suppress.Suppressions(
-        loaded,
+        loaded.entries,
         counts.baseline,
         frozenset(known),
         whole=selection == Selection() and not given.get("only"),

@@ -40,13 +40,10 @@ class Progress:
             sys.stderr.flush()
             self._shown = len(text)
 
-    def count(self, done: int, total: int) -> None:
-        """How many applications were looked at."""
-        self.say(f"looking at applications: {done}/{total}")
-
     def of(self, server: str) -> Callable[[int, int], None]:
-        """The same of one of several servers."""
-        return lambda done, total: self.say(f"{server}: looking at applications: {done}/{total}")
+        """How many applications of a server were looked at; the server has a name where there are others."""
+        before = f"{server}: " if server else ""
+        return lambda done, total: self.say(f"{before}looking at applications: {done}/{total}")
 
     def __enter__(self) -> Progress:
         return self

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from argolint.cli.options import output_options
-from argolint.config import file as config
+from argolint.engine import config
 from argolint.reports import document, trend
 from argolint.reports import formats as reporters
 

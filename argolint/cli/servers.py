@@ -1,25 +1,25 @@
-"""Which Argo CDs a run over several of them reads: `--servers`, `--all-contexts`, or the user's settings."""
+"""Which Argo CDs a run reads: `--servers`, `--all-contexts`, the user's settings, or the single one that the options name."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from argolint.engine.servers import Source
 from argolint.errors import UsageError
 from argolint.model import Failure
-
-if TYPE_CHECKING:
-    from argolint.engine.several import Source
-    from argolint.server.connection import Connection
-    from argolint.server.several import Named as Place
-    from argolint.server.transport import Transport
+from argolint.server.connection import Connection, connect
+from argolint.server.servers_file import Named as Place
+from argolint.server.servers_file import of_logins, read_servers
+from argolint.server.transport import Transport
+from argolint.server.user import read_settings, settings_file
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ONE = ("ARGOCD_SERVER", "ARGOCD_OPTS")
@@ -63,28 +63,41 @@ def _named(ctx: click.Context, param: click.Parameter, value: Path | None) -> Na
 
 def sources(
     given: Mapping[str, Any], connected: Callable[[Connection, int | None], Transport]
-) -> tuple[tuple[Source, ...], tuple[str, ...]] | None:
-    """The Argo CDs to read and remarks on them; None where the options mean a single one. UsageError before any request."""
+) -> tuple[tuple[Source, ...], tuple[str, ...]]:
+    """The Argo CDs to read, and remarks on them. UsageError before any request."""
     places = asked(given)
     if places is None:
-        return None
-    from argolint.engine.several import Source
-
+        return (_single(given, connected),), ()
     named, remarks = places
     found = []
     for one in named:
         opened: Callable[[int | None], Transport] | None = None
         failure: Failure | None = None
         if one.snapshot is not None:
-            opened = partial(_recorded, one.snapshot)
+            opened = partial(_recorded, [one.snapshot])
         elif one.connection is not None:
             opened = partial(connected, one.connection)
         elif one.problem is not None:
             failure = Failure("login", one.problem.message, one.problem.hint, server=one.name)
         transport = opened(None) if opened is not None else None
-        reached = one.connection or one.snapshot
+        reached = one.connection or ((one.snapshot,) if one.snapshot else ())
         found.append(Source(one.name, transport, one.aliases, failure, opened, reached, entry=one.entry))
     return tuple(found), remarks
+
+
+def _single(given: Mapping[str, Any], connected: Callable[[Connection, int | None], Transport]) -> Source:
+    """The one that options, environment, the user's settings and the login file name, in this order, or a snapshot."""
+    files = tuple(Path(path) for path in given["snapshots"])
+    if files:
+        return Source("", _recorded(files, None), opened=partial(_recorded, files), reached=files)
+
+    def connection() -> Connection:
+        return connect(given["connection"], os.environ, Path.home(), datetime.now(UTC))
+
+    reached = connection()
+    return Source(
+        "", connected(reached, None), opened=lambda threads: connected(connection(), threads), reached=reached
+    )
 
 
 def asked(given: Mapping[str, Any]) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
@@ -95,8 +108,6 @@ def asked(given: Mapping[str, Any]) -> tuple[tuple[Place, ...], tuple[str, ...]]
             hint = "pass --servers FILE or --all-contexts as well"
             raise UsageError("--only chooses among several servers, and a single one is named", hint)
         return None
-    from argolint.server.several import of_logins, read_servers
-
     now, home, config = datetime.now(UTC), Path.home(), given["connection"].config
     if file is None:
         return of_logins(config, os.environ, home, now, only)
@@ -111,10 +122,10 @@ def _checkouts(given: Mapping[str, Any]) -> list[Path]:
     return [*named, *(Path(url_and_folder(text)[1]) for text in given.get("checkouts") or ())]
 
 
-def _recorded(snapshot: Path, threads: int | None) -> Transport:
+def _recorded(files: Sequence[Path], threads: int | None) -> Transport:
     from argolint.snapshots.reader import SnapshotTransport
 
-    return SnapshotTransport([snapshot])
+    return SnapshotTransport(files)
 
 
 def _file(given: Mapping[str, Any]) -> Path | None:
@@ -129,14 +140,12 @@ def _file(given: Mapping[str, Any]) -> Path | None:
         named = None
     if one and (named is not None or given["all_contexts"]):
         own = "; an entry of the file has headers, token and TLS files of its own" if named is not None else ""
-        raise UsageError(f"{one[0]} is of a single server, and {chosen} names several", f"pass one of them{own}")
+        raise UsageError(f"{one[0]} is for a single server, and {chosen} names several", f"pass one of them{own}")
     if named is not None and given["all_contexts"]:
         raise UsageError("--servers and --all-contexts both say which servers to read", "pass one of them")
     if named is not None:
         return named.file  # type: ignore[no-any-return]
     if given["all_contexts"] or one or any(os.environ.get(name) for name in _ONE):
         return None
-    from argolint.server.user import read_settings, settings_file
-
     own = read_settings(os.environ, Path.home()).servers
     return settings_file(os.environ, Path.home()).parent / Path(own).expanduser() if own else None

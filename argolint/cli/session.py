@@ -5,30 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from argolint import __version__
 from argolint.cli import timings
 from argolint.cli.prepare import Run, prepare
-from argolint.cli.reading import collect_all, places, unread_note
+from argolint.cli.reading import collect, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline as lint
-from argolint.engine.plan import Outcome
+from argolint.engine.servers import Read
 from argolint.errors import UsageError
 from argolint.host.timing import charged, measured
 from argolint.model import SEVERITIES, UNREAD
+from argolint.model.results import Outcome
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
 from argolint.reports.document import Report
+from argolint.reports.history import History, opened
 from argolint.suppression.baseline import require_servers
 from argolint.values import parse_time
-
-if TYPE_CHECKING:
-    from argolint.engine.several import Read
-    from argolint.reports.history import History
 
 
 def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
@@ -36,7 +34,7 @@ def _anchored(made: Report, run: Run, read: Sequence[Read]) -> Report:
     if not run.checkouts:
         return made
     from argolint.fixes.anchors import anchored
-    from argolint.fixes.placement import Site
+    from argolint.fixes.site import Site
 
     apps = {(one.fleet.server, a.ref.namespace, a.ref.name): a.raw for one in read for a in one.fleet.apps}
     return anchored(made, Site(run.checkouts, apps))
@@ -87,8 +85,6 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
         return
     if given.get("shard"):
         raise UsageError("--state belongs to a whole check, and --shard makes a part", "pass one of them")
-    from argolint.reports.history import opened
-
     with opened(given["state"]) as known:
         yield known
 
@@ -96,7 +92,7 @@ def history(given: Mapping[str, Any]) -> Iterator[History | None]:
 def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
     if given.get("shard"):
         _require_shard_file(run)
-    part, read = collect_all(run, given)
+    part, read = collect(run, given)
     if not run.checkouts:
         read = ()  # only places in checkouts need the list; of ten thousand applications it is some 300 MB
     if given.get("shard"):

@@ -14,19 +14,20 @@ from argolint.cli.options import NO_FAILING, NO_SELECTION, look_options, rule_op
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import full_name, named, unknown
 from argolint.engine import run as engine
-from argolint.engine import suppress
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.load import load
-from argolint.engine.plan import AppResult, Plan
-from argolint.engine.several import Read
+from argolint.engine.plan import Plan
+from argolint.engine.servers import Read
 from argolint.errors import ArgolintError, AuthError, UsageError
 from argolint.model import Object
+from argolint.model.results import AppResult
 from argolint.redaction import without_secrets
 from argolint.reports import chain as why
 from argolint.reports.formats import Style, narrative, with_names
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
+from argolint.suppression import suppress
 
 
 @click.command()

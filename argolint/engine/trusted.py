@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from argolint.config import file as config
-from argolint.config.file import Config, Loaded
+from argolint.engine import config
+from argolint.engine.config import Config, Loaded
 from argolint.errors import UsageError
 from argolint.sources.files import own_path
 from argolint.sources.git import Git, has_repository

@@ -28,7 +28,7 @@ from argolint.host.strangers import is_strangers, others, python_path
 _CHUNK_BYTES = 1 << 20
 _SEARCHED = ("PATH", "LD_LIBRARY_PATH")
 _INHERITED = ("SYSTEMROOT", "WINDIR", "TMPDIR", "TEMP", "TMP", "DEVELOPER_DIR")
-"""What a program needs to start and to find its own files, beside _SEARCHED. No token, proxy, home or setting is among it."""
+"""What a program needs to start and to find its own files, next to _SEARCHED. No token, proxy, home or setting is among it."""
 _ARGOLINT = """\
 import json, site, sys
 folders, users = json.loads(sys.argv[1])

@@ -38,7 +38,7 @@ def fitted(fix: Fix, versions: Sequence[str], app: App | None = None, fleet: Fle
 
 
 def not_served(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> str:
-    """Why the cluster takes no object of the apiVersion that the edit writes; empty where it does or nobody can tell."""
+    """Why the cluster takes no object of the apiVersion that the edit writes; empty where it does or no one can tell."""
     id_ = fix.resource or finding.at.resource
     if fix.target != "manifest" or fix.edit.kind != "json-patch" or id_ is None:
         return ""

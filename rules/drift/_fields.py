@@ -57,7 +57,7 @@ def common_pointer(changes: Sequence[Change]) -> str:
 
 
 def tracks(change: Change, label_key: str) -> bool:
-    """True for the marks by which Argo CD tells whose an object is (`label_key` is the server's own): nobody writes those into Git."""
+    """True for the marks by which Argo CD tells whose an object is (`label_key` is the server's own): no one writes those into Git."""
     marks = (
         ("annotations", TRACKING_ID),
         ("annotations", "argocd.argoproj.io/installation-id"),
@@ -114,7 +114,7 @@ def listing(changes: Sequence[Change]) -> str:
 
 
 def where(changes: Sequence[Change]) -> str:
-    """The pointers beside the values of the first change: all that share both values, else the first and how many have others."""
+    """The pointers next to the values of the first change: all that share both values, else the first and how many have others."""
     first, others = changes[0], len(changes) - 1
     if all(
         (value(c, c.live), value(c, c.desired)) == (value(first, first.live), value(first, first.desired))

@@ -4,7 +4,7 @@ What it finds: a field that differs only because of how Argo CD compares: with t
 compare option `ServerSideDiff=true`, it works out what a server-side apply would leave. The comparison is played again without the
 option: the two sides are equal then.
 
-Why it hurts: the object is OutOfSync although a client-side comparison finds nothing; a sync changes nothing that anybody asked for.
+Why it hurts: the object is OutOfSync although a client-side comparison finds nothing; a sync changes nothing that anyone asked for.
 
 How to fix: let the API server itself compare (`ServerSideDiff=true`), which knows defaults and types that Argo CD does not; or
 take the option away.

@@ -3,8 +3,8 @@
 What it finds: an entry of `ignoreDifferences`, of the Application or of the server, that takes a field out of one side alone, so that
 Argo CD compares something with nothing. The comparison is played again without the entry: the two sides are equal then.
 
-Why it hurts: the object is OutOfSync for ever though live holds what Git says, a sync changes nothing, and whoever reads the
-difference is told that a field is missing which is there.
+Why it hurts: the object is OutOfSync without end though live holds what Git says, a sync changes nothing, and the one who reads the
+difference is said that a field is missing which is there.
 
 How to fix: delete the path from the entry, since without it nothing differs; where it hides something elsewhere, name the field
 without a condition.

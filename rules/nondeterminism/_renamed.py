@@ -1,7 +1,7 @@
 """The set of objects, not only their fields: a name that one revision renders otherwise each time.
 
 At the revision of the last sync an object is wanted that this sync did not bring, while one that it did bring, of the same kind and
-shape, is wanted no more: the name was drawn anew. A pair counts only where each of the two has no other partner. Time: linear in the
+shape, is wanted no more: the name was generated again. A pair counts only where each of the two has no other partner. Time: linear in the
 number of objects and the length of their names.
 """
 

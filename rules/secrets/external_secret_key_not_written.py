@@ -2,7 +2,7 @@
 
 What it finds: a container or a volume that reads one key of a Secret, where an ExternalSecret of the same application makes that
 Secret and its manifest spells out every key: `spec.data` without `dataFrom`, or a template that replaces what was fetched. The key
-is not among them. References that are optional are left out, and so are Secrets that somebody else may write to.
+is not among them. References that are optional are left out, and so are Secrets that someone else may write to.
 
 Why it hurts: the ExternalSecret is Ready and Argo CD shows it Healthy, while the pods cannot start
 (`CreateContainerConfigError`), now or at their next restart.
@@ -121,7 +121,7 @@ def _finding(app: App, workload: Resource, pointer: str, secret: str, key: str, 
                     "manifest",
                     str(writer.id),
                     Edit("json-patch", [{"op": "replace", "path": place, "value": key}]),
-                    "whoever reads the present name no longer finds it",
+                    "the one who reads the present name no longer finds it",
                     resource=writer.id,
                 )
             ]

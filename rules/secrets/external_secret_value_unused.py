@@ -7,7 +7,7 @@ Why it hurts: it is Ready, and the Secret holds fixed text, such as a connection
 reason is that Helm itself has evaluated `{{ .password }}`, which is empty there.
 
 How to fix: in a Helm chart write the action so that Helm prints it: ``{{ `{{ .password }}` }}``. Else use the fetched keys in the
-template, or set `mergePolicy: Merge`, which keeps them beside it.
+template, or set `mergePolicy: Merge`, which keeps them next to it.
 
 Example: `url: postgres://app:@db/shop`, where the chart's source reads `postgres://app:{{ .password }}@db/shop`.
 
@@ -44,7 +44,7 @@ def _finding(app: App, found: es.Declared) -> Finding:
         Edit("text", f"In the chart write {{{{ `{written}` }}}} wherever the Secret shall hold a fetched value."),
     )
     merge = Fix(
-        "Use the fetched keys in the template, or keep them beside it with mergePolicy: Merge",
+        "Use the fetched keys in the template, or keep them next to it with mergePolicy: Merge",
         "manifest",
         str(found.resource.id),
         Edit("json-patch", found.set("/spec/target/template/mergePolicy", "Merge")),

@@ -1,7 +1,7 @@
 """Argo CD cannot compare the application
 
 What it finds: a ComparisonError. Argo CD could not render the manifests, read the cluster or compare the two; the message
-is taken apart and its cause told: credentials (`auth`), `path`, `revision`, `helm`, `kustomize`, `jsonnet`, `plugin`, an
+is taken apart and its cause named: credentials (`auth`), `path`, `revision`, `helm`, `kustomize`, `jsonnet`, `plugin`, an
 `ignore-rule` that cannot be parsed, the `cluster`, the `diff` that is calculated, or `unknown`.
 
 Why it hurts: sync status is Unknown, nothing is synced or healed, and drift stays unseen. The error is remembered: after
