@@ -50,6 +50,21 @@ def documents(text: str, *, for_editing: bool = False) -> tuple[Json, ...]:
         raise ManifestError("it holds characters that YAML does not allow") from None
 
 
+def scalars(text: str) -> Iterator[str]:
+    """Every scalar of every document as it is written, also what is in base64. Raises ManifestError where they cannot all be had."""
+    events: Any = knowledge.LOADER(text)
+    try:
+        while not isinstance(event := events.get_event(), yaml.StreamEndEvent | None):
+            if isinstance(event, yaml.ScalarEvent):
+                yield event.value
+                if event.tag and not event.tag.endswith((":str", ":int", ":bool")):
+                    yield str(scalar(event.value, event.tag, plain=False))
+    except yaml.MarkedYAMLError as error:
+        raise ManifestError(f"{error.problem or error.context}{_place(error.problem_mark)}") from None
+    except (yaml.YAMLError, UnicodeError):
+        raise ManifestError("it holds characters that YAML does not allow") from None
+
+
 def objects(found: Iterable[Json]) -> Iterator[Object]:
     """The manifests among documents: maps with a kind.
 

@@ -31,7 +31,11 @@ REPO = "https://git.example.com/team/apps.git"
 def app(name: str, *sources: Mapping[str, Any], **annotations: str) -> App:
     spec: dict[str, Any] = {"destination": {"server": IN_CLUSTER}}
     spec |= {"source": sources[0]} if len(sources) == 1 else {"sources": list(sources)}
-    raw = {"metadata": {"name": name, "annotations": annotations}, "spec": spec}
+    raw = {
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": spec,
+        "status": {"sourceTypes": ["Directory"] * len(sources)},
+    }
     return app_from_list(
         raw, server="", cluster=IN_CLUSTER, control_plane="argocd", observed_at=datetime(2026, 1, 1, tzinfo=UTC)
     )
@@ -137,6 +141,10 @@ def clone(tmp_path: Path) -> Path:
 WEB = app("web", source("web"))
 
 
+def read(candidate: Candidate, changed: Sequence[str], clone: Path) -> tuple[str, ...]:
+    return by_files(candidate, changed, Git(clone), ("main", "feature"), REPO, "main").files
+
+
 @pytest.mark.parametrize(
     ("file", "touched"),
     [
@@ -157,7 +165,7 @@ def test_kustomize_reads_what_its_kustomizations_name(clone: Path, file: str, to
     commit(clone, {file: "changed\n"})
     changed = changed_paths(clone)
     assert changed == [file]
-    assert bool(by_files(Candidate(WEB, (1,)), changed, Git(clone), "main")) is touched
+    assert bool(read(Candidate(WEB, (1,)), changed, clone)) is touched
 
 
 @pytest.mark.parametrize(
@@ -211,24 +219,28 @@ def test_kustomize_reads_what_its_kustomizations_name(clone: Path, file: str, to
 def test_values_dependencies_and_the_whole_repository(
     clone: Path, one: App, positions: Sequence[int], file: str, touched: bool
 ) -> None:
-    assert bool(by_files(Candidate(one, tuple(positions)), [file], Git(clone), "main")) is touched
+    assert bool(read(Candidate(one, tuple(positions)), [file], clone)) is touched
 
 
 @pytest.mark.parametrize(
     ("paths", "file", "touched"),
     [
         (".", "web/deployment.yaml", True),
-        (".", "base/service.yaml", False),
+        (".", "base/service.yaml", True),
+        (".", "docs/readme.md", False),
         (".;../base", "base/service.yaml", True),
         ("/shared", "shared/app.conf", True),
-        ("/shared", "web/deployment.yaml", False),
+        ("/shared", "web/deployment.yaml", True),
+        ("/lib", "lib/Chart.yaml", True),
         ("/shared/*.conf", "shared/app.conf", True),
-        ("/shared/*.conf", "shared/app.yaml", False),
+        ("/shared/*.conf", "docs/readme.md", False),
     ],
 )
-def test_manifest_generate_paths_decides_where_it_is_set(clone: Path, paths: str, file: str, touched: bool) -> None:
+def test_manifest_generate_paths_adds_to_what_is_read_and_takes_nothing_away(
+    clone: Path, paths: str, file: str, touched: bool
+) -> None:
     one = app("web", source("web"), **{"argocd.argoproj.io/manifest-generate-paths": paths})
-    assert bool(by_files(Candidate(one, (1,)), [file], Git(clone), "main")) is touched
+    assert bool(read(Candidate(one, (1,)), [file], clone)) is touched
 
 
 def changed_paths(clone: Path) -> list[str]:
@@ -312,7 +324,7 @@ def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
         (other, "values/prod.yaml", True),
         (other, "docs/readme.md", False),
     ):
-        assert bool(by_files(candidate, [file], Git(clone), "feature")) is touched
+        assert bool(read(candidate, [file], clone)) is touched
 
 
 NEW_APP = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: new}\n"
@@ -389,7 +401,7 @@ def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
     assert changed_paths(clone) == ["part"]
     assert set(Git(clone).all_changed_lines("main", "feature")) == {"part"}
     below = Candidate(app("part", source("part/web")), (1,))
-    assert by_files(below, changed_paths(clone), Git(clone), "feature") == ("part",)
+    assert read(below, changed_paths(clone), clone) == ("part",)
     made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     assert made.notes == ("part: another version of a submodule, whose own Application manifests are not looked at",)
 
@@ -402,7 +414,7 @@ def test_a_link_that_leads_elsewhere_changes_what_lies_behind_it(clone: Path) ->
     (clone / "current").symlink_to("web")
     commit(clone, {})
     below = Candidate(app("below", source("current/part")), (1,))
-    assert by_files(below, changed_paths(clone), Git(clone), "feature") == ("current",)
+    assert read(below, changed_paths(clone), clone) == ("current",)
 
 
 def test_a_folder_that_is_no_clone(tmp_path: Path) -> None:

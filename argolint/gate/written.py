@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from argolint.app import App
 from argolint.checkouts.git import LINK, SUBMODULE, Entry, Git
 from argolint.fleet import Fleet
-from argolint.gate.candidates import kustomize_files
 from argolint.gate.change import Change, Pair, Written
 from argolint.gate.declared import UnreadableError, declared, is_application, is_other, may_declare
+from argolint.gate.reads import is_manifest, manifest_files
 from argolint.model import AppRef, Failure, Json, Object
 from argolint.values import dig, mapping, plain
 
@@ -100,9 +100,9 @@ NEW = "a new Application manifest, rendered by nobody yet"
 
 
 def _read(git: Git, base: str, head: str) -> Written:
-    also = {rev: kustomize_files(git, rev) for rev in (base, head)}
+    also = manifest_files(git, base) | manifest_files(git, head)
     changed = git.changes(base, head)
-    files = [c for c in changed if _may_hold(c.path) or any(c.path in a for a in also.values())]
+    files = [c for c in changed if is_manifest(c.path) or c.path in also]
     was = {c.path: c.before for c in files if c.before is not None}
     will = {c.path: c.after for c in files if c.after is not None}
     earlier, _, _ = _declared(zip(was, _texts(git, base, was), strict=True))
@@ -130,11 +130,6 @@ def _read(git: Git, base: str, head: str) -> Written:
         for kind in (_is_named, is_other)
     )
     return Written(applications, tuple(p for p in others if p.before != p.after), tuple(notes), tuple(failures))
-
-
-def _may_hold(path: str) -> bool:
-    """What Argo CD and kubectl read of a folder; Kustomize reads whatever it names."""
-    return path.lower().endswith((".yaml", ".yml", ".json"))
 
 
 _MAX_LINKS = 200
