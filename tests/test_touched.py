@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ from argolint.gate import Git
 from argolint.gate import written as manifests
 from argolint.gate.candidates import Candidate, by_files, candidates, usual_base
 from argolint.gate.change import Change
-from argolint.gate.declared import UnreadableError, applications_of
+from argolint.gate.declared import declared
 from argolint.gate.sides import without_ended_warnings
 from argolint.gate.written import edits_of, written
 from argolint.values import same_repository
@@ -249,7 +248,7 @@ def changed_paths(clone: Path) -> list[str]:
 
 def named_in(clone: Path, revision: str, *files: str) -> list[str]:
     texts = (Git(clone).show(revision, file) for file in files)
-    return [a["metadata"]["name"] for text in texts for a in applications_of(text or "")]
+    return [a["metadata"]["name"] for text in texts for a in declared(text or "").objects]
 
 
 def test_changed_files_name_both_ends_of_a_rename_and_leave_out_what_base_did_meanwhile(clone: Path) -> None:
@@ -294,7 +293,7 @@ LISTED = "kind: List\nitems: [null, {apiVersion: argoproj.io/v1alpha1, kind: App
 
 def test_applications_in_a_list_and_behind_escapes_are_found() -> None:
     escaped = LISTED.replace("kind: Application", 'kind: "\\x41pplication"')
-    assert [[a["metadata"]["name"] for a in applications_of(text)] for text in (LISTED, escaped)] == [["web"]] * 2
+    assert [[a["metadata"]["name"] for a in declared(text).objects] for text in (LISTED, escaped)] == [["web"]] * 2
 
 
 @pytest.mark.parametrize(
@@ -308,8 +307,7 @@ def test_applications_in_a_list_and_behind_escapes_are_found() -> None:
     ],
 )
 def test_what_names_applications_and_cannot_be_read_is_told(text: str, unreadable: bool) -> None:
-    with pytest.raises(UnreadableError) if unreadable else nullcontext():
-        applications_of(text)
+    assert bool(declared(text).unread) is unreadable
 
 
 def test_links_at_and_above_a_folder_are_read_through(clone: Path) -> None:
@@ -341,6 +339,11 @@ SET = NEW_APP.replace("Application", "ApplicationSet")
         ({"k/kustomization.yaml": "resources: [../new]\n", "new": NEW_APP}, {}, [RENDERED_BY_NOBODY]),
         ({"new.md": NEW_APP}, {"new.yaml": "new.md"}, [RENDERED_BY_NOBODY]),
         ({"docs/new.md": NEW_APP}, {"d": "docs", "new.yaml": "d/../docs/new.md"}, [RENDERED_BY_NOBODY]),
+        (
+            {"docs/new.md": NEW_APP},
+            {**{f"a{n}.yaml": "web" for n in range(250)}, "new.yaml": "docs/new.md"},
+            [RENDERED_BY_NOBODY],
+        ),
         ({}, {"new.yaml": "new.yaml"}, []),
         ({}, {"new.yaml": "/etc/hostname"}, []),
         (
@@ -373,13 +376,32 @@ def test_what_a_change_brings_of_argo_cd_is_told_however_its_file_is_called(
     assert all(note in one for note, one in zip(notes, told, strict=True))
 
 
+def test_what_a_known_link_leads_to_is_read_when_it_changes(clone: Path) -> None:
+    (clone / "new.yaml").symlink_to("docs/new.txt")
+    commit(clone, {})
+    git(clone, "branch", "--force", "main")
+    commit(clone, {"docs/new.txt": NEW_APP})
+    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    assert made.notes == (RENDERED_BY_NOBODY,)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_two_manifests_of_one_application_do_not_pass(clone: Path, order: int) -> None:
+    one, other = NEW_APP.replace("new", "web"), NEW_APP.replace("name: new", "name: web, labels: {a: b}")
+    commit(clone, {"web.yaml": "---\n".join((one, other)[::order])})
+    made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
+    assert [f.error for f in made.failures] == [
+        "Application argocd/web: the change holds several manifests of it that differ, and only one of them is judged"
+    ]
+
+
 def test_a_change_with_too_many_manifests_is_not_passed(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "_MAX_CHARACTERS", 2 * len(NEW_APP))
     commit(clone, {f"apps/{n}.yaml": NEW_APP.replace("new", f"new{n}") for n in range(4)})
     made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
     (failure,) = made.failures
     assert len(made.notes) == 1
-    assert "3 files were not read" in failure.error
+    assert "apps/1.yaml and 2 more files were not read" in failure.error
 
 
 def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
@@ -403,7 +425,10 @@ def test_another_version_of_a_submodule_is_a_change_whatever_gitmodules_says(
     below = Candidate(app("part", source("part/web")), (1,))
     assert read(below, changed_paths(clone), clone) == ("part",)
     made = edits_of(written(Change(REPO, "feature", "main", Git(clone)), "main"), fleet(WEB))
-    assert made.notes == ("part: another version of a submodule, whose own Application manifests are not looked at",)
+    (failure,) = made.failures
+    assert failure.error == (
+        "part is another version of a submodule, whose files are not read, so Applications in it are not judged"
+    )
 
 
 def test_a_link_that_leads_elsewhere_changes_what_lies_behind_it(clone: Path) -> None:

@@ -112,7 +112,7 @@ def reach(app: App, sources: Sequence[Object], git: Git, revision: str, repo: st
 
 def of_all(changes: Iterable[Changed], git: Git, revisions: Iterable[str]) -> Iterator[str]:
     """The changed files that decide whether Argo CD can check the repository out at all."""
-    known = [_links(git, revision) for revision in revisions]
+    known = [links_of(git, revision) for revision in revisions]
     for change in changes:
         modes = {entry.mode for entry in (change.before, change.after) if entry is not None}
         if (
@@ -124,7 +124,8 @@ def of_all(changes: Iterable[Changed], git: Git, revisions: Iterable[str]) -> It
             yield change.path
 
 
-def _links(git: Git, revision: str) -> Links:
+def links_of(git: Git, revision: str) -> Links:
+    """The links of a revision, to be followed."""
     return git.derived("links in", (revision,), lambda: Links(git.links(revision)))
 
 
@@ -158,7 +159,7 @@ class Tree:
     def __init__(self, git: Git, revision: str) -> None:
         self._git = git
         self.entries = git.tree(revision)
-        self.links = _links(git, revision)
+        self.links = links_of(git, revision)
         self.folders = folders(self.entries)
         ordered = sorted(self.entries)
         self.jsonnet = [path for path in ordered if path.endswith(".jsonnet")]
