@@ -18,6 +18,7 @@ from argolint.gate import written as manifests
 from argolint.gate.candidates import Candidate, by_files, candidates, usual_base
 from argolint.gate.change import Change
 from argolint.gate.declared import declared
+from argolint.gate.generated import generated
 from argolint.gate.sides import without_ended_warnings
 from argolint.gate.written import edits_of, written
 from argolint.values import same_repository
@@ -459,3 +460,47 @@ def test_a_shared_warning_ends_only_when_one_of_its_two_parties_lets_the_object_
 
     assert (left(web), left(api)) == (0, 0)
     assert (left(we), left(api, "Secret")) == (1, 1), "a name that is part of another's is no party"
+
+
+@pytest.mark.parametrize(
+    ("generator", "counts"),
+    [
+        ({"git": {"files": [{"path": "envs/**/config.json"}]}}, True),
+        ({"git": {"files": [{"path": "envs/*/config.json"}]}}, True),
+        (
+            {"matrix": {"generators": [{"clusters": {}}, {"git": {"files": [{"path": "/envs/{prod,dev}/*.json"}]}}]}},
+            True,
+        ),
+        ({"git": {"files": [{"path": "other/*/config.json"}]}}, False),
+        ({"git": {"files": [{"path": "envs/**/config.json", "exclude": True}]}}, False),
+        ({"git": {"directories": [{"path": "envs/*"}]}}, False),
+    ],
+)
+def test_files_that_an_application_set_makes_applications_of_are_named(generator: Any, counts: bool) -> None:
+    for git_generator in (
+        generator.get("git"),
+        *(g.get("git") for g in generator.get("matrix", {}).get("generators", ())),
+    ):
+        if git_generator:
+            git_generator["repoURL"] = REPO
+    made = {"metadata": {"name": "envs", "namespace": "argocd"}, "spec": {"generators": [generator]}}
+    found = list(generated(replace(fleet(WEB), application_sets=(made,)), ["envs/prod/config.json"], REPO))
+    assert [f.error for f in found] == [
+        "ApplicationSet argocd/envs makes its Applications of envs/prod/config.json, "
+        "and what becomes of them is not known before the merge"
+    ][: int(counts)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "https://git.example.com/team/%61pps.git",
+        "https://git.example.com./team/x/../apps",
+        "https://git.example.com/team//apps.git/",
+        "git@ssh.git.example.com:team/apps.git",
+        "https://git/team/apps",
+    ],
+)
+def test_other_spellings_of_the_address_are_looked_at(other: str) -> None:
+    found, _ = candidates(fleet(app("web", source("web", repo=other))), REPO, "main")
+    assert [c.app.name for c in found] == ["web"]

@@ -17,6 +17,7 @@ from argolint.fleet import Fleet
 from argolint.gate import candidates as touched
 from argolint.gate.change import Change, Written
 from argolint.gate.children import with_children
+from argolint.gate.generated import generated
 from argolint.gate.reads import of_all
 from argolint.gate.renders import render
 from argolint.gate.touched import Touched, compared
@@ -89,6 +90,8 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
         try:
             reads = _reads(found, change, base_name, change.git)
             files = {c.app.ref: reads[c.app.ref].files for c in found}
+            paths = [c.path for c in change.git.changes(base_name, change.head)]
+            failures = (*failures, *generated(fleet, paths, change.repo))
             failures = (*failures, *(_fetching(c.app, reads[c.app.ref]) for c in found if reads[c.app.ref].fetched))
         except UsageError:
             if not change.everything:
@@ -98,10 +101,13 @@ def sides_of(t: Transport, fleet: Fleet, change: Change, plan: Plan, own: Writte
     failures = (*failures, *(f for r in renders for f in guarded_failures(r.candidate.app, r.failures)))
     judged, more = compared(t, renders, fleet, plan)
     failures = (*failures, *more)
-    given = change.rendered is not None and change.git is not None and not change.everything
-    if given:
-        lacking = (r.candidate.app.ref for r in renders if r.unread)
+    lacking = [r.candidate.app.ref for r in renders if r.unread]
+    if change.git is not None:
         failures = (*failures, *(Failure("rendered", _NOT_GIVEN, _GIVE_IT, ref) for ref in lacking))
+    elif lacking:
+        unlisted.append(
+            f"{_listed(lacking)}: --rendered holds nothing of that name, and no clone tells what the change touches"
+        )
     if broken := [r.candidate.app.ref for r in renders if r.base_error and r.head_error]:
         unlisted.append(f"{_listed(broken)}: renders neither at base nor at head, which is no failure of this change")
     judged = with_children(judged, fleet, t, plan, edits, change)

@@ -92,9 +92,11 @@ def edits_of(found: Written, fleet: Fleet) -> Edits:
         )
     notes = [f"{k[0]}/{k[1]}: {NEW}" for k in after.keys() - known.keys()]
     notes += [f"{k[0]}/{k[1]}: its manifest is gone" for k in before.keys() - after.keys() if k in known]
-    notes += [*found.notes, *(of_other(p, fleet) for p in found.others)]
+    live = {ref_of(m, fleet) for m in fleet.application_sets}
+    sets = [p for p in found.others if p.manifest["kind"] == "ApplicationSet" and ref_of(p.manifest, fleet) in live]
+    notes += [*found.notes, *(of_other(p, fleet) for p in found.others if p not in sets)]
     edited = {known[k]: (before.get(k), m) for k, m in after.items() if k in known and before.get(k) != m}
-    return Edits(edited, notes=tuple(sorted(notes)), failures=failures)
+    return Edits(edited, notes=tuple(sorted(notes)), failures=(*failures, *unrendered(sets, fleet)))
 
 
 NEW = "a new Application manifest, rendered by nobody yet"
