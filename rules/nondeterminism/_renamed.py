@@ -62,7 +62,7 @@ def _of_the_sync(app: App, at: Synced) -> Iterator[Former]:
 
 
 def _left_by_it(app: App, at: Synced, resource: Resource) -> bool:
-    """Whether an object that nothing wants is of the last sync and no older one's: that one pruned, or wrote it."""
+    """Whether an object that nothing wants belongs to the last sync and to no older one: that one pruned, or wrote it."""
     tracked = annotations_of(resource.live).get(TRACKING_ID, "")
     if tracked and tracked.partition(":")[0] != app.instance:
         return False
