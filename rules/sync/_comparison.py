@@ -11,7 +11,7 @@ from string import Template
 
 from argolint import App, Fix, Fleet, Json, Object, Resource
 from argolint.comparison import application_rules
-from argolint.edits import application_place
+from argolint.edits import application_place, ignore_less
 from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import dig, items, maps, same_repository, text_at
@@ -235,7 +235,7 @@ def _facts(
         "usual": usual_revision(fleet, app, source) if entry["name"] == "revision" else "",
         "base": base,
         "pointer": pointer,
-        "removals": [{"op": "remove", "path": place} for place in reversed(bad)],
+        "removals": ignore_less(app, bad),
     }
 
 

@@ -43,7 +43,7 @@ from argolint import (
 from argolint.applied import by_argocd, not_stored, settled
 from argolint.comparison import builtin, managers
 from argolint.consequences import consequences
-from argolint.edits import application_place, removals
+from argolint.edits import application_place, ignore_less, removals
 from argolint.knowledge import load
 from argolint.kubernetes import argocd_name
 from argolint.values import below, enumerated, get, index_of, join_pointer, maps, split_pointer
@@ -371,7 +371,7 @@ def _managers(app: App, field: _Undeclared) -> tuple[Fix, ...]:
     if "pre-diff normalization" not in field.message:
         return ()
     rules = [i for i, rule in enumerate(maps(app.spec, "ignoreDifferences")) if rule.get("managedFieldsManagers")]
-    removes = [{"op": "remove", "path": f"/spec/ignoreDifferences/{i}/managedFieldsManagers"} for i in reversed(rules)]
+    removes = ignore_less(app, [f"/spec/ignoreDifferences/{i}/managedFieldsManagers" for i in rules])
     return advice(__package__, "schema-field/managers", {"application": f"Application {app.ref}", "removals": removes})
 
 
