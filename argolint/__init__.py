@@ -1,16 +1,16 @@
 """What a rule author imports. Rules may import these modules too, and built-in rules use no others (`make lint`):
 
-values, kubernetes, quantities       small questions to decoded JSON, to Kubernetes objects and amounts
-comparison                           Argo CD's comparison: ignore rules, differences, field managers, what a sync leaves
-applied, consequences, pruning       what was synced, what a failed sync leaves behind, what Argo CD deletes
-edits                                operations that change an Application or a manifest
-redaction                            what of a value or a text may be printed
-manifests                            YAML that somebody else wrote
-knowledge                            YAML files beside a rule
-remembered                           what a function makes of a decoded object, kept for the last few
-testing                              the fixture harness, for tests
+values               small questions to decoded JSON; below it: kubernetes, quantities, manifests (YAML that somebody else wrote),
+                     knowledge (YAML files beside a rule), memo (what a function makes of a decoded object)
+comparison           Argo CD's comparison: ignore rules, differences, field managers, what a sync leaves
+application.applied  what Argo CD applied last
+edits                operations that change an Application or a manifest; below it: consequences of a failed sync, pruning,
+                      advice (fixes from a table)
+relations            how an object stands to what a sentence of trouble names
+redaction            what of a value or a text may be printed
+testing              the fixture harness, for tests
 
-The folders besides `comparison` are machinery and may change at any time.
+The other folders are machinery and may change at any time.
 
 A rule is a module with a docstring (its page) and one value::
 
@@ -27,9 +27,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argolint.app import App
-    from argolint.fleet import Fleet
-    from argolint.ignore_fix import narrowest_ignore
+    from argolint.application.app import App
+    from argolint.application.fleet import Fleet
+    from argolint.application.operation import Awaited, Condition, Event, Operation
+    from argolint.application.resource import Health, Node, Resource
+    from argolint.application.rule import NoOptions, Rank, Rule
+    from argolint.edits.narrowest_ignore import narrowest_ignore
     from argolint.model import (
         MISSING,
         AppRef,
@@ -52,9 +55,6 @@ if TYPE_CHECKING:
         Want,
         Writer,
     )
-    from argolint.operation import Awaited, Condition, Event, Operation
-    from argolint.resource import Health, Node, Resource
-    from argolint.rule import NoOptions, Rank, Rule
 
 __version__ = "0.1.0"
 DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
@@ -62,9 +62,9 @@ DOCS = "https://github.com/argolint/argolint/blob/main/docs/"
 
 # Names are imported when they are asked for: `argolint --help` needs none of them, and quick is a feature.
 _HOME = {
-    "argolint.app": ("App",),
-    "argolint.fleet": ("Fleet",),
-    "argolint.ignore_fix": ("narrowest_ignore",),
+    "argolint.application.app": ("App",),
+    "argolint.application.fleet": ("Fleet",),
+    "argolint.edits.narrowest_ignore": ("narrowest_ignore",),
     "argolint.model": (
         "MISSING",
         "AppRef",
@@ -87,9 +87,9 @@ _HOME = {
         "Want",
         "Writer",
     ),
-    "argolint.operation": ("Awaited", "Condition", "Event", "Operation"),
-    "argolint.resource": ("Health", "Node", "Resource"),
-    "argolint.rule": ("NoOptions", "Rank", "Rule"),
+    "argolint.application.operation": ("Awaited", "Condition", "Event", "Operation"),
+    "argolint.application.resource": ("Health", "Node", "Resource"),
+    "argolint.application.rule": ("NoOptions", "Rank", "Rule"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from types import ModuleType
 
+from argolint.application.rule import Rule
 from argolint.errors import ArgolintError
-from argolint.rule import Rule
 
 GROUP = "argolint.rules"
 BUILTIN = ("argolint_rules", "argolint.engine.suppress")

@@ -45,21 +45,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from argolint import knowledge
+from argolint.application.fleet import IN_CLUSTER, cluster_of
+from argolint.application.resource import State
+from argolint.application.rule import Rule
 from argolint.comparison import compare
 from argolint.config import file as config
 from argolint.engine import pipeline as lint
 from argolint.engine import several, suppress
 from argolint.engine.plan import Chosen, Plan
 from argolint.errors import NotRecorded
-from argolint.fleet import IN_CLUSTER, cluster_of
 from argolint.model import Json, Object
 from argolint.reports import assemble
 from argolint.reports import document as report
-from argolint.resource import State
-from argolint.rule import Rule
 from argolint.server.transport import Answer, Query, Stats
-from argolint.values import dig, owner_references, parse_time
+from argolint.values import dig, knowledge, owner_references, parse_time
 
 _VERSION = "v3.5.1"
 _PERMISSIVE: Json = {

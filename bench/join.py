@@ -27,12 +27,12 @@ from pathlib import Path
 
 import msgspec
 
+from argolint.application.fleet import Fleet
+from argolint.application.rule import Rule
 from argolint.engine.load import load_fleet
 from argolint.errors import NotRecorded
-from argolint.fleet import Fleet
 from argolint.model import Fact
 from argolint.plugins import load_rules
-from argolint.rule import Rule
 from argolint.server.transport import Answer, Query, Stats
 
 RESOURCES = 100

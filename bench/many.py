@@ -23,7 +23,7 @@ SERVE = """
 import sys, threading
 from pathlib import Path
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 with ReplayServer(SnapshotTransport([Path(sys.argv[1])])) as server:
     print(server.address, server.token(), flush=True)
     for _ in sys.stdin:

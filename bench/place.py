@@ -20,10 +20,10 @@ from pathlib import Path
 
 import yaml
 
-from argolint.checkouts.checkout import Checkout, Committed, open_checkouts
 from argolint.fixes.anchors import Diff, anchored
 from argolint.fixes.placement import Choice, Site, arrange
 from argolint.reports import document as report
+from argolint.sources.checkout import Checkout, Committed, open_checkouts
 
 URL = "https://git.example.com/shop/all.git"
 

@@ -41,7 +41,7 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 with ReplayServer(SnapshotTransport([Path(sys.argv[1])])) as server:
     print(server.address, server.token(), server.token(timedelta(hours=20)), flush=True)
     for line in sys.stdin:

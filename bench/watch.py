@@ -141,9 +141,9 @@ def write(folder: Path, apps: int) -> None:
 def serve(folder: Path) -> None:
     """The Argo CD of the bench; `change NAME` on standard input changes an application, `requests` asks how many there were."""
     from argolint.snapshots.changing import Changing
+    from argolint.snapshots.http_server import ReplayServer
+    from argolint.snapshots.http_stream import Stream
     from argolint.snapshots.reader import SnapshotTransport
-    from argolint.snapshots.replay import ReplayServer
-    from argolint.snapshots.replay_stream import Stream
 
     changing, stream = Changing(SnapshotTransport([folder])), Stream()
     changing.listen(stream.publish)

@@ -1,6 +1,6 @@
 """Cuts the embedded demo out of the recording of harbourline, a company that exists in recordings alone.
 
-    python scripts/cut_demo.py ../shared/recordings/harbourline 3-after-commits argolint/demo/harbourline.tar.gz
+    python scripts/cut_demo.py ../shared/recordings/harbourline 3-after-commits argolint/snapshots/demo/harbourline.tar.gz
 
 Kept are the applications whose manifests are the company's own: plain manifests, kustomizations and its own chart. Dropped
 are those that render a chart of somebody else (vendored, or copied from an example), with everything about them.

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import click
 
+from argolint.application.rule import Rule
 from argolint.cli.group import COMMANDS
 from argolint.config.file import schema as config_schema
 from argolint.plugins import load_rules
 from argolint.reports.document import schema as report_schema
-from argolint.rule import Rule
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 HEAD = "<!-- Made by `make docs` from the rule's docstring: change that. -->\n"

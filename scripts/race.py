@@ -62,7 +62,7 @@ def fresh_types() -> None:
     """Types that nothing has decoded yet, one within another."""
     import msgspec
 
-    from argolint.decoding import converted, decoder
+    from argolint.values.decoding import converted, decoder
 
     class Leaf(msgspec.Struct):
         size: int = 0

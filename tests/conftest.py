@@ -104,7 +104,7 @@ def report_of() -> Callable[[str], Path]:
 @pytest.fixture(scope="session")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A snapshot of two applications that share an object, an error: for tests that are about the process and not about the fleet."""
-    from argolint.snapshots.replay import ReplayServer
+    from argolint.snapshots.http_server import ReplayServer
     from argolint.testing import FixtureTransport
     from tests.fleets import app, config_map
     from tests.here import run_here

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from argolint.snapshots.replay import Faults, ReplayServer
+from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.testing import FixtureTransport
 
 Fleet = Sequence[Mapping[str, Any]] | FixtureTransport

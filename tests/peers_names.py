@@ -9,17 +9,17 @@ from __future__ import annotations
 import importlib
 import sys
 
-from argolint import glob
 from argolint.comparison import compare, ignore, jq
 from argolint.model import Object
+from argolint.values import glob
 
 MOVED = {
     "argolint.compare": "argolint.comparison.compare",
     "argolint.connection": "argolint.server.connection",
-    "argolint.gate.manifests": "argolint.renders.manifests",
+    "argolint.gate.manifests": "argolint.sources.rendered",
     "argolint.ignore": "argolint.comparison.ignore",
     "argolint.login": "argolint.server.login",
-    "argolint.operations": "argolint.pruning",
+    "argolint.operations": "argolint.edits.pruning",
     "argolint.scheme": "argolint.comparison.scheme",
     "argolint.three_way": "argolint.comparison.three_way",
     "argolint_rules.ownership.tracking": "argolint_rules.ownership._tracking",

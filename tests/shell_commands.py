@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from argolint.knowledge import parse
 from argolint.reports.document import Fix
+from argolint.values.knowledge import parse
 
 _MARKED = re.compile(r"\s*#\s+(?:\$ )?((?:kubectl|argocd|helm|jq) (?!.*\bis\b).*)")
 _TOLD = re.compile(r"\s*#\s+[^`]*: ((?:kubectl|argocd) [^,;]+)")

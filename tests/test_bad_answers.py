@@ -19,8 +19,8 @@ from argolint.server import api as argocd
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
 from argolint.server.transport import Answer, Query
+from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
 from tests.conftest import run_argolint
 from tests.here import run_here
 from tests.raw_server import raw_server, whole

@@ -13,14 +13,14 @@ from argolint import AppRef, Finding, Follows, Location, ResourceId, Severity, S
 from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline, suppress
 from argolint.engine.causes import with_causes
-from argolint.engine.fingerprint import fingerprint
 from argolint.engine.plan import AppResult, Outcome, ServerRead
-from argolint.engine.shown import Shown
+from argolint.engine.selection import Shown
 from argolint.model import SEVERITIES
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports.causes import identity, linked, roots
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.suppression.fingerprint import fingerprint
 from tests.conftest import PHASES, recording
 from tests.recorded import plainly, rules
 

@@ -11,7 +11,7 @@ from argolint_rules.shared import chart_catalogue as catalogue
 from argolint_rules.shared import charts
 from msgspec import structs
 
-from argolint.app import App, app_from_list
+from argolint.application.app import App, app_from_list
 
 
 def _app(source: dict[str, Any], labels: dict[str, str] | None = None, name: str = "web", **status: Any) -> App:

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 from argolint.cli.group import COMMANDS, cli
 from argolint.reports import document as report
+from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import Faults, ReplayServer
 from tests.conftest import PHASES, RECORDINGS, recording, run_argolint
 from tests.small import ANSWERS, write_snapshot
 

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from argolint.fleet import IN_CLUSTER
+from argolint.application.fleet import IN_CLUSTER
 from argolint.reports.formats.markdown import MARKER
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 
 from .conftest import ROOT, Ran, clean_environment, run_argolint
 from .gitops import REPO, GitServer, commit, git

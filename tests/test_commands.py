@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from argolint import testing
-from argolint.knowledge import parse
 from argolint.plugins import load_rules
+from argolint.values.knowledge import parse
 
 RULES = list(load_rules().values())
 FILES = sorted((Path(__file__).parent / "rules").glob("*/bad-*.yaml"))

@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 import yaml
 
-from argolint import strict_yaml
 from argolint.config import file as config
 from argolint.errors import UsageError
 from argolint.server.connection import Flags
+from argolint.values import strict_yaml
 from tests.conftest import recording, run_argolint
 
 GOOD = """\

@@ -20,10 +20,10 @@ from unittest import mock
 import pytest
 
 from argolint.cli.demo import RECORDING
+from argolint.engine.workers import cluster
+from argolint.engine.workers.spec import versions
+from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
-from argolint.workers import cluster
-from argolint.workers.spec import versions
 from tests.conftest import ROOT, Ran
 from tests.here import run_here
 from tests.small import ANSWERS, MANAGED, Recorded, application, write_snapshot

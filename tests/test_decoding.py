@@ -8,7 +8,7 @@ import sys
 import msgspec
 import pytest
 
-from argolint.decoding import json_value
+from argolint.values.decoding import json_value
 from tests.conftest import ROOT
 
 

@@ -18,8 +18,8 @@ import pytest
 
 from argolint.cli.demo import RECORDING
 from argolint.cli.process import exit_code
+from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import Faults, ReplayServer
 from tests.conftest import clean_environment
 from tests.waiting import PATIENCE_S
 

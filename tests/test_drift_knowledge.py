@@ -12,7 +12,7 @@ from argolint_rules.drift._grammar import hollow, same_duration, same_quantity
 from argolint_rules.drift._writers import known
 
 from argolint import MISSING, Change, Writer
-from argolint.knowledge import load
+from argolint.values.knowledge import load
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 import yaml
 
-from argolint.checkouts import checkout
-from argolint.checkouts.checkout import ChangedError, open_checkouts
 from argolint.errors import ArgolintError, UsageError
 from argolint.fixes.placement import Arranged, Choice, Site, arrange
 from argolint.host.folder import Folder
 from argolint.reports.document import Finding
+from argolint.sources import checkout
+from argolint.sources.checkout import ChangedError, open_checkouts
 from tests.checkouts import APPLICATION, DEPLOYMENT, REPO, app, finding, fragment, patch, repository, resource
 from tests.gitops import git
 

@@ -13,7 +13,7 @@ import jsonpatch
 import pytest
 
 from argolint import testing
-from argolint.app import App, app_from_list
+from argolint.application.app import App, app_from_list
 from argolint.edits import (
     annotate,
     annotation_option,

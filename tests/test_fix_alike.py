@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint.agents import answers
 from argolint.reports import document as report
 from argolint.reports.formats import Style
 from argolint.reports.formats.edits import as_text
+from argolint.serve import agent_answers
 from argolint.serve.documents import APPLICATIONS, Documents
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 from tests import shop
 from tests.conftest import Ran
 from tests.gitops import REPO, GitServer, commit, git
@@ -143,7 +143,7 @@ def test_every_format_and_tool_tells_the_same_fix(told: Told) -> None:
     served = Documents(told.made, apps, Style())
     for finding in told.made.findings:
         fixes = [plain(fix) for fix in finding.fixes]
-        assert json.loads(answers.whole(finding))["fixes"] == fixes
+        assert json.loads(agent_answers.whole(finding))["fixes"] == fixes
         page = served.at(f"{APPLICATIONS}/{finding.app.namespace}/{finding.app.name}")
         assert page is not None
         (same,) = [f for f in json.loads(page.body)["findings"] if f["fingerprint"] == finding.fingerprint]

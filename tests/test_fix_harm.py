@@ -10,9 +10,9 @@ import pytest
 
 from argolint import Edit, Fix, testing
 from argolint.comparison import TRACKING_ID
-from argolint.engine.effects import told_by
-from argolint.engine.verify import unreplayed
 from argolint.plugins import load_rules
+from argolint.proof.effects import told_by
+from argolint.proof.verify import unreplayed
 from argolint.reports import document as report
 
 RULES = list(load_rules().values())

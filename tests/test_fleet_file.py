@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from argolint.cli.demo import RECORDING
+from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
 from tests.conftest import Ran
 from tests.here import run_here
 from tests.small import ANSWERS, APPS, WEB, Recorded, write_snapshot

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from argolint import App, Fleet
-from argolint.app import app_from_list
+from argolint.application.app import app_from_list
+from argolint.application.resource import Listed
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.plan import Chosen
 from argolint.plugins import load_rules
-from argolint.resource import Listed
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 HOME = "https://kubernetes.default.svc"

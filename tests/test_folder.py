@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from argolint.checkouts.files import own_path, write
 from argolint.errors import UsageError
 from argolint.host.folder import FileError, Folder
+from argolint.sources.files import own_path, write
 
 
 def test_a_folder_that_is_exchanged_for_a_link_is_still_the_folder(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from argolint.fleet import IN_CLUSTER
+from argolint.application.fleet import IN_CLUSTER
 from argolint.reports import document as report
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 
 from .conftest import Ran, run_argolint
 from .gitops import REPO, REVISION, GitServer, commit, git

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 from tests.conftest import Ran, run_argolint
 from tests.gitops import REPO, GitServer, commit, git
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 from argolint.testing import FixtureTransport
 from tests.checkouts import repository
 from tests.conftest import Ran, run_argolint

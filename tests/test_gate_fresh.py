@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from argolint.server.transport import Answer, Query
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 from tests.conftest import Ran, run_argolint
 from tests.fleets import serving
 from tests.gitops import REPO, GitServer, commit, git

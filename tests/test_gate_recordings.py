@@ -9,10 +9,10 @@ import pytest
 
 from argolint.engine.plan import Chosen, Plan
 from argolint.gate import Change, Verdict, judge
-from argolint.knowledge import parse
 from argolint.model import Finding
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.values.knowledge import parse
 
 from .conftest import RECORDINGS, recording
 

@@ -14,7 +14,7 @@ import pytest
 
 from argolint.reports import document as report
 from argolint.server.transport import Answer, Query
-from argolint.snapshots.replay import Faults
+from argolint.snapshots.http_server import Faults
 from argolint.testing import FixtureTransport
 from tests.checkouts import repository
 from tests.conftest import Ran

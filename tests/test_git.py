@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from argolint.checkouts.git import Entry, Git, has_repository, safe_name
 from argolint.errors import UsageError
 from argolint.host.programs import Limits
+from argolint.sources.git import Entry, Git, has_repository, safe_name
 from tests.gitops import commit, git
 
 
@@ -278,7 +278,7 @@ def test_names_that_a_file_of_a_commit_may_have(name: str, safe: bool) -> None:
 def test_a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for(
     clone: Path, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
-    monkeypatch.setattr("argolint.checkouts.git._QUICK", Limits(0.3, 1_000_000))
+    monkeypatch.setattr("argolint.sources.git._QUICK", Limits(0.3, 1_000_000))
     git(clone, "pack-refs", "--all")
     (clone / ".git" / file).unlink()
     os.mkfifo(clone / ".git" / file)

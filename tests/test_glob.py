@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argolint import glob
+from argolint.values import glob
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from argolint import testing
-from argolint.checkouts.export import ExportError, export
-from argolint.checkouts.yaml_text import EditError
 from argolint.fixes.placement import composed
 from argolint.plugins import load_rules
+from argolint.sources.export import ExportError, export
+from argolint.sources.yaml_text import EditError
 
 from .checkouts import DEPLOYMENT, finding, repository
 from .conftest import ROOT

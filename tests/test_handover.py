@@ -13,14 +13,14 @@ import pytest
 from argolint import testing
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, compare
 from argolint.engine import pipeline
-from argolint.engine.handover import GUARD, tried
 from argolint.engine.join import join
 from argolint.engine.load import load, load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.kubernetes import SYNC_OPTIONS
 from argolint.model import Fact, Trial
 from argolint.plugins import load_rules
+from argolint.proof.handover import GUARD, tried
 from argolint.reports import document as report
+from argolint.values.kubernetes import SYNC_OPTIONS
 
 RULES = list(load_rules().values())
 CONFIG = {"apiVersion": "v1", "kind": "ConfigMap"}

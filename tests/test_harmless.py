@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from argolint.harmless import Stream, harmless, plain
+from argolint.host.plain_text import Stream, harmless, plain
 from argolint.reports import document as report
 from argolint.reports.formats import FORMATS, Style, render
 

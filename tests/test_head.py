@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from argolint.app import App, app_from_list
-from argolint.fleet import IN_CLUSTER, Fleet
+from argolint.application.app import App, app_from_list
+from argolint.application.fleet import IN_CLUSTER, Fleet
+from argolint.application.resource import ManagedResource
 from argolint.gate.delta import Delta, delta, overlap, settled, unnamed, with_value
 from argolint.gate.head import failed_app, head_app, rendered_app, respecified
 from argolint.model import MISSING, ResourceKey, Want
-from argolint.renders.manifests import MASKED, is_hook, rendered, tracked
-from argolint.resource import ManagedResource
+from argolint.sources.rendered import MASKED, is_hook, rendered, tracked
 from argolint.values import dig
 
 TRACKING = "argocd.argoproj.io/tracking-id"

@@ -21,19 +21,19 @@ import pytest
 import yaml
 from msgspec import structs
 
-from argolint.app import App
-from argolint.checkouts.checkout import open_checkouts
-from argolint.checkouts.export import ExportError, export
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.engine.load import load_fleet
-from argolint.engine.verify import verify
 from argolint.errors import ArgolintError, UsageError
-from argolint.fleet import Fleet
 from argolint.model import Edit, Finding, Fix, Location, ResourceId, Want
-from argolint.renders import helm
-from argolint.renders.chart_schemas import refers_outside
-from argolint.renders.helm import HelmError, Template
-from argolint.renders.local import LocalRenders
-from argolint.snapshots.replay import ReplayServer
+from argolint.proof.verify import verify
+from argolint.snapshots.http_server import ReplayServer
+from argolint.sources import helm
+from argolint.sources.chart_schemas import refers_outside
+from argolint.sources.checkout import open_checkouts
+from argolint.sources.export import ExportError, export
+from argolint.sources.helm import HelmError, Template
+from argolint.sources.local_renders import LocalRenders
 from argolint.testing import FixtureTransport
 from tests.conftest import ROOT, Ran, run_argolint
 from tests.fleets import serving

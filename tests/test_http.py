@@ -20,8 +20,8 @@ from argolint.engine.load import load_fleet
 from argolint.errors import ConnectError, UsageError
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
+from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import Faults, ReplayServer
 from tests.conftest import recording
 from tests.small import OF_WEB, WEB, write_snapshot
 from tests.waiting import until

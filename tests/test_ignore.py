@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from argolint import glob
 from argolint.comparison.compare import Rules, compare
 from argolint.comparison.ignore import (
     IgnoreRule,
@@ -18,6 +17,7 @@ from argolint.comparison.ignore import (
     server_rules,
 )
 from argolint.model import Object
+from argolint.values import glob
 
 
 def web(**spec: Any) -> dict[str, Any]:

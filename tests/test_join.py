@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from argolint import App, AppRef, Fact, Finding, Fix, Location, ResourceId, Rule
-from argolint.app import app_from_list
+from argolint.application.app import app_from_list
 from argolint.engine.join import join
 from argolint.engine.plan import AppResult, Chosen, Looked
 from argolint.engine.settle import finding_order

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from argolint import App, Finding, Fleet, Location
-from argolint.engine.asked import entry_mark
-from argolint.engine.kept import Kept
+from argolint.application.rule import Check, Rule
 from argolint.engine.plan import Chosen, Plan
+from argolint.engine.questions import entry_mark
+from argolint.engine.result_cache import Kept
 from argolint.model import ResourceKey
-from argolint.rule import Check, Rule
 from argolint.testing import FixtureTransport
 from tests.test_fleet_join import HOME, app, fleet, role
 

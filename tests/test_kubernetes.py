@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from argolint.application.resource import Resource
 from argolint.comparison.diff import differences
-from argolint.kubernetes import containers, is_secret_data, reads, wave
 from argolint.model import MISSING, ResourceId
-from argolint.quantities import amount, quantity
-from argolint.resource import Resource
 from argolint.values import parse_version
+from argolint.values.kubernetes import containers, is_secret_data, reads, wave
+from argolint.values.quantities import amount, quantity
 
 
 @pytest.mark.parametrize(

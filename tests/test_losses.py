@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from argolint.app import App, app_from_list
-from argolint.engine import losses
+from argolint.application.app import App, app_from_list
 from argolint.model import Edit, Fix, ResourceId
+from argolint.proof import losses
 
 CLUSTER = "https://kubernetes.default.svc"
 ARGOCD, SCALER = "argocd-controller", "autoscaler"

@@ -12,8 +12,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argolint import manifests
-from argolint.manifests import ManifestError, documents, mapping_of, objects
+from argolint.values import manifests
+from argolint.values.manifests import ManifestError, documents, mapping_of, objects
 
 
 def bomb(of: str) -> str:

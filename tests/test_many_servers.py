@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 import yaml
 
-from argolint.agents import answers
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.engine.plan import AppResult, Plan
 from argolint.engine.several import Source, examine, load
 from argolint.errors import ConnectError
-from argolint.fleet import Fleet
 from argolint.reports import document
 from argolint.reports.formats import Style, with_server_names
+from argolint.serve import agent_answers
 from argolint.serve.documents import Documents
 from argolint.server.transport import Transport
+from argolint.snapshots.http_server import Faults
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import Faults
 from tests.checkouts import repository
 from tests.conftest import Ran
 from tests.fleets import HOME, Fleets, app, config_map, drifted, noted, serving
@@ -157,7 +157,9 @@ def test_causes_are_those_of_their_server(three: Checked) -> None:
 
 def test_agents_and_the_service_know_the_server_of_an_application(three: Checked) -> None:
     report = document.from_json(three.text("report.json").encode(), "the report")
-    rows = json.loads(answers.listed(with_server_names(report), with_server_names(report).findings, 0, 50))["findings"]
+    rows = json.loads(agent_answers.listed(with_server_names(report), with_server_names(report).findings, 0, 50))[
+        "findings"
+    ]
     assert len({row["fingerprint"] for row in rows}) == len(report.findings)
     assert {row["application"].split("/")[0] for row in rows} == {"eu", "us", "lab"}
     served = Documents(report, [a.app for a in report.applications], Style())

@@ -17,10 +17,10 @@ import pytest
 import yaml
 from argolint_rules.nondeterminism import nondeterministic_checksum, nondeterministic_field, nondeterministic_secret
 
-from argolint.app import App, app_from_list
-from argolint.fleet import Fleet
+from argolint.application.app import App, app_from_list
+from argolint.application.fleet import Fleet
+from argolint.application.resource import ManagedResource
 from argolint.model import Finding
-from argolint.resource import ManagedResource
 
 DATA = yaml.load((Path(__file__).parents[1] / "rules/shared/charts.yaml").read_bytes(), Loader=yaml.CSafeLoader)
 RULES = [module.RULE for module in (nondeterministic_secret, nondeterministic_checksum, nondeterministic_field)]

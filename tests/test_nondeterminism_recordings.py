@@ -11,11 +11,11 @@ from argolint.config.file import Config, Loaded
 from argolint.engine import pipeline as lint
 from argolint.engine.plan import Chosen, Plan
 from argolint.engine.suppress import Suppressions
-from argolint.knowledge import parse
 from argolint.plugins import load_rules
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.values.knowledge import parse
 from tests.conftest import recording
 
 RULES = [rule for rule in load_rules().values() if rule.family == "nondeterminism"]

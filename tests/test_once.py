@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from argolint.remembered import Once
+from argolint.values.memo import Once
 
 
 def test_all_threads_get_what_the_first_one_makes() -> None:

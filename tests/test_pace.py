@@ -23,8 +23,8 @@ from argolint.server import api, pace
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
 from argolint.server.pace import HOLDS_S, PER_CLUSTER, Pace, reading_cluster
+from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import Faults, ReplayServer
 from tests.small import write_snapshot
 from tests.waiting import PATIENCE_S, until
 

@@ -21,7 +21,7 @@ from re import _constants as code  # type: ignore[attr-defined]  # the parser of
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-from argolint.knowledge import parse
+from argolint.values.knowledge import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 WHOLE = os.environ.get("HYPOTHESIS_PROFILE") == "long"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from argolint.knowledge import parse
+from argolint.values.knowledge import parse
 
 HERE = Path(__file__).parent
 PEERS = HERE.parent.parent / "shared" / "peers"

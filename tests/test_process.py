@@ -18,8 +18,8 @@ import pytest
 
 from argolint.cli.demo import RECORDING
 from argolint.server.transport import Answer, Query
+from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
 from tests.checkouts import REPO, repository
 from tests.conftest import ROOT, clean_environment
 from tests.gitops import git

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from argolint.app import App, app_from_list
-from argolint.fleet import IN_CLUSTER, Fleet
+from argolint.application.app import App, app_from_list
+from argolint.application.fleet import IN_CLUSTER, Fleet
+from argolint.edits.pruning import outlives, prune_option
 from argolint.model import Object
-from argolint.pruning import outlives, prune_option
 
 
 def application(*options: str) -> App:

@@ -22,10 +22,10 @@ from argolint.redaction import agrees
 from argolint.redaction.masks import MASK, mask
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
+from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.mask import KEPT, Masker
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.snapshots.recorder import record
-from argolint.snapshots.replay import Faults, ReplayServer
 from tests.conftest import run_argolint
 from tests.redaction_places import PLACES, SECRETS
 from tests.small import ANSWERS, OF_WEB, WEB, Recorded, write_snapshot

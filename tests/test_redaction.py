@@ -14,10 +14,10 @@ import yaml
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from argolint.knowledge import parse
 from argolint.model import MISSING
 from argolint.redaction import HIDDEN, PRINTED, excerpt, in_name, in_place, is_hidden, show, without_secrets
 from argolint.redaction.names import is_secret, sort_of
+from argolint.values.knowledge import parse
 from tests.conftest import ROOT
 from tests.redaction_places import PLACES, SECRETS, b64
 

@@ -26,7 +26,7 @@ from argolint.redaction.findings import UNTOLD, Known, guarded, secrets_of
 from argolint.reports import chain as why
 from argolint.reports import document as report
 from argolint.reports.formats import FORMATS, Style, narrative, render
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 from argolint.testing import Fixture, FixtureTransport, check
 from tests.checkouts import finding, patch, repository
 from tests.checkouts import report as saved_report

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from argolint.app import App, app_from_list
-from argolint.engine.render_proof import drawn_anew, is_named, named_by
+from argolint.application.app import App, app_from_list
 from argolint.model import AppRef, Finding, Location, Related, ResourceId, ResourceKey, Symptom
+from argolint.proof.renders import drawn_anew, is_named, named_by
 
 CLUSTER = "https://kubernetes.default.svc"
 

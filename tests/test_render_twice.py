@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
 from tests.conftest import Ran, run_argolint
 from tests.small import ANSWERS, APPS, OF_WEB, WEB, Recorded, write_snapshot
 

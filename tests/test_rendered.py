@@ -10,7 +10,7 @@ import pytest
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
 from argolint.model import AppRef
-from argolint.renders.manifests import manifests_of
+from argolint.sources.rendered import manifests_of
 from tests.gitops import git
 
 ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\n"

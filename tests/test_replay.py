@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from argolint.snapshots.http_server import USERNAME, Faults, ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import USERNAME, Faults, ReplayServer
 from tests.small import OF_WEB, WEB, write_snapshot
 
 SESSION = "/api/v1/session"

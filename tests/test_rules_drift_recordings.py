@@ -8,12 +8,12 @@ from functools import cache
 import pytest
 
 from argolint import App, Change, Finding, Resource, Symptom
+from argolint.application.resource import ManagedResource
 from argolint.errors import ArgolintError
-from argolint.knowledge import parse
 from argolint.plugins import load_rules
-from argolint.resource import ManagedResource
 from argolint.server import api as argocd
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.values.knowledge import parse
 from tests.conftest import PHASES, recording
 from tests.recorded import in_depth as checked
 

@@ -11,7 +11,7 @@ import yaml
 from argolint_rules.ownership._switches import switches
 from argolint_rules.shared.charts import releases
 
-from argolint.app import app_from_list
+from argolint.application.app import app_from_list
 
 RBAC = "rbac.authorization.k8s.io"
 CRD = ("apiextensions.k8s.io", "CustomResourceDefinition")

@@ -19,14 +19,14 @@ from argolint_rules.secrets._operator_version import OperatorVersion, operator_v
 from argolint_rules.secrets._provider import facts as provider_facts
 
 from argolint import Resource, ResourceId, testing
-from argolint.app import App, app_from_list
+from argolint.application.app import App, app_from_list
+from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.engine import run as engine
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
-from argolint.fleet import IN_CLUSTER, Fleet
-from argolint.knowledge import load
 from argolint.plugins import load_rules
+from argolint.values.knowledge import load
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MD5, SHA3 = "1-" + "a" * 32, "1-" + "b" * 56

@@ -10,9 +10,9 @@ import pytest
 
 from argolint import App, Finding, Symptom
 from argolint.engine.load import _read
-from argolint.knowledge import parse
 from argolint.plugins import load_rules
 from argolint.snapshots.reader import SnapshotTransport
+from argolint.values.knowledge import parse
 from tests.conftest import PHASES, recording
 from tests.recorded import in_depth
 

@@ -21,9 +21,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from argolint.application.fleet import Fleet
 from argolint.cli.demo import RECORDING
 from argolint.errors import AuthError, ConnectError
-from argolint.fleet import Fleet
 from argolint.reports import document as r
 from argolint.reports.formats import Style
 from argolint.serve import web as web_module
@@ -31,8 +31,8 @@ from argolint.serve.checked import Checked
 from argolint.serve.checker import Checker
 from argolint.serve.documents import Documents
 from argolint.serve.web import CONNECTIONS, Web
+from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
 from tests.conftest import clean_environment
 from tests.here import run_here
 from tests.test_prometheus import _finding, _report, _samples

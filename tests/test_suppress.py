@@ -13,12 +13,12 @@ import pytest
 from argolint.config import file as config
 from argolint.config.file import Config, Ignore, Loaded
 from argolint.engine import suppress
-from argolint.engine.baseline import Accepted, Baseline, read_baseline
-from argolint.engine.fingerprint import fingerprint
 from argolint.engine.plan import Outcome
 from argolint.errors import UsageError
 from argolint.model import AppRef, Finding, Location, Note, Related, ResourceId
 from argolint.reports import document as report
+from argolint.suppression.baseline import Accepted, Baseline, read_baseline
+from argolint.suppression.fingerprint import fingerprint
 from tests.conftest import recording, run_argolint
 
 WEB = ResourceId("apps", "Deployment", "shop", "web", "v1", "c")

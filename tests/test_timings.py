@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from argolint.cli.group import cli
-from argolint.timing import Cost, Ledger, charged, measured, summed
+from argolint.host.timing import Cost, Ledger, charged, measured, summed
 from tests.small import write_snapshot
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from argolint.app import App, app_from_list
+from argolint.application.app import App, app_from_list
+from argolint.application.fleet import IN_CLUSTER, Fleet
 from argolint.errors import UsageError
-from argolint.fleet import IN_CLUSTER, Fleet
 from argolint.gate import Git
 from argolint.gate import written as manifests
 from argolint.gate.candidates import Candidate, by_files, candidates, usual_base

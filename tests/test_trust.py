@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
 from tests.conftest import Ran, run_argolint
 from tests.fleets import app, serving
 from tests.gitops import commit, git

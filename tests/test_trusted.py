@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from argolint.reports.formats import FORMATS
-from argolint.snapshots.replay import ReplayServer
+from argolint.snapshots.http_server import ReplayServer
 from tests import shop
 from tests.conftest import Ran, run_argolint
 from tests.gitops import REPO, GitServer, commit, git

@@ -13,7 +13,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from argolint.comparison.ignore import without
-from argolint.quantities import amount, quantity
 from argolint.values import (
     get,
     index_of,
@@ -26,6 +25,7 @@ from argolint.values import (
     sh,
     split_pointer,
 )
+from argolint.values.quantities import amount, quantity
 
 ODD = ["²", "٣", "1_0", "0x1", " 1", "1 ", "--1", "", "9" * 5000, "1e3", "½", "\N{FULLWIDTH DIGIT ONE}"]
 

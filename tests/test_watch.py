@@ -33,9 +33,9 @@ from argolint.serve.watcher import Action, Everything, Some
 from argolint.server.connection import Connection
 from argolint.server.http import HttpTransport
 from argolint.snapshots.changing import Changing
+from argolint.snapshots.http_server import Faults, ReplayServer
+from argolint.snapshots.http_stream import Stream, StreamFaults
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import Faults, ReplayServer
-from argolint.snapshots.replay_stream import Stream, StreamFaults
 from tests.changes import Changes
 from tests.here import run_here
 from tests.test_serve import serving

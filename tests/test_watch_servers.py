@@ -21,8 +21,8 @@ from argolint.reports.formats import Style
 from argolint.serve.checker import Checker
 from argolint.server.connection import Flags
 from argolint.snapshots.changing import Changing
-from argolint.snapshots.replay import Faults, ReplayServer
-from argolint.snapshots.replay_stream import Stream
+from argolint.snapshots.http_server import Faults, ReplayServer
+from argolint.snapshots.http_stream import Stream
 from argolint.testing import FixtureTransport
 from tests.fleets import app, config_map, drifted
 from tests.test_watch import _GIVEN, QUICK, _bytes

@@ -19,23 +19,23 @@ import msgspec
 import pytest
 
 from argolint import App, Finding, Fleet, Location
+from argolint.application.rule import Rule
 from argolint.cli.demo import RECORDING
 from argolint.engine import pipeline
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import Chosen, Plan
+from argolint.engine.workers import processes
+from argolint.engine.workers.context import Context, decode
+from argolint.engine.workers.spec import Spec, plan_of, rule_specs
+from argolint.engine.workers.spec import decode as decode_spec
+from argolint.engine.workers.spread import cut
 from argolint.errors import ArgolintError
 from argolint.plugins import load_rules
-from argolint.rule import Rule
 from argolint.server.limits import Pacing
 from argolint.server.transport import Answer, Query, Transport
+from argolint.snapshots.http_server import Faults, ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import Faults, ReplayServer
 from argolint.testing import FixtureTransport
-from argolint.workers import processes
-from argolint.workers.context import Context, decode
-from argolint.workers.spec import Spec, plan_of, rule_specs
-from argolint.workers.spec import decode as decode_spec
-from argolint.workers.spread import cut
 from tests.conftest import Ran
 from tests.here import run_here
 from tests.small import write_snapshot

@@ -14,8 +14,8 @@ import yaml
 
 from argolint.cli.demo import RECORDING
 from argolint.config import file as config
+from argolint.snapshots.http_server import ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import ReplayServer
 from tests.conftest import recording, run_argolint
 
 README = (Path(__file__).parents[1] / "README.md").read_text()

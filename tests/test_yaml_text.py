@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from argolint.checkouts.yaml_text import EditError, documents, patch
+from argolint.sources.yaml_text import EditError, documents, patch
 
 
 def text(source: str) -> str:

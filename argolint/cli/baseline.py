@@ -21,11 +21,11 @@ from argolint.cli.options import (
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.cli.selection import Selection
-from argolint.engine.baseline import baseline_text, read_baseline, require_servers, stale
 from argolint.errors import UsageError
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
 from argolint.reports.baseline import baseline_of
+from argolint.suppression.baseline import baseline_text, read_baseline, require_servers, stale
 
 
 @click.command(cls=Sectioned)

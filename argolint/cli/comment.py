@@ -17,12 +17,12 @@ from urllib.parse import quote, urlsplit
 import click
 import msgspec
 
-from argolint.checkouts.files import read_text
-from argolint.decoding import json_value
 from argolint.errors import PROXY_ADDRESS, ArgolintError, UsageError
 from argolint.host.folder import FileError
 from argolint.redaction import HIDDEN
 from argolint.reports.formats.markdown import MARKER
+from argolint.sources.files import read_text
+from argolint.values.decoding import json_value
 
 _PAGE = 100
 _PAGES = 50

@@ -10,7 +10,6 @@ import click
 import msgspec
 
 from argolint.cli.options import look_options
-from argolint.engine.fingerprint import Identity
 from argolint.errors import UsageError
 from argolint.reports import document as report
 from argolint.reports.causes import causes, causes_of, grouped, identity
@@ -20,6 +19,7 @@ from argolint.reports.formats.blocks import cause_block, named
 from argolint.reports.formats.ending import counts_text
 from argolint.reports.formats.layout import number, paint, wrapped
 from argolint.reports.trend import apps_of, looked_at
+from argolint.suppression.fingerprint import Identity
 from argolint.values import plain
 
 

@@ -16,10 +16,10 @@ from argolint.cli.reading import collect
 from argolint.errors import UsageError
 from argolint.host import threads
 from argolint.reports.formats import SCREEN
+from argolint.snapshots.http_server import USERNAME, ReplayServer
 from argolint.snapshots.reader import SnapshotTransport
-from argolint.snapshots.replay import USERNAME, ReplayServer
 
-RECORDING = Path(__file__).resolve().parents[1] / "demo" / "harbourline.tar.gz"
+RECORDING = Path(__file__).resolve().parents[1] / "snapshots" / "demo" / "harbourline.tar.gz"
 
 
 @click.command(cls=Sectioned)

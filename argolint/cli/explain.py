@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
+from argolint.application.rule import Rule
 from argolint.cli.complete import pages
 from argolint.errors import UsageError
 from argolint.reports.formats import Style
 from argolint.reports.formats.layout import paint, wrapped
-from argolint.rule import Rule
 
 _HEADING = re.compile(r"(What it finds|Why it hurts|How to fix|Example|Examples|Sources|Source): ?")
 

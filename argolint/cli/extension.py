@@ -23,8 +23,8 @@ def command(file: Path | None) -> None:
 
     It asks `argolint serve` through argocd-server. `argolint explain --setup extension` says what both need.
     """
-    from argolint.checkouts import files
     from argolint.serve import ui
+    from argolint.sources import files
 
     if file is None:
         click.echo(ui.source().decode("utf-8"), nl=False)

@@ -10,16 +10,12 @@ from typing import Any
 import click
 import msgspec
 
-from argolint.checkouts import branches, checkout
-from argolint.checkouts.checkout import Checkout, Committed
-from argolint.checkouts.yaml_text import EditError, documents
-from argolint.cli import fix_told as told
+from argolint.cli import fix_text as told
 from argolint.cli import session as common
 from argolint.cli.connecting import open_transport
 from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect_all, read_alone
-from argolint.decoding import json_value
 from argolint.engine.load import load_fleet
 from argolint.engine.several import Read
 from argolint.errors import ArgolintError, UsageError
@@ -34,7 +30,11 @@ from argolint.reports.document import App, Report, Resource
 from argolint.reports.formats import Style, server_name, with_server_names
 from argolint.reports.formats.edits import as_text, steps_before
 from argolint.server import api as argocd
+from argolint.sources import branches, checkout
+from argolint.sources.checkout import Checkout, Committed
+from argolint.sources.yaml_text import EditError, documents
 from argolint.values import plain, sh
+from argolint.values.decoding import json_value
 
 
 @click.command()
@@ -222,7 +222,12 @@ def _held_back(outcome: Outcome) -> told.Told:
     """An unverified fix that would have a place; another alternative of it may be proven. One without a place is done by hand anyway."""
     if outcome.why:
         return told.Told("by_hand", outcome)
-    fixes = outcome.choice.finding.fixes
+    fixes, mark = outcome.choice.finding.fixes, outcome.choice.finding.fingerprint[:12]
+    if outcome.choice.fix.before:
+        todo = f"do that step, then pass --unverified {mark}"
+        return told.Told(
+            "unverified", Outcome(outcome.choice, why="it needs a first step, which is a command", todo=todo)
+        )
     proven = [str(n) for n, fix in enumerate(fixes, 1) if fix.verified or fix.safe]
     todo = f"--alternative {' or '.join(proven)} is verified or safe" if proven else ""
     return told.Told("unverified", Outcome(outcome.choice, why="it is not verified", todo=todo))

@@ -13,8 +13,6 @@ import click
 import msgspec
 
 from argolint import __version__, gate
-from argolint.checkouts.checkout import Checkout, Committed
-from argolint.checkouts.git import has_repository
 from argolint.cli import session as common
 from argolint.cli.connecting import open_transport, sources_of
 from argolint.cli.options import (
@@ -43,6 +41,8 @@ from argolint.redaction import without_secrets
 from argolint.reports import assemble, formats
 from argolint.reports import document as report
 from argolint.reports.formats import app_name, markdown, resource_name, subject_of, with_server_names
+from argolint.sources.checkout import Checkout, Committed
+from argolint.sources.git import has_repository
 from argolint.values import same_repository
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import click
 
 import argolint
-from argolint.checkouts.files import own_path
 from argolint.cli import session as common
 from argolint.cli.options import NO_FAILING, NO_SELECTION, look_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.config.file import DEFAULT_FILE, find
-from argolint.engine.baseline import baseline_text
 from argolint.errors import UsageError
 from argolint.reports import formats as reporters
 from argolint.reports.baseline import baseline_of
+from argolint.sources.files import own_path
+from argolint.suppression.baseline import baseline_text
 
 _BASELINE = Path("argolint-baseline.json")
 _CI = {

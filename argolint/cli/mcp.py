@@ -30,7 +30,7 @@ def command(
         import mcp.server  # noqa: F401  # an extra
     except ImportError:
         raise UsageError("the package mcp is not installed", "pip install 'argolint[mcp]'") from None
-    from argolint.agents.tools import serve
+    from argolint.serve.agent_tools import serve
 
     source = [word for path in snapshots for word in ("--snapshot", path)]
     named = (("--argocd-context", argocd_context), ("--servers", servers))

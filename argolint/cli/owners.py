@@ -13,7 +13,7 @@ from argolint.cli.options import source_options
 from argolint.cli.reading import places, unread_note
 from argolint.engine.crossings import Member, clusters
 from argolint.errors import UsageError
-from argolint.harmless import harmless
+from argolint.host.plain_text import harmless
 from argolint.model import UNREAD
 from argolint.redaction import without_secrets
 from argolint.reports import formats as reporters

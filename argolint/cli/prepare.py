@@ -12,19 +12,19 @@ from typing import Any
 import click
 import msgspec
 
-from argolint.checkouts.checkout import Checkout, open_checkouts
 from argolint.cli.selection import Selection, chosen, parse_shard
 from argolint.config import file as config
 from argolint.engine import suppress, trusted
 from argolint.engine.plan import Chosen, Plan
 from argolint.engine.trusted import Trusted
 from argolint.errors import UsageError
-from argolint.host.leftovers import temporary_folder
-from argolint.renders import helm
-from argolint.renders.local import LocalRenders
+from argolint.host.temporary import temporary_folder
 from argolint.reports import formats as reporters
 from argolint.server.limits import NONE, Limits, Pacing
 from argolint.server.user import read_settings
+from argolint.sources import helm
+from argolint.sources.checkout import Checkout, open_checkouts
+from argolint.sources.local_renders import LocalRenders
 
 
 def pacing(given: Mapping[str, Any], own: Limits = NONE) -> Pacing:

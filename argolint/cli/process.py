@@ -42,7 +42,7 @@ def run() -> NoReturn:
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
     if threading.active_count() > 1:  # daemons too: at exit Python waits for those of a pool all the same
-        from argolint.host.leftovers import clean_up
+        from argolint.host.temporary import clean_up
 
         clean_up()
         os._exit(code)  # threads that wait for a server would keep the process for minutes
@@ -53,7 +53,7 @@ def exit_code() -> int:
     """Runs the command that sys.argv names. Every foreseen error is printed in two lines: what and where, then what to do."""
     try:
         from argolint.cli.group import command_line
-        from argolint.harmless import Stream
+        from argolint.host.plain_text import Stream
 
         sys.stdout, sys.stderr = cast(TextIO, Stream(sys.stdout)), cast(TextIO, Stream(sys.stderr))
         return command_line()
@@ -124,7 +124,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:
-    from argolint.host.leftovers import clean_up
+    from argolint.host.temporary import clean_up
 
     clean_up()
     os._exit(128 + number)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.cli.connecting import open_transport, sources_of
 from argolint.cli.fleet_files import with_fleet, with_fleets
 from argolint.cli.prepare import Run
@@ -20,12 +21,11 @@ from argolint.engine import pipeline as lint
 from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.run import Look
 from argolint.errors import UsageError
-from argolint.fleet import Fleet
 from argolint.host.memory import expect_answers
+from argolint.host.timing import charged, measured, summed
 from argolint.reports import document as report
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
-from argolint.timing import charged, measured, summed
 from argolint.values import enumerated
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from argolint.app import App
-from argolint.engine.shown import Shown
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.rule import Rule
+from argolint.engine.selection import Shown
 from argolint.errors import UsageError
-from argolint.fleet import Fleet
 from argolint.model import SEVERITIES, AppRef
-from argolint.rule import Rule
 from argolint.snapshots.narrow import label_selector
 from argolint.values import integer, labels_of, same_repository
 

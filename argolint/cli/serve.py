@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from argolint import __version__
-from argolint.checkouts.files import read_text
 from argolint.cli import session as common
 from argolint.cli.connecting import asked, open_transport, sources_of
 from argolint.cli.options import (
@@ -31,12 +30,13 @@ from argolint.cli.options import (
 from argolint.cli.prepare import Run, prepare, workers
 from argolint.cli.reading import collect, collect_all
 from argolint.errors import AuthError, UsageError
-from argolint.harmless import plain
 from argolint.host import threads
 from argolint.host.addresses import is_loopback
 from argolint.host.folder import FileError
+from argolint.host.plain_text import plain
 from argolint.reports import assemble
 from argolint.reports import document as report
+from argolint.sources.files import read_text
 
 if TYPE_CHECKING:
     from argolint.engine.load import ReadFleet

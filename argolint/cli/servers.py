@@ -105,7 +105,7 @@ def asked(given: Mapping[str, Any]) -> tuple[tuple[Place, ...], tuple[str, ...]]
 
 def _checkouts(given: Mapping[str, Any]) -> list[Path]:
     """The checkouts that the options name: a change to one of them may be what is judged."""
-    from argolint.checkouts.checkout import url_and_folder
+    from argolint.sources.checkout import url_and_folder
 
     named = [given["checkout"]] if given.get("checkout") else []
     return [*named, *(Path(url_and_folder(text)[1]) for text in given.get("checkouts") or ())]

@@ -15,15 +15,15 @@ from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect_all, places, unread_note
 from argolint.cli.selection import Selection
 from argolint.engine import pipeline as lint
-from argolint.engine.baseline import require_servers
 from argolint.engine.plan import Outcome
 from argolint.errors import UsageError
+from argolint.host.timing import charged, measured
 from argolint.model import SEVERITIES, UNREAD
 from argolint.reports import assemble
 from argolint.reports import document as report
 from argolint.reports import formats as reporters
 from argolint.reports.document import Report
-from argolint.timing import charged, measured
+from argolint.suppression.baseline import require_servers
 from argolint.values import parse_time
 
 if TYPE_CHECKING:

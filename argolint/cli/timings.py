@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import click
 import msgspec
 
+from argolint.host.timing import Cost, summed
 from argolint.reports.document import Spent, Stats
-from argolint.timing import Cost, summed
 
 _STAGES = ("reads", "wants", "check", "collect", "verify", "join")
 """What is charged to a rule, in the order of a run."""

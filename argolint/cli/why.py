@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from argolint.app import App
+from argolint.application.app import App
 from argolint.cli.connecting import read_lists
 from argolint.cli.options import NO_FAILING, NO_SELECTION, look_options, rule_options, source_options
 from argolint.cli.prepare import prepare

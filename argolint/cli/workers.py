@@ -23,8 +23,8 @@ from argolint.values import plain
 
 if TYPE_CHECKING:
     from argolint.engine.several import Source
+    from argolint.engine.workers.spec import Server
     from argolint.server.connection import Connection
-    from argolint.workers.spec import Server
 
 
 def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None) -> Look | None:
@@ -56,7 +56,7 @@ def look_of(given: Mapping[str, Any], t: Transport, source: Source | None = None
             f"{count} processes need {count} requests in flight at least, and {most} are allowed",
             f"pass --workers {count} if the server may be asked so much, or fewer --processes",
         )
-    from argolint.workers.processes import in_processes
+    from argolint.engine.workers.processes import in_processes
 
     opened = source.opened if source else None
     if not t.offline:
@@ -72,8 +72,8 @@ def _by_option(name: str) -> bool:
 
 def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | None) -> Look:
     """Look on a Dask cluster. What is secret of a connection stays here: each worker has its own token."""
-    from argolint.workers.cluster import in_cluster
-    from argolint.workers.spec import TOKEN, require_place
+    from argolint.engine.workers.cluster import in_cluster
+    from argolint.engine.workers.spec import TOKEN, require_place
 
     if given["helm_render"]:
         raise UsageError(
@@ -107,8 +107,8 @@ def _look_in_cluster(given: Mapping[str, Any], t: Transport, source: Source | No
 
 def _elsewhere(given: Mapping[str, Any], connection: Connection, place: str) -> Server:
     """How a worker elsewhere reaches a server. UsageError for what only this process has."""
+    from argolint.engine.workers.spec import Server
     from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
-    from argolint.workers.spec import Server
 
     certificate, key = connection.client_files
     pace = pacing(given, connection.limits)

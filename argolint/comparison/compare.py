@@ -30,10 +30,10 @@ from argolint.comparison.kinds import endpoints
 from argolint.comparison.scheme import builtin, canonical, defaulted, merge_key
 from argolint.comparison.server_side import server_side_apply, with_owner
 from argolint.comparison.three_way import Place, completed, interleave, numbered, three_way
-from argolint.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, group_of, is_secret
 from argolint.model import MISSING, Json, Object
-from argolint.remembered import by_identity, one
 from argolint.values import annotations_of, comma_list, items, json_in, labels_of, mapping, parse_version
+from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, group_of, is_secret
+from argolint.values.memo import by_identity, one
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 TRACKING_ID = "argocd.argoproj.io/tracking-id"

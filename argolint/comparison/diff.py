@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from argolint.comparison import managed_fields
-from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Change, Json, Object, Writer
 from argolint.redaction import is_hidden, of_secret
 from argolint.values import join_pointer
+from argolint.values.kubernetes import ITEM_NAMES
 
 Pair = tuple[str, Json, Json]
 """pointer, desired, live; a side that lacks the field is MISSING."""

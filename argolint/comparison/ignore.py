@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from argolint import glob
 from argolint.comparison import jq
 from argolint.comparison.scheme import as_known_type
-from argolint.kubernetes import group_of
-from argolint.manifests import ManifestError, mapping_of
 from argolint.model import Json, Object
-from argolint.remembered import by_identity, one
-from argolint.values import index_of, integer, items, join_pointer, json_in, mapping, maps, split_pointer, text_at
+from argolint.values import glob, index_of, integer, items, join_pointer, json_in, mapping, maps, split_pointer, text_at
+from argolint.values.kubernetes import group_of
+from argolint.values.manifests import ManifestError, mapping_of
+from argolint.values.memo import by_identity, one
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from functools import partial
 from operator import is_
 
 from argolint.model import Json, Object
-from argolint.quantities import NANO, quantity
 from argolint.values import mapping, text_at
+from argolint.values.quantities import NANO, quantity
 
 
 def each(found: list[Json], change: Callable[[Mapping[str, Json]], Mapping[str, Json]]) -> list[Json]:

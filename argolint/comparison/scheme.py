@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any
 
 from argolint.comparison.kinds import OF_KIND, each, one_line, one_lines
-from argolint.kubernetes import group_of
 from argolint.model import Json, Object
-from argolint.quantities import NANO, quantity
-from argolint.remembered import by_identity
 from argolint.values import parse_duration
+from argolint.values.kubernetes import group_of
+from argolint.values.memo import by_identity
+from argolint.values.quantities import NANO, quantity
 
 GROUPS = frozenset({
     "", "admissionregistration.k8s.io", "apps", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",

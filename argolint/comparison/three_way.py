@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from argolint.comparison.scheme import MERGED_SCALARS, REPLACED_BELOW, RETAIN_KEYS, builtin, merge_key
-from argolint.kubernetes import group_of
 from argolint.model import Json, Object
 from argolint.values import mapping
+from argolint.values.kubernetes import group_of
 
 Place = tuple[str, str] | None
 """(enclosing field, field) inside a built-in kind, which decides how a list merges; None inside a custom resource."""

@@ -13,13 +13,14 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from argolint import DOCS, strict_yaml
-from argolint.checkouts.files import read_text
-from argolint.decoding import converted
+from argolint import DOCS
+from argolint.application.rule import Rule
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
-from argolint.rule import Rule
-from argolint.strict_yaml import nearest
+from argolint.sources.files import read_text
+from argolint.values import strict_yaml
+from argolint.values.decoding import converted
+from argolint.values.strict_yaml import nearest
 
 DEFAULT_FILE = Path(".argolint.yaml")
 

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from argolint.engine.fingerprint import Identity, identity
 from argolint.model import SEVERITIES, AppRef, Finding, Follows, Symptom
+from argolint.suppression.fingerprint import Identity, identity
 
 
 def apps_of(finding: Finding) -> frozenset[AppRef]:

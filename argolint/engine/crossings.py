@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from argolint.app import App
-from argolint.fleet import IN_CLUSTER, Claimant, Crossing, Fleet
+from argolint.application.app import App
+from argolint.application.fleet import IN_CLUSTER, Claimant, Crossing, Fleet
 from argolint.model import AppRef
 from argolint.values import dig, enumerated, parse_version, text_at
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.application.rule import Rule
 from argolint.errors import MORE_MEMORY, UnreadableStateError
 from argolint.model import AppRef, Failure, Finding, Fix, Object, ResourceKey
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, guarded_failure, secrets_of
-from argolint.resource import Resource
-from argolint.rule import Rule
 
 
 class Guard:

@@ -10,24 +10,24 @@ from functools import cached_property, partial
 
 import msgspec
 
-from argolint.app import App
-from argolint.consequences import with_consequences
-from argolint.engine.fingerprint import subject
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.edits.consequences import with_consequences
 from argolint.engine.guard import Guard, crash
-from argolint.engine.handover import tried
-from argolint.engine.notes import notes
 from argolint.engine.plan import AppResult, Chosen
-from argolint.engine.replay import same_fault
-from argolint.engine.rivals import told_of_each_other
 from argolint.engine.settle import settle
 from argolint.engine.stamp import stamp
-from argolint.engine.verify import Render, Today, verify
 from argolint.errors import UnreadableStateError
-from argolint.fleet import Fleet
+from argolint.host.timing import charged
 from argolint.model import Fact, Failure, Finding, Note, ResourceId, ResourceKey, Symptom
+from argolint.proof.clashes import told_of_each_other
+from argolint.proof.handover import tried
+from argolint.proof.replay import same_fault
+from argolint.proof.verify import Render, Today, verify
 from argolint.redaction import without_secrets
-from argolint.remembered import by_identity
-from argolint.timing import charged
+from argolint.suppression.annotations import notes
+from argolint.suppression.fingerprint import subject
+from argolint.values.memo import by_identity
 
 _LOG = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from argolint.engine.guard import crash
 from argolint.engine.plan import AppResult, Chosen, Looked, Outcome
 from argolint.engine.settle import finding_order, settle
 from argolint.engine.stamp import stamp
-from argolint.engine.verify import verify_together
+from argolint.host.timing import charged
 from argolint.model import AppRef, Fact, Finding
+from argolint.proof.verify import verify_together
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
-from argolint.timing import charged
 
 
 def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:

@@ -6,21 +6,21 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from typing import Any
 
-from argolint.app import App, app_from_list
-from argolint.checkouts.export import ExportError
+from argolint.application.app import App, app_from_list
+from argolint.application.fleet import Fleet, cluster_of, control_plane_of
+from argolint.application.resource import Resource
 from argolint.engine.guard import crash, guarded_failures
 from argolint.engine.plan import Chosen, Plan
 from argolint.errors import ApiError, ArgolintError, AuthError, NotRecorded
-from argolint.fleet import Fleet, cluster_of, control_plane_of
 from argolint.host.threads import THINKING
+from argolint.host.timing import charged
 from argolint.model import Failure, Object, Want
 from argolint.redaction import in_name
-from argolint.renders.helm import HelmError
-from argolint.resource import Resource
 from argolint.server import api as argocd
 from argolint.server import application_list
 from argolint.server.transport import Transport
-from argolint.timing import charged
+from argolint.sources.export import ExportError
+from argolint.sources.helm import HelmError
 from argolint.values import mapping, owner_references, text_at
 
 ReadFleet = Callable[[Transport], tuple[Fleet, tuple[Failure, ...]]]

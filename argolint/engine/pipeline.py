@@ -13,23 +13,23 @@ from itertools import islice
 
 import msgspec
 
-from argolint.decoding import decoder, require_shallow
+from argolint.application.fleet import Fleet
 from argolint.engine import run as engine
 from argolint.engine import suppress
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import AppResult, Chosen, Outcome, Plan, Progress, ServerRead
-from argolint.engine.shown import Shown
+from argolint.engine.selection import Shown
 from argolint.engine.stats import Stats
 from argolint.engine.suppress import Suppressions
 from argolint.errors import UsageError
-from argolint.fleet import Fleet
+from argolint.host.timing import Cost, summed
 from argolint.model import AppRef, Fact, Failure, Finding, Symptom
 from argolint.redaction import Redactor, excerpt, in_name
 from argolint.redaction.masks import slow_mask
 from argolint.server.transport import Transport
-from argolint.timing import Cost, summed
 from argolint.values import enumerated, parse_time
+from argolint.values.decoding import decoder, require_shallow
 
 SHARD_VERSION = "2.0"
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.rule import Rule
 from argolint.engine.causes import Causes
-from argolint.engine.shown import Shown
+from argolint.engine.selection import Shown
 from argolint.engine.stats import Number
-from argolint.fleet import Fleet
+from argolint.host.timing import Cost
 from argolint.model import AppRef, Fact, Failure, Finding, Note, Severity
-from argolint.rule import Rule
-from argolint.timing import Cost
 
 if TYPE_CHECKING:
-    from argolint.renders.local import LocalRenders
+    from argolint.sources.local_renders import LocalRenders
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from argolint.app import App, app_from_list
+from argolint.application.app import App, app_from_list
+from argolint.application.fleet import Fleet, cluster_of
 from argolint.errors import ApiError, ConnectError
-from argolint.fleet import Fleet, cluster_of
 from argolint.host.threads import each
 from argolint.model import AppRef
 from argolint.server import api as argocd

@@ -16,28 +16,28 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.engine.guard import guarded_failures, unfinished
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load, needs_states
 from argolint.engine.plan import AppResult, Plan, Progress
-from argolint.engine.verify import Render
-from argolint.engine.watched import watched
+from argolint.engine.rule_timing import watched
 from argolint.errors import ArgolintError, AuthError
-from argolint.fleet import Fleet
 from argolint.host import threads
 from argolint.host.inflate import held_together
+from argolint.host.timing import charged, measured
 from argolint.model import AppRef, Failure
+from argolint.proof.verify import Render
 from argolint.redaction import in_place, without_secrets
 from argolint.server.transport import Transport
-from argolint.timing import charged, measured
 from argolint.values import join_pointer, labels_of
 
 _LOG = logging.getLogger(__name__)
 
 
 Look = Callable[[Transport, Fleet, Plan, Sequence[App]], Iterator[AppResult]]
-"""Who looks at applications: one result each, in no particular order. `here`, or `argolint.workers`."""
+"""Who looks at applications: one result each, in no particular order. `here`, or `argolint.engine.workers`."""
 Examine = Callable[[Transport, App, Fleet, Plan], AppResult]
 """How one application is looked at: `examine`, or what knows earlier results."""
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
+from argolint.application.fleet import Fleet
 from argolint.engine.crossings import Member, crossed
 from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.pipeline import Part, collect
@@ -21,14 +22,13 @@ from argolint.engine.plan import AppResult, Plan, Progress
 from argolint.engine.run import Look, unread
 from argolint.engine.stats import Stats
 from argolint.errors import ArgolintError, ConnectError, UsageError
-from argolint.fleet import Fleet
 from argolint.host import threads
+from argolint.host.timing import Cost, charged, measured, measuring
 from argolint.model import Failure
 from argolint.server.connection import Connection
 from argolint.server.limits import NONE, Limits
 from argolint.server.several import in_entry
 from argolint.server.transport import Transport
-from argolint.timing import Cost, charged, measured, measuring
 from argolint.values import dig
 
 S = TypeVar("S")

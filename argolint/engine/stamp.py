@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from argolint.app import App
+from argolint.application.app import App
 from argolint.engine.plan import Chosen
 from argolint.model import Finding, Source
 

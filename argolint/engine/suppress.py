@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
+from argolint.application.rule import Rule
 from argolint.config.file import Ignore, Loaded
-from argolint.engine.baseline import Accepted, Baseline, stale
-from argolint.engine.fingerprint import Identity, fingerprint
-from argolint.engine.notes import PREFIX
 from argolint.engine.plan import Outcome
 from argolint.engine.settle import finding_order
 from argolint.model import AppRef, Finding, Location, Note, Severity, Source
 from argolint.redaction import without_secrets
-from argolint.rule import Rule
+from argolint.suppression.annotations import PREFIX
+from argolint.suppression.baseline import Accepted, Baseline, stale
+from argolint.suppression.fingerprint import Identity, fingerprint
 from argolint.values import below, join_pointer, plain
 
 UNUSED = Rule(

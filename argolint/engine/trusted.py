@@ -13,12 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from argolint.checkouts.files import own_path
-from argolint.checkouts.git import Git, has_repository
 from argolint.config import file as config
 from argolint.config.file import Config, Loaded
-from argolint.engine.baseline import Baseline, parse_baseline, read_baseline
 from argolint.errors import UsageError
+from argolint.sources.files import own_path
+from argolint.sources.git import Git, has_repository
+from argolint.suppression.baseline import Baseline, parse_baseline, read_baseline
 
 _BASES = (
     ("PRE_COMMIT_FROM_REF", "{}"),

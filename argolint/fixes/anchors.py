@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from argolint.checkouts.checkout import Checkout, Committed, Named
-from argolint.checkouts.git import Changed
-from argolint.checkouts.yaml_text import EditError, Span, span
 from argolint.errors import UsageError
 from argolint.fixes import locate
 from argolint.fixes.locate import Spot, Unplaced
 from argolint.fixes.placement import Choice, Place, Site, application_of, own_manifest, place_of, spots
-from argolint.kubernetes import ITEM_NAMES
 from argolint.model import MISSING, Json, Object
 from argolint.redaction import without_secrets
 from argolint.reports.document import App, Finding, Report, Resource, Source
+from argolint.sources.checkout import Checkout, Committed, Named
+from argolint.sources.git import Changed
+from argolint.sources.yaml_text import EditError, Span, span
 from argolint.values import get, index_of, join_pointer, split_pointer
+from argolint.values.kubernetes import ITEM_NAMES
 
 Lines = Sequence[range]
 

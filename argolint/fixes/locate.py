@@ -11,13 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from argolint import glob
-from argolint.checkouts.checkout import YAML_NAMES, Checkout, inside
-from argolint.checkouts.yaml_text import Document, EditError, documents
-from argolint.kubernetes import group_of
 from argolint.model import MISSING, Json, Object
 from argolint.reports.document import Resource
-from argolint.values import dig, get, index_of, items, mapping, same_repository, split_pointer, text_at
+from argolint.sources.checkout import YAML_NAMES, Checkout, inside
+from argolint.sources.yaml_text import Document, EditError, documents
+from argolint.values import dig, get, glob, index_of, items, mapping, same_repository, split_pointer, text_at
+from argolint.values.kubernetes import group_of
 
 
 class Unplaced(Exception):

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from argolint.checkouts.checkout import Checkout
-from argolint.checkouts.whose import whose
-from argolint.checkouts.yaml_text import EditError, Operation, applied, documents, patch
 from argolint.fixes import locate
 from argolint.fixes.locate import Spot, Unplaced
-from argolint.kubernetes import ITEM_NAMES, group_of
 from argolint.model import MISSING, Json, Object
 from argolint.reports.document import App, Finding, Fix, Resource
+from argolint.sources.checkout import Checkout
+from argolint.sources.same_application import whose
+from argolint.sources.yaml_text import EditError, Operation, applied, documents, patch
 from argolint.values import below, dig, get, index_of, join_pointer, leaves, mapping, owner_references, split_pointer
+from argolint.values.kubernetes import ITEM_NAMES, group_of
 
 Place = tuple[str, str, str]
 """An Application: its Argo CD, namespace and name."""

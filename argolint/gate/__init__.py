@@ -4,9 +4,9 @@ Findings that base has already are counted, an application that renders neither 
 two renders share are taken as equal.
 """
 
-from argolint.checkouts.git import Git
 from argolint.gate.change import Change
 from argolint.gate.judge import judge
 from argolint.gate.verdict import Verdict, gate_report
+from argolint.sources.git import Git
 
 __all__ = ["Change", "Git", "Verdict", "gate_report", "judge"]

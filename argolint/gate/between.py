@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from argolint.application.fleet import Claimant, Crossing, Fleet
 from argolint.engine.crossings import Member, crossed
 from argolint.engine.inspect import inspect
 from argolint.engine.join import join
 from argolint.engine.plan import Plan
-from argolint.fleet import Claimant, Crossing, Fleet
 from argolint.gate.examine import Examined
 from argolint.gate.sides import Sides
 from argolint.model import AppRef, Finding

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from argolint.app import App
-from argolint.checkouts.git import Git
-from argolint.fleet import Fleet
-from argolint.manifests import ManifestError, mapping_of
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.model import Object
+from argolint.sources.git import Git
 from argolint.values import annotations_of, dig, items, same_repository
+from argolint.values.manifests import ManifestError, mapping_of
 
 GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths"
 DEFAULT_REVISIONS = ("", "HEAD")

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from argolint.checkouts.git import Git
 from argolint.gate.patience import Patience
 from argolint.model import AppRef, Failure, Object
-from argolint.remembered import Once
-from argolint.renders.manifests import manifests_of
+from argolint.sources.git import Git
+from argolint.sources.rendered import manifests_of
+from argolint.values.memo import Once
 
 if TYPE_CHECKING:
-    from argolint.renders.local import LocalRenders
+    from argolint.sources.local_renders import LocalRenders
 
 
 @dataclass(frozen=True)

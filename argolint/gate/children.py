@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from argolint.app import App, app_from_list
+from argolint.application.app import App, app_from_list
+from argolint.application.fleet import Fleet
+from argolint.edits.pruning import cascades, outlives
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
-from argolint.fleet import Fleet
 from argolint.gate.change import Change
 from argolint.gate.declared import is_application
 from argolint.gate.delta import Delta, delta
@@ -17,9 +18,8 @@ from argolint.gate.refused import refused_app
 from argolint.gate.touched import Touched
 from argolint.gate.written import Edits, ref_of, without_blanks
 from argolint.model import MISSING, Json, Object
-from argolint.pruning import cascades, outlives
-from argolint.renders.manifests import Rendered, rendered, tracked
 from argolint.server.transport import Transport
+from argolint.sources.rendered import Rendered, rendered, tracked
 from argolint.values import dig, mapping
 
 

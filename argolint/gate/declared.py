@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from argolint.manifests import ManifestError, documents, objects
 from argolint.model import Object
 from argolint.values import dig
+from argolint.values.manifests import ManifestError, documents, objects
 
 OTHER_KINDS = ("ApplicationSet", "AppProject")
 """What makes Applications, and what permits them."""

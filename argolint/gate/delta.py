@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from argolint.comparison.diff import differences
 from argolint.model import MISSING, Json, Object, ResourceKey
 from argolint.redaction import agrees
-from argolint.renders.manifests import Rendered
+from argolint.sources.rendered import Rendered
 from argolint.values import get, index_of, split_pointer
 
 

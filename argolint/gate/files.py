@@ -8,17 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from argolint.checkouts.checkout import Named
-from argolint.checkouts.files import own_path, read_text
-from argolint.checkouts.git import MAX_TEXT_BYTES, Git, has_repository
 from argolint.errors import UsageError
 from argolint.gate.change import Written
 from argolint.gate.declared import UnreadableError, declared, flat, is_application, is_other
 from argolint.gate.written import Placed, paired
 from argolint.host.folder import FileError
-from argolint.manifests import ManifestError, documents, objects
 from argolint.model import Failure, Object
+from argolint.sources.checkout import Named
+from argolint.sources.files import own_path, read_text
+from argolint.sources.git import MAX_TEXT_BYTES, Git, has_repository
 from argolint.values import dig, plain
+from argolint.values.manifests import ManifestError, documents, objects
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,16 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from argolint.app import BLINDING, App
+from argolint.application.app import BLINDING, App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource
+from argolint.application.shared_warnings import without_conditions
 from argolint.comparison import compare, diff
-from argolint.fleet import Fleet
 from argolint.gate.delta import Delta, Edited, overlap, with_value
-from argolint.kubernetes import api_of, is_secret, wave
 from argolint.model import Change, Json, Object, ResourceId, ResourceKey, Want
-from argolint.renders.manifests import Rendered
-from argolint.resource import Resource
-from argolint.shared_warnings import without_conditions
+from argolint.sources.rendered import Rendered
 from argolint.values import annotations_of, items, labels_of, mapping, split_pointer
+from argolint.values.kubernetes import api_of, is_secret, wave
 
 
 def head_app(app: App, change: Delta, head: Rendered, fleet: Fleet) -> App:

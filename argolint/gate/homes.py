@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from argolint.checkouts.whose import whose
-from argolint.fleet import Fleet
+from argolint.application.fleet import Fleet
 from argolint.gate.change import Pair, Written
 from argolint.gate.refused import refusals
 from argolint.gate.written import NEW, is_live, of_other, ref_of, unrendered
 from argolint.model import Failure, Object
+from argolint.sources.same_application import whose
 from argolint.values import dig, enumerated, mapping, plain
 
 _NAME_IT = "name the one that it is for: --only, --server or --argocd-context"

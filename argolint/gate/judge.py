@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from argolint.application.fleet import Fleet
 from argolint.engine.join import join
 from argolint.engine.load import load_fleet
 from argolint.engine.plan import AppResult, Outcome, Plan
 from argolint.engine.settle import finding_order
-from argolint.fleet import Fleet
 from argolint.gate.between import Between
 from argolint.gate.change import Change
 from argolint.gate.examine import Examined, examined

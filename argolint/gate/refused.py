@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from argolint import glob
-from argolint.app import App, sources_of
-from argolint.fleet import Fleet
+from argolint.application.app import App, sources_of
+from argolint.application.fleet import Fleet
+from argolint.application.shared_warnings import without_conditions
 from argolint.model import Edit, Finding, Fix, Location, Object, Source
 from argolint.redaction import excerpt, without_secrets
-from argolint.shared_warnings import without_conditions
-from argolint.values import dig, items, mapping, maps, same_repository, text_at
+from argolint.values import dig, glob, items, mapping, maps, same_repository, text_at
 
 REFUSED_RULE = "invalid-spec"
 """The rule that speaks of Applications which Argo CD refuses."""

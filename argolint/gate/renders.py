@@ -6,18 +6,18 @@ import itertools
 import re
 from dataclasses import dataclass, replace
 
-from argolint.checkouts.export import ExportError
+from argolint.application.fleet import Fleet
 from argolint.errors import ApiError, ArgolintError, AuthError, UsageError
-from argolint.fleet import Fleet
 from argolint.gate.candidates import DEFAULT_REVISIONS, Candidate, revision_of
 from argolint.gate.change import Change
 from argolint.host.folder import FileError
 from argolint.model import Failure, Object
-from argolint.renders.helm import HelmError, NotHereError
-from argolint.renders.manifests import Rendered, rendered, tracked
-from argolint.renders.secret_pair import masked_pair
 from argolint.server import api as argocd
 from argolint.server.transport import Transport
+from argolint.sources.export import ExportError
+from argolint.sources.helm import HelmError, NotHereError
+from argolint.sources.rendered import Rendered, rendered, tracked
+from argolint.sources.secret_pair import masked_pair
 from argolint.values import dig
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.shared_warnings import SharedWarning, without_warnings
 from argolint.engine.guard import guarded_failures
 from argolint.engine.plan import Plan
 from argolint.errors import UsageError
-from argolint.fleet import Fleet
 from argolint.gate import candidates as touched
 from argolint.gate.change import Change, Written
 from argolint.gate.children import with_children
@@ -22,7 +23,6 @@ from argolint.gate.written import edits_of, written
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure
 from argolint.server.transport import Transport
-from argolint.shared_warnings import SharedWarning, without_warnings
 from argolint.values import enumerated
 
 _UNJUDGED = "judge the change in its pull request, with --repo and --head; --allow-incomplete passes it here"

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.engine.inspect import inspect
 from argolint.engine.load import load
 from argolint.engine.plan import Plan
-from argolint.fleet import Fleet
 from argolint.gate.delta import Delta, Masks, delta, only_drawn_anew, settled, unnamed
 from argolint.gate.head import failed_app, head_app, rendered_app
 from argolint.gate.renders import Renders
 from argolint.host.threads import each
 from argolint.model import AppRef, Failure, Finding, ResourceKey, Want
-from argolint.renders.manifests import rendered
 from argolint.server.transport import Transport
+from argolint.sources.rendered import rendered
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from argolint.application.fleet import Fleet
 from argolint.comparison.diff import differences
 from argolint.engine import suppress
-from argolint.engine.fingerprint import identity
 from argolint.engine.plan import Outcome
 from argolint.engine.suppress import Suppressions
-from argolint.fleet import Fleet
 from argolint.gate.change import Change
 from argolint.gate.delta import Edited
 from argolint.gate.touched import Touched
@@ -19,6 +18,7 @@ from argolint.model import MISSING, SEVERITIES, AppRef, Failure, Finding, Resour
 from argolint.redaction import in_name, show, without_secrets
 from argolint.reports import assemble
 from argolint.reports import document as report
+from argolint.suppression.fingerprint import identity
 
 Mark = tuple[str, str, str | None]
 """Argo CD, fingerprint and cause of a finding."""

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from argolint.app import App
-from argolint.checkouts.git import LINK, SUBMODULE, Entry, Git
-from argolint.fleet import Fleet
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.gate.candidates import kustomize_files
 from argolint.gate.change import Change, Pair, Written
 from argolint.gate.declared import UnreadableError, declared, is_application, is_other, may_declare
 from argolint.model import AppRef, Failure, Json, Object
+from argolint.sources.git import LINK, SUBMODULE, Entry, Git
 from argolint.values import dig, mapping, plain
 
 

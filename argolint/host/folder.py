@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from argolint.errors import ArgolintError
-from argolint.values import plain
+from argolint.host.plain_text import plain
 
 _AT = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _BASE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from argolint.errors import ArgolintError
-from argolint.host import leftovers
+from argolint.host import temporary
 
 _CHUNK_BYTES = 1 << 20
 _INHERITED = ("PATH", "SYSTEMROOT", "WINDIR", "TMPDIR", "TEMP", "TMP", "LD_LIBRARY_PATH", "DEVELOPER_DIR")
@@ -88,7 +88,7 @@ def run(
                 start_new_session=True,
             )
 
-        with leftovers.running(start) as process:
+        with temporary.running(start) as process:
             running = _Running(process, limits)
             try:
                 _limit_memory(process.pid, limits.memory_bytes)
@@ -156,7 +156,7 @@ class _Running:
         self._kill()
 
     def _kill(self) -> None:
-        leftovers.end(self._process)
+        temporary.end(self._process)
 
 
 def _limit_memory(pid: int, size_bytes: int) -> None:

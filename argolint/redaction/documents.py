@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from argolint.decoding import json_value
+from argolint.values.decoding import json_value
 
 Walk = Callable[[Any], Any]
 """Takes a decoded document and gives it back with its secrets hidden; the very same object when there are none."""
@@ -111,7 +111,7 @@ def _documents(text: str) -> Iterator[Any]:
     """
     import yaml  # costs 15 ms, and most texts are no YAML
 
-    from argolint.knowledge import LOADER
+    from argolint.values.knowledge import LOADER
 
     stack: list[tuple[Any, Any]] = []  # a collection, and the key that waits for its value
     anchors: dict[str, Any] = {}

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from argolint import model
-from argolint.engine.fingerprint import Identity, fingerprint
 from argolint.engine.plan import Outcome, ServerRead
 from argolint.redaction import without_secrets
 from argolint.redaction.findings import guarded, guarded_failure
@@ -23,6 +22,7 @@ from argolint.reports.document import (
     Finding,
     Fix,
     Related,
+    Relation,
     Report,
     Resource,
     Server,
@@ -34,6 +34,7 @@ from argolint.reports.document import (
     page,
     rule_page,
 )
+from argolint.suppression.fingerprint import Identity, fingerprint
 
 
 def build(
@@ -182,6 +183,9 @@ def finding(f: model.Finding) -> Finding:
         if f.source
         else None,
         suppressed=dict(f.suppressed) if f.suppressed is not None else None,
+        relation=Relation(f.relation.kind, app(f.relation.app), _resource(f.relation.resource))
+        if f.relation
+        else msgspec.UNSET,
     )
 
 

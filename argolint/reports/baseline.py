@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from argolint.engine.baseline import BASELINE_VERSION, Accepted, Baseline
 from argolint.reports.document import Report, is_of_several
+from argolint.suppression.baseline import BASELINE_VERSION, Accepted, Baseline
 
 
 def baseline_of(report: Report) -> Baseline:

@@ -8,8 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from argolint.engine.fingerprint import Identity
 from argolint.reports.document import App, Cause, Finding, Report
+from argolint.suppression.fingerprint import Identity
 
 WORST_FIRST: tuple[Literal["error", "warning", "info"], ...] = ("error", "warning", "info")
 _AFFECTED = frozenset({"owner", "claimant", "dependent", "symptom", "other"})

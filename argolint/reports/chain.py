@@ -13,15 +13,15 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource
 from argolint.comparison import managed_fields
 from argolint.errors import UsageError
-from argolint.fleet import Fleet
 from argolint.model import AppRef, Change, Finding, Json, Object, ResourceId, Symptom, Writer
 from argolint.redaction import HIDDEN, excerpt, in_name, show, without_secrets
 from argolint.reports import assemble
 from argolint.reports import document as report
-from argolint.resource import Resource
 from argolint.values import get, split_pointer
 
 SCHEMA_VERSION = "1.0"

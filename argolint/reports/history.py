@@ -18,11 +18,11 @@ from typing import Any
 
 import msgspec
 
-from argolint.checkouts.files import own_path
 from argolint.errors import UsageError
 from argolint.reports.causes import identity
 from argolint.reports.document import App, Counts, Finding, Point, Report, counted
 from argolint.reports.trend import apps_of, looked_at
+from argolint.sources.files import own_path
 from argolint.values import parse_time
 
 _OURS = 0x6172676C  # "argl": PRAGMA application_id

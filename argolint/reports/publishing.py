@@ -16,12 +16,12 @@ from urllib.parse import quote, urlsplit
 
 import requests
 
-from argolint.decoding import json_value
 from argolint.errors import ArgolintError, AuthError, UsageError
-from argolint.harmless import plain
+from argolint.host.plain_text import plain
 from argolint.redaction import excerpt
 from argolint.reports.formats.openreports import API_VERSION, LABEL
 from argolint.values import dig, items, text_at
+from argolint.values.decoding import json_value
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PAGE = 500

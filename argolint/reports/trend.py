@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from argolint.engine.fingerprint import Identity
 from argolint.errors import UsageError
 from argolint.reports.causes import identity
 from argolint.reports.document import App, Finding, Point, Report, is_of_several
+from argolint.suppression.fingerprint import Identity
 
 
 def joined(reports: Sequence[tuple[str, Report]]) -> Report:

@@ -6,13 +6,13 @@ import gc
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from argolint.app import App
-from argolint.engine.kept import Kept
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.engine.load import ReadFleet, load_fleet
 from argolint.engine.plan import AppResult, Plan
 from argolint.engine.refresh import refreshed
+from argolint.engine.result_cache import Kept
 from argolint.engine.run import Look, here
-from argolint.fleet import Fleet
 from argolint.model import AppRef, Failure
 from argolint.serve.checked import Checked
 from argolint.serve.times import Times

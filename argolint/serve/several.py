@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
 from argolint.engine.load import ReadFleet
 from argolint.engine.plan import AppResult, Plan
 from argolint.engine.run import Look
 from argolint.errors import ArgolintError, AuthError
-from argolint.fleet import Fleet
 from argolint.model import Failure
 from argolint.serve.checked import Check, Checked
 from argolint.serve.follower import Follower

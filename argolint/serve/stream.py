@@ -13,13 +13,13 @@ from typing import Literal
 
 import msgspec
 
-from argolint.decoding import decoder
 from argolint.errors import AuthError, ConnectError
 from argolint.redaction import excerpt
 from argolint.serve.times import Times
 from argolint.server import api as argocd
 from argolint.server.http import HttpTransport
 from argolint.values import shorten
+from argolint.values.decoding import decoder
 
 PATH = "/api/v1/stream/applications"
 _APPLICATION = (

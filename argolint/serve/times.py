@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argolint.engine.kept import LEAST_AGE_S, MAX_AGE_S
+from argolint.engine.result_cache import LEAST_AGE_S, MAX_AGE_S
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,16 @@ from urllib.parse import quote
 
 import msgspec
 
-from argolint.decoding import TooDeepError, decoder, items_apart, json_value, kind_of, object_value
+from argolint.application.operation import Event
+from argolint.application.resource import ManagedResource, Tree
 from argolint.errors import ApiError, ArgolintError, AuthError, ConnectError, NotRecorded
-from argolint.kubernetes import misshapen
 from argolint.model import AppRef, Json, Object, ResourceId
-from argolint.operation import Event
 from argolint.redaction import excerpt
-from argolint.resource import ManagedResource, Tree
 from argolint.server.messages import LONGEST_MESSAGE, without_long_messages
 from argolint.server.pace import reading_cluster
 from argolint.values import mapping, maps, number_at, parse_time, text_at
+from argolint.values.decoding import TooDeepError, decoder, items_apart, json_value, kind_of, object_value
+from argolint.values.kubernetes import misshapen
 
 if TYPE_CHECKING:
     from argolint.server.transport import Answer, Transport

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from argolint.checkouts.files import read_text
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
 from argolint.server.limits import NONE, Limits
@@ -26,6 +25,7 @@ from argolint.server.login import Login, read_logins
 from argolint.server.options import OPTIONS, UNUSABLE, header_list, unusable
 from argolint.server.token import FLAG, VARIABLE, check_token
 from argolint.server.user import read_settings, settings_file
+from argolint.sources.files import read_text
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from argolint import knowledge
-from argolint.checkouts.files import require_own
 from argolint.errors import UsageError
+from argolint.sources.files import require_own
+from argolint.values import knowledge
 
 
 @dataclass(frozen=True, slots=True)

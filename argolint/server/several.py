@@ -16,15 +16,14 @@ from pathlib import Path
 
 import msgspec
 
-from argolint import strict_yaml
-from argolint.checkouts.files import read_text, require_own
-from argolint.decoding import converted
 from argolint.errors import AuthError, UsageError
 from argolint.host.folder import FileError
 from argolint.server.connection import Connection, Flags, connect
 from argolint.server.limits import NONE, Limits, parse_rate
 from argolint.server.login import read_logins
-from argolint.values import enumerated
+from argolint.sources.files import read_text, require_own
+from argolint.values import enumerated, strict_yaml
+from argolint.values.decoding import converted
 
 _OF_ONE = frozenset({"ARGOCD_SERVER", "ARGOCD_AUTH_TOKEN", "ARGOCD_OPTS"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 
 from argolint.errors import UsageError
-from argolint.host.leftovers import temporary_folder
+from argolint.host.temporary import temporary_folder
 from argolint.server.connection import Connection
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from argolint import strict_yaml
-from argolint.checkouts.files import read_text, require_own
-from argolint.decoding import converted
 from argolint.errors import UsageError
 from argolint.host.folder import FileError
 from argolint.server.limits import NONE, Limits, parse_rate
+from argolint.sources.files import read_text, require_own
+from argolint.values import strict_yaml
+from argolint.values.decoding import converted
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from argolint.decoding import json_value
 from argolint.model import Object
 from argolint.server.transport import Answer, Query, Stats, Transport
 from argolint.snapshots.index import named_application
 from argolint.snapshots.narrow import APPLICATIONS, narrow, split
 from argolint.snapshots.reader import refused
 from argolint.values import text_at
+from argolint.values.decoding import json_value
 
 Kind = Literal["ADDED", "MODIFIED", "DELETED"]
 Place = tuple[str, str]

@@ -14,7 +14,6 @@ from pathlib import Path
 import msgspec
 
 from argolint import __version__
-from argolint.decoding import decoder, json_value
 from argolint.errors import ArgolintError, NotRecorded, SnapshotError, UsageError
 from argolint.model import AppRef, Object
 from argolint.redaction.masks import MASK
@@ -24,6 +23,7 @@ from argolint.snapshots.mask import without_people
 from argolint.snapshots.narrow import APPLICATIONS
 from argolint.snapshots.reader import SnapshotTransport
 from argolint.values import mapping, text_at
+from argolint.values.decoding import decoder, json_value
 
 OLD = timedelta(minutes=15)
 """From this age on the states that are read now may not fit the list; the user hears of it."""

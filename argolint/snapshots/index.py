@@ -16,11 +16,11 @@ from urllib.parse import unquote
 
 import msgspec
 
-from argolint.decoding import decoder
 from argolint.errors import SnapshotError
 from argolint.server.transport import Query
 from argolint.snapshots.archive import Files
 from argolint.snapshots.narrow import APPLICATIONS
+from argolint.values.decoding import decoder
 
 FORMAT = 1
 _EARLIEST, _LATEST = datetime(1000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)

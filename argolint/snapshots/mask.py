@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from argolint.decoding import json_value
 from argolint.model import Object
 from argolint.redaction import Redactor
 from argolint.redaction.masks import mask
 from argolint.redaction.names import word_set
+from argolint.values.decoding import json_value
 
 KEPT = (
     "names of applications, projects, objects, namespaces, hosts and repositories",

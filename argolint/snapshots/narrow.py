@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from argolint.decoding import json_value
 from argolint.errors import UsageError
 from argolint.values import items, labels_of, mapping, maps, text_at
+from argolint.values.decoding import json_value
 
 APPLICATIONS = "/api/v1/applications"
 

@@ -13,12 +13,12 @@ from urllib.parse import unquote
 
 import msgspec
 
-from argolint.decoding import decoder
 from argolint.errors import NotRecorded, SnapshotError
 from argolint.server.transport import Answer, Query, Stats
 from argolint.snapshots.archive import open_files
 from argolint.snapshots.index import Recorded, key, named_application, read_header, read_index, scoped_key
 from argolint.snapshots.narrow import APPLICATIONS, narrow, split
+from argolint.values.decoding import decoder
 
 
 class SnapshotTransport:

@@ -18,14 +18,14 @@ from pathlib import Path
 import msgspec
 
 from argolint import __version__
-from argolint.checkouts.files import own_path
-from argolint.decoding import json_value
 from argolint.errors import UsageError
-from argolint.host.leftovers import temporary_folder
+from argolint.host.temporary import temporary_folder
 from argolint.redaction import without_secrets
 from argolint.server.transport import Answer, Query, Transport
 from argolint.snapshots.index import FORMAT, Header, Line
 from argolint.snapshots.mask import KEPT, Masker
+from argolint.sources.files import own_path
+from argolint.values.decoding import json_value
 
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
 """Ends of the names of snapshots in one file."""

@@ -6,7 +6,7 @@ import base64
 import binascii
 
 from argolint import MISSING, Change, Json, Resource
-from argolint.applied import by_argocd
+from argolint.application.applied import by_argocd
 from argolint.comparison import writer
 from argolint.values import fits
 

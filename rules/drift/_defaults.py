@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from argolint import MISSING, App, Change, Fleet, Json, Object, Resource, Want
-from argolint.knowledge import load
-from argolint.kubernetes import api_of
 from argolint.values import fits, mapping, split_pointer
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import api_of
 
 from ..shared import crds
 from ..shared.crds import child_schema, wanted_definitions

@@ -8,8 +8,8 @@ from typing import Any
 
 from argolint import MISSING, App, Change, Edit, Fix, Json, Resource
 from argolint.edits import RESPECT, annotation_option, application_place, removals, sync_option
-from argolint.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
 from argolint.values import get, index_of, join_pointer, split_pointer
+from argolint.values.kubernetes import COMPARE_OPTIONS, ITEM_NAMES
 
 
 def place(app: App) -> str:

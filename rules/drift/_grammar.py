@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from argolint import MISSING, Json
-from argolint.quantities import amount
 from argolint.values import parse_duration
+from argolint.values.quantities import amount
 
 
 def same_quantity(one: Json, other: Json) -> bool:

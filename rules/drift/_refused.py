@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from argolint import App, Symptom
-from argolint.consequences import consequences
+from argolint.edits.consequences import consequences
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argolint import App, AppRef, Change, Object, Resource, ResourceId
-from argolint.applied import by_argocd
+from argolint.application.applied import by_argocd
 from argolint.values import annotations_of, dig, mapping
 
 SCALERS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from argolint import App, Change, Finding, Resource
-from argolint.applied import git_moved
-from argolint.quantities import amount
+from argolint.application.applied import git_moved
 from argolint.values import split_pointer
+from argolint.values.quantities import amount
 
 from ._edits import write_live
 from ._fields import finding, matching, pointers, value, writer

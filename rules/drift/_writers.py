@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from argolint import Resource, Writer
-from argolint.applied import by_argocd
+from argolint.application.applied import by_argocd
 from argolint.comparison import managers
-from argolint.knowledge import load
+from argolint.values.knowledge import load
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from argolint import (
     Want,
     narrowest_ignore,
 )
-from argolint.applied import by_argocd, git_moved
+from argolint.application.applied import by_argocd, git_moved
 from argolint.comparison import matches_object
 from argolint.edits import RESPECT
 from argolint.values import below, dig

@@ -19,9 +19,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
-from argolint.applied import git_moved
-from argolint.knowledge import load
+from argolint.application.applied import git_moved
 from argolint.values import annotations_of
+from argolint.values.knowledge import load
 
 from ._edits import write_live
 from ._fields import finding, listing, matching, pointers, value

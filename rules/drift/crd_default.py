@@ -18,7 +18,7 @@ Sources: argoproj/argo-cd#11074; docs/user-guide/diff-strategies.md.
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, Want
-from argolint.applied import rewritten_on_arrival
+from argolint.application.applied import rewritten_on_arrival
 from argolint.values import below
 
 from ._defaults import from_schema, is_custom, is_default, replaces_zero, schema_of, wanted_crds

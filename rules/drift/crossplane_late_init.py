@@ -15,7 +15,7 @@ Sources: crossplane/crossplane#2773; https://docs.crossplane.io/latest/managed-r
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
-from argolint.applied import by_argocd
+from argolint.application.applied import by_argocd
 from argolint.values import dig
 
 from ._edits import place, write_live

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from argolint import App, Finding, Fleet, Json, Location, Object, Rank, Resource, Rule, Symptom
-from argolint.kubernetes import containers, pod_spec
 from argolint.values import below, items
+from argolint.values.kubernetes import containers, pod_spec
 
 from ..shared.triage import worth_reading
 from ._edits import remove

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
 from argolint.comparison import duration
-from argolint.knowledge import load
 from argolint.values import get
+from argolint.values.knowledge import load
 
 from ._edits import place
 from ._grammar import same_duration

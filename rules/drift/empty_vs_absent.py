@@ -20,7 +20,7 @@ import json
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule, narrowest_ignore
-from argolint.applied import git_moved, new_in_git, rewritten_on_arrival
+from argolint.application.applied import git_moved, new_in_git, rewritten_on_arrival
 from argolint.comparison import rules_of
 from argolint.edits import application_place, ignore_entries
 from argolint.values import below, get, index_of, split_pointer

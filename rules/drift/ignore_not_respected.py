@@ -18,7 +18,7 @@ Sources: argoproj/argo-cd#6520; docs/user-guide/sync-options.md ("Respect ignore
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Location, Related, Resource, ResourceKey, Rule
-from argolint.applied import by_argocd
+from argolint.application.applied import by_argocd
 from argolint.comparison import IgnoreRule, apply, has_sync_option, removed, syncs_server_side, writers
 from argolint.edits import RESPECT
 from argolint.values import annotations_of, below, get

@@ -23,8 +23,8 @@ from typing import Literal
 from argolint import MISSING, App, AppRef, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, ResourceId, Rule
 from argolint.comparison import IgnoreRule, jq, managers, matches, server_rules
 from argolint.edits import RESPECT, application_place, ignore_less, removals, set_field, sync_option
-from argolint.kubernetes import is_secret
 from argolint.values import below, get, index_of, join_pointer, owner_references, split_pointer
+from argolint.values.kubernetes import is_secret
 
 from ._ignored import entries, has_entries, paths, selected, taken_out
 

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Resource, Rule, Writer
-from argolint.applied import by_argocd
+from argolint.application.applied import by_argocd
 from argolint.comparison import IgnoreRule, managers
 from argolint.edits import application_place
 from argolint.values import below

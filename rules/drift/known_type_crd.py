@@ -17,7 +17,7 @@ Sources: argoproj/argo-cd#6154; docs/user-guide/diffing.md ("Known Kubernetes ty
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
-from argolint.applied import git_moved
+from argolint.application.applied import git_moved
 from argolint.values import dig, get, join_pointer, split_pointer
 
 from ._defaults import is_custom

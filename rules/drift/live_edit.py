@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Rank, Resource, Rule
-from argolint.applied import adopts, confirmed, not_stored
+from argolint.application.applied import adopts, confirmed, not_stored
 from argolint.comparison import managers
-from argolint.kubernetes import argocd_name
 from argolint.values import sh
+from argolint.values.kubernetes import argocd_name
 
 from ._edits import write_live
 from ._fields import finding, value

@@ -16,10 +16,10 @@ Sources: controller/appcontroller.go (autoSync); docs/user-guide/auto_sync.md.
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
-from argolint.applied import not_yet_applied, settled
-from argolint.kubernetes import reads
-from argolint.pruning import ignored_extraneous
+from argolint.application.applied import not_yet_applied, settled
+from argolint.edits.pruning import ignored_extraneous
 from argolint.values import sh
+from argolint.values.kubernetes import reads
 
 from ._fields import described
 

@@ -16,7 +16,7 @@ Sources: argoproj/argo-cd#22151, argoproj/argo-helm#3538; https://gateway-api.si
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule
-from argolint.applied import git_moved, rewritten_on_arrival
+from argolint.application.applied import git_moved, rewritten_on_arrival
 
 from ._defaults import is_default
 from ._edits import server_side_diff, write_live

@@ -15,7 +15,7 @@ Sources: stackrox/stackrox#12124; https://docs.openshift.com/ (image pull secret
 from collections.abc import Iterator
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
-from argolint.applied import by_argocd
+from argolint.application.applied import by_argocd
 
 from ._edits import drop
 from ._fields import finding, listing, matching

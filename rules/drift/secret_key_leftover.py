@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
-from argolint.applied import by_argocd, last_applied
+from argolint.application.applied import by_argocd, last_applied
 from argolint.comparison import writers
 from argolint.values import dig, join_pointer, sh
 

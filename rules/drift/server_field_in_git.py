@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from functools import cache
 
 from argolint import MISSING, App, Finding, Fleet, Location, Rank, Resource, Rule, Symptom
-from argolint.consequences import consequences
-from argolint.knowledge import load
+from argolint.edits.consequences import consequences
 from argolint.values import below, get, join_pointer, text_at
+from argolint.values.knowledge import load
 
 from ._edits import remove
 from ._fields import SERVER_SET, described

@@ -17,11 +17,11 @@ Sources: controller/state.go (CompareAppState), pkg/apis/application/v1alpha1/ty
 from collections.abc import Iterator
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom, narrowest_ignore
-from argolint.applied import by_argocd, not_stored
-from argolint.kubernetes import argocd_name
-from argolint.pruning import ignored_extraneous
+from argolint.application.applied import by_argocd, not_stored
+from argolint.edits.pruning import ignored_extraneous
 from argolint.redaction import excerpt
 from argolint.values import dig, sh, text_at
+from argolint.values.kubernetes import argocd_name
 
 from ._edits import write_live
 from ._fields import finding, listing, pointers, tracks, value, writer

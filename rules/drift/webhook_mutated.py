@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from argolint import MISSING, App, Change, Finding, Fleet, Rank, Resource, Rule, narrowest_ignore
-from argolint.applied import confirmed, not_yet_applied, rewritten_on_arrival
+from argolint.application.applied import confirmed, not_yet_applied, rewritten_on_arrival
 
 from ._ca_bundles import by_the_patcher, injected
 from ._defaults import is_default

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Resource, ResourceKey, Rule, Symptom, Want
 from argolint.edits import set_field
-from argolint.knowledge import load
 from argolint.values import annotations_of, dig, items, sh
+from argolint.values.knowledge import load
 
 from ..shared.age import Patience
 from ._waiting import age, events_of, late, wanted, warning

@@ -19,9 +19,9 @@ from functools import cache
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, Resource, Rule, Symptom
 from argolint.edits import removals
-from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import dig, get, maps, number_at, sh, split_pointer, text_at
+from argolint.values.knowledge import load
 
 
 def reads(app: App, fleet: Fleet, options: object) -> bool:

@@ -41,11 +41,12 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.knowledge import load
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt
+from argolint.relations import Complaint, related_wants, resolved
 from argolint.values import age_text, dig, items, maps, parse_time, sh, text_at
+from argolint.values.knowledge import load
 
-from ..shared.advice import advice
 from ..shared.age import Patience, allowed, judged, overdue, waited, waiting_since
 from ..shared.fields import field_fixes, refused_pointer
 from ..shared.messages import shortened
@@ -60,6 +61,7 @@ def wants(app: App, fleet: Fleet, options: Patience) -> Iterator[Want]:
     ailing = below(app)
     for resource in _unhealthy(app, options, ailing):
         yield from wanted_events(app, resource, ailing.get(resource.uid, ()))
+        yield from related_wants(_complaint(app, fleet, resource, _own_words(resource)))
 
 
 def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
@@ -69,7 +71,7 @@ def check(app: App, fleet: Fleet, options: Patience) -> Iterator[Finding]:
         if resource.kind == "Application" and fleet.app(resource.name, resource.namespace) is not None:
             yield _child_application(app, fleet, resource)
         else:
-            yield _finding(app, resource, ailing.get(resource.uid, ()))
+            yield _finding(app, fleet, resource, ailing.get(resource.uid, ()))
     for resource in app.resources:
         if not resource.health.status and (condition := refused(app, resource, options)):
             yield _unseen(app, resource, condition)
@@ -153,7 +155,7 @@ def _any_object_is(app: App, status: str) -> bool:
     return any(r.health.status == status for r in app.resources) or any(n.health.status == status for n in app.nodes)
 
 
-def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
+def _finding(app: App, fleet: Fleet, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     status = resource.health.status
     pod_troubles = troubles(app, resource, ailing)
     reason, evidence = _reason(app, resource, pod_troubles)
@@ -163,7 +165,7 @@ def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
     since = f" for {age_text(age)}" if waits and age else ""
     severity: Severity = "warning" if waits and not any(t.failed for t in pod_troubles) else "error"
     why = f': "{shortened(reason)}"' if reason else ", and neither its status nor its Events tell why"
-    return Finding(
+    finding = Finding(
         message=f"{resource.id} is {_shown(status)}{since}{why}, so application {app.ref} is {app.health.status or status}.",
         at=Location(app.ref, resource.id, refused_pointer(resource.live or resource.desired, reason)),
         severity=severity,
@@ -177,6 +179,17 @@ def _finding(app: App, resource: Resource, ailing: tuple[Node, ...]) -> Finding:
             *(c.symptom for c in app.conditions if c.judges(resource.id)),
         ),
     )
+    return resolved(finding, _complaint(app, fleet, resource, (reason, *evidence, *_own_words(resource))))
+
+
+def _complaint(app: App, fleet: Fleet, resource: Resource, texts: tuple[str, ...]) -> Complaint:
+    return Complaint(app, fleet, resource.id, resource.desired or resource.live, tuple(filter(None, texts)))
+
+
+def _own_words(resource: Resource) -> tuple[str, ...]:
+    """What Argo CD and the object's own conditions say, without Events."""
+    conditions = [c for c in (*_of_parts(resource), *items(resource.live, "status", "conditions")) if _speaks(c)]
+    return (resource.health.message, *map(_of_condition, conditions))
 
 
 def _reason_followed(resource: Resource, reason: str) -> tuple[Fix, ...]:

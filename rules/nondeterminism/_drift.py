@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from argolint import App, Change, Fleet, Object, Resource, Symptom
-from argolint.applied import applied_value
-from argolint.kubernetes import containers
+from argolint.application.applied import applied_value
 from argolint.model import Confidence
 from argolint.values import items, labels_of, mapping, split_pointer
+from argolint.values.kubernetes import containers
 
 from ..shared import charts
 from ..shared.charts import Release

@@ -9,9 +9,9 @@ from msgspec import structs
 
 from argolint import App, Object, Resource, ResourceId, Symptom, Want
 from argolint.comparison import differences
-from argolint.kubernetes import HOOK, api_of
 from argolint.model import Confidence
 from argolint.values import annotations_of, join_pointer
+from argolint.values.kubernetes import HOOK, api_of
 
 from ..shared import charts
 from ..shared.charts import Release

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from argolint import App, Fleet, Object, Resource, ResourceId, Symptom
 from argolint.comparison import TRACKING_ID
-from argolint.kubernetes import reads
 from argolint.model import Confidence
 from argolint.values import annotations_of, dig, items, split_pointer
+from argolint.values.kubernetes import reads
 
 from ..shared.chart_catalogue import Item
 from ..shared.charts import Release

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Related, Resource, Rule, Symptom
-from argolint.kubernetes import containers
 from argolint.values import below, dig, join_pointer, labels_of, mapping
+from argolint.values.kubernetes import containers
 
 from ..shared import charts
 from . import _evidence as evidence

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from argolint import AppRef, ResourceId
 from argolint.comparison import TRACKING_ID
-from argolint.kubernetes import SYNC_OPTIONS, kubectl_name
 from argolint.values import sh
+from argolint.values.kubernetes import SYNC_OPTIONS, kubectl_name
 
 _SHOWN = 8
 """How many Applications a script spells out."""

@@ -11,10 +11,10 @@ import yaml
 
 from argolint import AppRef, Edit, Fix, Json
 from argolint.comparison import TRACKING_ID
-from argolint.knowledge import dump
-from argolint.kubernetes import SYNC_OPTIONS
 from argolint.model import FixTarget, Part
 from argolint.values import annotations_of, enumerated, items, joined
+from argolint.values.knowledge import dump
+from argolint.values.kubernetes import SYNC_OPTIONS
 
 from . import _handover as handover
 from ._sharing import Party, Shared

@@ -9,11 +9,11 @@ from typing import Any
 
 from argolint import App, AppRef, Fact, Fleet, Json, Object, Resource, ResourceId
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, differences
-from argolint.consequences import consequences
 from argolint.edits import application_place
-from argolint.kubernetes import is_secret, wave
-from argolint.pruning import cascades
+from argolint.edits.consequences import consequences
+from argolint.edits.pruning import cascades
 from argolint.values import dig, enumerated, get, items, mapping
+from argolint.values.kubernetes import is_secret, wave
 
 from ..shared.charts import Release
 from ._switches import switches

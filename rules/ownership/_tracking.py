@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from argolint import App, Fleet, Object, Resource, ResourceKey
+from argolint.application.shared_warnings import SharedWarning
 from argolint.comparison import LAST_APPLIED, TRACKING_ID, managers
-from argolint.kubernetes import group_of
-from argolint.shared_warnings import SharedWarning
 from argolint.values import annotations_of, dig, json_in, labels_of
+from argolint.values.kubernetes import group_of
 
 INSTALLATION_ID = "argocd.argoproj.io/installation-id"
 _REFUSED = re.compile(r"Shared resour?ce found: (?:%s)?")

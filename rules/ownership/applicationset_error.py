@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Object, ResourceId, Rule
-from argolint.fleet import IN_CLUSTER
+from argolint.application.fleet import IN_CLUSTER
 from argolint.redaction import excerpt
 from argolint.values import maps, sh, text_at
 

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, ResourceId, Rule, Want
-from argolint.kubernetes import CLUSTER_SCOPED, api_of
 from argolint.values import dig
+from argolint.values.kubernetes import CLUSTER_SCOPED, api_of
 
 _MESSAGE = re.compile(r"Resource (?P<group>[^/\s]*)/(?P<kind>\S+) (?P<name>\S*) is excluded in the settings")
 """The name is empty where the manifest has a generateName."""

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Related, Rule
-from argolint.knowledge import dump
+from argolint.values.knowledge import dump
 
 _COUNT = re.compile(r"Application has (\d{1,9}) orphaned resources?")
 _NAMED = 3

@@ -23,9 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
+from argolint.application.shared_warnings import SharedWarning, shared_warnings
 from argolint.comparison import TRACKING_ID
-from argolint.consequences import consequences
-from argolint.shared_warnings import SharedWarning, shared_warnings
+from argolint.edits.consequences import consequences
 from argolint.values import annotations_of, labels_of
 
 from ._handover import sync, untrack

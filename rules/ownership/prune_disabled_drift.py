@@ -23,9 +23,9 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Related, Resource, ResourceId, Rule, Severity, Symptom
 from argolint.edits import application_place, set_field
-from argolint.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, kubectl_name
-from argolint.pruning import ignored_extraneous, prune_option
+from argolint.edits.pruning import ignored_extraneous, prune_option
 from argolint.values import enumerated, sh
+from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, kubectl_name
 
 from ._installations import own_installation, own_label_key
 from ._references import users

@@ -21,9 +21,9 @@ from shlex import quote
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, ResourceId, Rule, Want
 from argolint.comparison import differences
-from argolint.kubernetes import group_of, is_secret
 from argolint.redaction import show
 from argolint.values import enumerated, sh
+from argolint.values.kubernetes import group_of, is_secret
 
 _MESSAGE = re.compile(r"Resource (?P<key>\S+) appeared (?P<count>\d+) times among application resources\.?")
 

@@ -45,8 +45,8 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.fleet import Claimant, Crossing
-from argolint.shared_warnings import shared_warnings
+from argolint.application.fleet import Claimant, Crossing
+from argolint.application.shared_warnings import shared_warnings
 from argolint.values import enumerated, sh
 
 from ._handover import guard, sync, unguard

@@ -48,10 +48,10 @@ from argolint import (
     Symptom,
     Trial,
 )
-from argolint.kubernetes import is_secret_data
+from argolint.application.shared_warnings import shared_warnings
 from argolint.redaction import HIDDEN, show, without_secrets
-from argolint.shared_warnings import shared_warnings
 from argolint.values import below, enumerated
+from argolint.values.kubernetes import is_secret_data
 
 from ..shared.charts import releases
 from ._shared_fixes import fixed_names, fixes

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, AppRef, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
-from argolint.pruning import cascades, outlives, prunes
+from argolint.edits.pruning import cascades, outlives, prunes
 
 from ._handover import take_over
 from ._sharing import claims

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Rule
-from argolint.consequences import consequences
 from argolint.edits import application_place
+from argolint.edits.consequences import consequences
 
 from ._tracking import LABEL_LIMIT
 

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Symptom, Want
-from argolint import consequences as operations
+from argolint.edits import consequences as operations
 from argolint.edits import set_field
-from argolint.kubernetes import reads
-from argolint.remembered import by_identity
 from argolint.values import (
     condition,
     dig,
@@ -25,6 +23,8 @@ from argolint.values import (
     parse_time,
     sh,
 )
+from argolint.values.kubernetes import reads
+from argolint.values.memo import by_identity
 
 GROUP = "external-secrets.io"
 GENERATORS = "generators.external-secrets.io"

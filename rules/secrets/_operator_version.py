@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from argolint import App, Fleet, Json, Object, Resource, ResourceId, Want
-from argolint.knowledge import load
 from argolint.values import dig, items, labels_of, parse_version
+from argolint.values.knowledge import load
 
 Version = tuple[int, ...]
 

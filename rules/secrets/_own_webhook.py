@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from argolint import App, Edit, Finding, Fix, Location
-from argolint import consequences as operations
+from argolint.edits import consequences as operations
 
 from ._sync_error_texts import clean
 

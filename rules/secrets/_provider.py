@@ -12,8 +12,8 @@ from typing import Any
 
 from argolint import App, Edit, Fix, Fleet, Json, Object
 from argolint.edits import set_field
-from argolint.knowledge import load
 from argolint.values import dig, enumerated, get, join_pointer, mapping
+from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores

@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import Any
 
 from argolint import App, Fleet, Object, Resource
-from argolint.knowledge import load
 from argolint.values import dig, items, mapping
+from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from argolint import MISSING, Change, Edit, Fix, Object, Symptom
 from argolint.edits import set_field
-from argolint.knowledge import load
 from argolint.values import below, dig, get, mapping, split_pointer
+from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores

@@ -13,9 +13,9 @@ from functools import cache, lru_cache
 from typing import Any
 
 from argolint import App, Event, Resource
-from argolint.knowledge import load
 from argolint.redaction import HIDDEN, agrees, without_secrets
 from argolint.values import parse_time, plain
+from argolint.values.knowledge import load
 
 from . import _external_secret as es
 

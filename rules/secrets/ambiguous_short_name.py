@@ -20,7 +20,7 @@ Sources: external-secrets issues 988 and 3704; kube-aggregator pkg/apis/apiregis
 from collections.abc import Iterator, Sequence
 
 from argolint import App, Edit, Fact, Finding, Fix, Fleet, Location, Object, ResourceKey, Rule
-from argolint.knowledge import load
+from argolint.values.knowledge import load
 
 from . import _external_secret as es
 

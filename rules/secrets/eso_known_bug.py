@@ -24,8 +24,8 @@ from datetime import timedelta
 
 from argolint import App, Change, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom, Want
 from argolint.edits import set_field
-from argolint.knowledge import load
 from argolint.values import dig, items, parse_duration, parse_time
+from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from . import _stores as stores

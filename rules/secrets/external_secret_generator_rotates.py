@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, ResourceId, Rule, Want
-from argolint.knowledge import load
 from argolint.values import dig
+from argolint.values.knowledge import load
 
 from . import _external_secret as es
 from ._operator_version import version_of

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Resource, Rule, Symptom
 from argolint.edits import set_field
-from argolint.pruning import prune_option
+from argolint.edits.pruning import prune_option
 from argolint.values import annotations_of, join_pointer, labels_of
 
 from . import _external_secret as es

@@ -40,8 +40,8 @@ from argolint import (
     Symptom,
     Want,
 )
+from argolint.application.fleet import IN_CLUSTER
 from argolint.edits import set_field
-from argolint.fleet import IN_CLUSTER
 from argolint.values import (
     annotations_of,
     enumerated,

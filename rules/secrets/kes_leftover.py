@@ -26,9 +26,9 @@ external-secrets docs/introduction/stability-support.md (only the newest minor i
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule
-from argolint.knowledge import dump
-from argolint.kubernetes import containers
 from argolint.values import age_text, dig, items, mapping, parse_time, sh
+from argolint.values.knowledge import dump
+from argolint.values.kubernetes import containers
 
 from . import _external_secret as es
 from ._kes import convert

@@ -20,7 +20,7 @@ Sources: kubernetes-external-secrets lib/poller.js (ownerReferences); Kubernetes
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Node, Rank, Resource, Rule, Symptom
-from argolint.pruning import prunes
+from argolint.edits.pruning import prunes
 from argolint.values import sh
 
 from . import _external_secret as es

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Object, Resource
-from argolint.kubernetes import containers, pod_spec
 from argolint.values import annotations_of, dig, maps, number_at, parse_time
+from argolint.values.kubernetes import containers, pod_spec
 
 
 @dataclass(frozen=True)

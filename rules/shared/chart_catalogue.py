@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from argolint.knowledge import load
 from argolint.values import parse_version
+from argolint.values.knowledge import load
 
 Version = tuple[int, ...]
 

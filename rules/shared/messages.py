@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from argolint.knowledge import load
 from argolint.redaction import excerpt
 from argolint.values import join_pointer
+from argolint.values.knowledge import load
 
 _SHOWN = 240
 """Characters of a message that a sentence quotes."""

@@ -11,16 +11,15 @@ from decimal import Decimal
 from functools import cache, lru_cache
 
 from argolint import App, Event, Fix, Fleet, Json, Node, Object, Resource, ResourceId, Want
-from argolint.knowledge import dump, load
-from argolint.kubernetes import containers, kubectl_name, pod_spec
-from argolint.quantities import amount
+from argolint.edits.advice import Shell, advice
 from argolint.redaction import excerpt
+from argolint.relations.makers import maker_of
 from argolint.values import dig, get, items, mapping, maps
+from argolint.values.knowledge import dump, load
+from argolint.values.kubernetes import containers, kubectl_name, pod_spec
+from argolint.values.quantities import amount
 
-from .advice import Shell, advice
-from .makers import maker_of
 from .messages import shortened
-from .order import ABSENT, made_after, needed_later
 
 _WATCHED = 3  # objects below one workload whose Events are read: their pods fail alike
 _TAINT = re.compile(r"taint\(?s?\)? \{([^:{}]+): ?([^{}]*)\}")
@@ -29,6 +28,8 @@ _NODE_STATE = re.compile(
     r"^(node\.kubernetes|node\.cloudprovider\.kubernetes|node\.cilium|karpenter)\.|ClusterAutoscaler$"
 )
 _CONTROL_PLANE = "node-role.kubernetes.io/"
+ABSENT = re.compile(r'\b(secret|configmap|persistentvolumeclaim|serviceaccount) "([^"]+)" not found', re.IGNORECASE)
+"""How the kubelet, the scheduler and the controllers of workloads name what a pod needs and does not find."""
 _ABSENT_KEY = re.compile(
     r"couldn't find key (\S{1,253}) in (Secret|ConfigMap) (?:[^/\s]{1,63}/)?([^\s,;\"]{1,253})", re.IGNORECASE
 )
@@ -345,10 +346,7 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
     facts = {**_facts(app, id_, obj, trouble), "missing_kind": "", "missing_name": "", "missing_key": ""}
     if absent:
         facts |= {"missing_kind": absent[1].lower(), "missing_name": absent[2]}
-        if later := needed_later(app, id_.namespace, obj, trouble.text):
-            topic = "missing-before" if later.before else "missing-later"
-            facts |= {"missing": str(later.resource.id), "wave": str(later.own_wave), "later": str(later.resource.wave)}
-        elif facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
+        if facts["missing_kind"] == "secret" and (maker := maker_of(app, fleet, id_.namespace, absent[2])):
             topic = "missing-made"
             facts |= {
                 "maker": str(maker.id),
@@ -356,9 +354,10 @@ def fixes(app: App, fleet: Fleet, id_: ResourceId, obj: Object | None, trouble: 
                 "there": maker.live is not False,
             }
         else:
-            hook = made_after(app, absent[2])
-            topic = "missing-after" if hook else "missing"
-            facts |= {"hook": hook or "", "unseen": hook == ""}
+            awaited = app.operation.awaited if app.operation else None
+            waits = awaited is not None and awaited.reason == "healthy state of"
+            topic = "missing"
+            facts |= {"unseen": waits and app.evidence.get(Want("manifests")) is None}
     elif keyless:
         topic = "missing-key"
         facts |= {"missing_kind": keyless[2].lower(), "missing_name": keyless[3], "missing_key": keyless[1]}

@@ -12,11 +12,11 @@ from string import Template
 from argolint import App, Fix, Fleet, Json, Object, Resource
 from argolint.comparison import application_rules
 from argolint.edits import application_place, ignore_less
-from argolint.knowledge import load
+from argolint.edits.advice import Shell, advice
 from argolint.redaction import excerpt
 from argolint.values import dig, items, maps, same_repository, text_at
+from argolint.values.knowledge import load
 
-from ..shared.advice import Shell, advice
 from ..shared.messages import said, stage
 from ._failures import Failed, refusal
 from ._failures import classify as refusal_of

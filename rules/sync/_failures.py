@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-from argolint import App, Object, Operation, Resource, ResourceId
-from argolint.knowledge import load
+from argolint import App, Fleet, Object, Operation, Resource, ResourceId
+from argolint.relations import Complaint
 from argolint.values import dig
+from argolint.values.knowledge import load
 
 from ..shared.messages import innermost
 
@@ -59,6 +60,14 @@ def classify(message: str) -> tuple[str, str]:
 def resource_of(app: App, failed: Failed) -> Resource | None:
     """The object that failed, as the application has it; None for the operation's own message."""
     return app.resource(failed.id.key) if failed.id else None
+
+
+def complaint_of(app: App, fleet: Fleet, failed: Failed) -> Complaint:
+    """The failure, to be resolved against the objects around it."""
+    resource = resource_of(app, failed)
+    return Complaint(
+        app, fleet, failed.id, (resource.desired or resource.live) if resource else None, (failed.message,)
+    )
 
 
 def passes(app: App, failed: Failed) -> bool:

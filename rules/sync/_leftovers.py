@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 
 from argolint import MISSING, App, Fix, Json, Resource
-from argolint.kubernetes import argocd_name
+from argolint.edits.advice import Shell, advice
 from argolint.redaction import excerpt
 from argolint.values import get, index_of, join_pointer, maps, split_pointer
+from argolint.values.kubernetes import argocd_name
 
-from ..shared.advice import Shell, advice
 from ..shared.messages import FieldError, field_errors
 from ._options import sent_whole
 

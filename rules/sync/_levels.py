@@ -8,9 +8,9 @@ from typing import Any
 
 from argolint import MISSING, Json, Object
 from argolint.edits import removals, set_field
-from argolint.knowledge import load
-from argolint.kubernetes import group_of, pod_spec
 from argolint.values import dig, get, index_of, items, join_pointer, mapping, split_pointer
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import group_of, pod_spec
 
 
 @dataclass(frozen=True, slots=True)

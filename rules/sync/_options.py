@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from argolint import App, Json, Object, Resource
 from argolint.edits import annotate, annotation_option
-from argolint.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS
 from argolint.values import annotations_of, comma_list, sh, split_pointer
+from argolint.values.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS
 
 
 def on_manifest(desired: Object | None, *options: str) -> list[Json]:

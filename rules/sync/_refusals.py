@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from argolint import App, Fix, Json, Object
 from argolint.edits import application_place, sync_option
+from argolint.edits.advice import Shell, advice
 from argolint.redaction import excerpt
 from argolint.values import dig, maps
 
-from ..shared.advice import Shell, advice
 from ..shared.fields import field_fixes, quoting
 from ..shared.messages import innermost
 from ._failures import Failed, refusal, resource_of

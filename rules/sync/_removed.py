@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from argolint import App, Fleet, Object, ResourceKey
-from argolint.knowledge import load
+from argolint.values.knowledge import load
 
 from ._failures import Failed, answered_by
 

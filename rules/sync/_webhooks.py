@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from argolint import App, ResourceId
-from argolint.kubernetes import pod_spec
 from argolint.values import mapping, text_at
+from argolint.values.kubernetes import pod_spec
 
 _SERVICE = re.compile(r"https://([\w-]+)\.([\w-]+)\.svc\b")
 

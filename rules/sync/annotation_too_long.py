@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Related, Resource, Rule, Symptom
 from argolint.comparison import LAST_APPLIED
-from argolint.consequences import consequences
 from argolint.edits import application_place, sync_option
+from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import dig, sh
 

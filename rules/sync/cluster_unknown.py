@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from argolint import App, Condition, Edit, Finding, Fix, Fleet, Follows, Location, Rank, Rule, Symptom
-from argolint.consequences import consequences
 from argolint.edits import set_field
+from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import dig, mapping, sh
 

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from argolint import App, Condition, Finding, Fleet, Follows, Location, Object, Rule, Symptom
 from argolint.redaction import excerpt, without_secrets
+from argolint.relations import Complaint, resolved
 from argolint.values import text_at
 
 from ..shared.messages import innermost, quoted, said
@@ -38,7 +39,8 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         if condition.of_health:
             yield from _of_health(app, fleet, condition)
         elif condition.type == "ComparisonError":
-            yield _finding(app, fleet, condition)
+            said = Complaint(app, fleet, None, None, (condition.message,))
+            yield resolved(_finding(app, fleet, condition), said)
 
 
 def _of_health(app: App, fleet: Fleet, condition: Condition) -> Iterator[Finding]:

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
 from argolint.edits import set_field
-from argolint.kubernetes import HOOK, api_of
 from argolint.values import annotations_of, comma_list, dig, items
+from argolint.values.kubernetes import HOOK, api_of
 
 
 def wants(app: App, fleet: Fleet, options: object) -> Iterator[Want]:

@@ -36,14 +36,14 @@ from argolint import (
     Rule,
     Symptom,
 )
-from argolint.applied import not_yet_applied
+from argolint.application.applied import not_yet_applied
 from argolint.comparison import matches_object, removed, rules_of
-from argolint.consequences import consequences
 from argolint.edits import application_place, removals, set_field, sync_option
-from argolint.knowledge import load
+from argolint.edits.advice import advice
+from argolint.edits.consequences import consequences
 from argolint.values import below, enumerated, fits, get, join_pointer, sh, split_pointer
+from argolint.values.knowledge import load
 
-from ..shared.advice import advice
 from ..shared.messages import field_errors, quoted, stage
 from ._failures import Failed, answered_by, classify
 from ._objects import left_missing, object_named

@@ -20,10 +20,10 @@ from collections.abc import Iterator, Mapping
 
 from argolint import App, Condition, Finding, Fix, Fleet, Location, Rule, Symptom
 from argolint.edits import application_place
+from argolint.edits.advice import advice
 from argolint.redaction import excerpt
 from argolint.values import maps
 
-from ..shared.advice import advice
 from ..shared.messages import quoted, said
 from ._comparison import Read, read
 from ._sources import pointer_of_source, source_in

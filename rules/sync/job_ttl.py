@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rank, Resource, Rule, Symptom
-from argolint.kubernetes import HOOK
 from argolint.values import age_text, annotations_of, dig
+from argolint.values.kubernetes import HOOK
 
 from ._options import as_hook, once_a_hook
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, ResourceId, Rule, Symptom
-from argolint.consequences import consequences
+from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import age_text, dig, items, parse_time, sh
 

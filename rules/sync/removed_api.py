@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Object, Rank, Related, Resource, Rule, Symptom
-from argolint.consequences import consequences
+from argolint.edits.consequences import consequences
 from argolint.redaction import excerpt
 from argolint.values import parse_version
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Follows, Location, Operation, Rank, Rule, Symptom
-from argolint.consequences import failed_by_health
+from argolint.edits.consequences import failed_by_health
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, dig, sh
 

@@ -40,15 +40,15 @@ from argolint import (
     Symptom,
     Want,
 )
-from argolint.applied import by_argocd, not_stored, settled
+from argolint.application.applied import by_argocd, not_stored, settled
 from argolint.comparison import builtin, managers
-from argolint.consequences import consequences
 from argolint.edits import application_place, ignore_less, removals
-from argolint.knowledge import load
-from argolint.kubernetes import argocd_name
+from argolint.edits.advice import Shell, advice
+from argolint.edits.consequences import consequences
 from argolint.values import below, enumerated, get, index_of, join_pointer, maps, split_pointer
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import argocd_name
 
-from ..shared.advice import Shell, advice
 from ..shared.crds import Definition, declares, definition_of, names_beside, wanted_definitions
 from ..shared.messages import named, quoted, stage
 from ._failures import answered_by, resource_of

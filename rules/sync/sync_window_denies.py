@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Object, Rank, Rule, Symptom, Want
-from argolint.applied import not_yet_applied
+from argolint.application.applied import not_yet_applied
 from argolint.values import items, maps, parse_duration, sh, text_at
 
 from ._cron import Cron, parse

@@ -30,10 +30,10 @@ from typing import Any
 
 from argolint import App, Edit, Finding, Fix, Fleet, Json, Location, Object, ResourceId, Rule, Want
 from argolint.edits import annotation_option, application_place, sync_option
-from argolint.knowledge import load
-from argolint.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS, SYNC_WAVE, api_of
 from argolint.redaction import excerpt
 from argolint.values import annotations_of, comma_list, dig, items, join_pointer, labels_of
+from argolint.values.knowledge import load
+from argolint.values.kubernetes import COMPARE_OPTIONS, HOOK, SYNC_OPTIONS, SYNC_WAVE, api_of
 
 from ..shared.triage import worth_reading
 

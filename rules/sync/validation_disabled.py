@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 from argolint import App, Edit, Finding, Fix, Fleet, Location, Rule
 from argolint.edits import application_place
-from argolint.kubernetes import SYNC_OPTIONS
 from argolint.values import annotations_of, comma_list, items, join_pointer
+from argolint.values.kubernetes import SYNC_OPTIONS
 
 OPTION = "Validate=false"
 

@@ -13,13 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from argolint import glob, manifests, quantities
-from argolint.checkouts import yaml_text
-from argolint.checkouts.checkout import Named
 from argolint.comparison.jq import re2
 from argolint.comparison.jq.grammar import program
 from argolint.config import file as config
-from argolint.engine.baseline import parse_baseline
 from argolint.errors import ArgolintError
 from argolint.fixes.anchors import anchored
 from argolint.fixes.placement import Choice, Site, arrange
@@ -31,8 +27,11 @@ from argolint.reports import formats
 from argolint.serve import stream
 from argolint.snapshots import archive, index
 from argolint.snapshots.mask import Masker
+from argolint.sources import yaml_text
+from argolint.sources.checkout import Named
+from argolint.suppression.baseline import parse_baseline
 from argolint.testing import Fixture, check
-from argolint.values import get
+from argolint.values import get, glob, manifests, quantities
 from tests.checkouts import REPO, document, finding, patch
 from tests.test_answers_properties import ENDS, Recorded, look
 

@@ -15,14 +15,14 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from argolint.checkouts import files
-from argolint.checkouts.files import own_path
-from argolint.checkouts.git import safe_name
 from argolint.config.file import Metrics
 from argolint.errors import ArgolintError, UsageError
-from argolint.harmless import harmless
 from argolint.host.folder import FileError
+from argolint.host.plain_text import harmless
 from argolint.reports.document import App, Edit, Failure, Finding, Fix, Report, Resource
+from argolint.sources import files
+from argolint.sources.files import own_path
+from argolint.sources.git import safe_name
 from argolint.values import joined, plain
 
 T = TypeVar("T")

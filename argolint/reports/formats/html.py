@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from argolint.engine.fingerprint import Identity
 from argolint.model import SEVERITIES
 from argolint.reports.causes import identity
 from argolint.reports.document import Failure, Finding, Fix, Point, Report, docs_link
@@ -27,6 +26,7 @@ from argolint.reports.formats.prometheus import server_of
 from argolint.reports.ownership.findings import held
 from argolint.reports.ownership.graph import drawn, parts
 from argolint.reports.ownership.svg import svg
+from argolint.suppression.fingerprint import Identity
 
 MAX_FINDINGS = 20_000
 """More make a file that browsers and proxies refuse; the rest is counted."""

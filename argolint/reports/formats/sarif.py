@@ -13,12 +13,12 @@ from typing import Any
 from urllib.parse import quote
 
 from argolint import DOCS
+from argolint.application.rule import Rule
 from argolint.model import Severity
 from argolint.plugins import load_rules
 from argolint.reports.document import App, Failure, Finding, Report, Resource, rule_page
 from argolint.reports.formats import OUTSIDE, Style, app_name, is_outside, mark_of, place, resource_name, subject_of
 from argolint.reports.formats.edits import as_text
-from argolint.rule import Rule
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVEL: Mapping[str, str] = {"error": "error", "warning": "warning", "info": "note"}

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from argolint.app import App
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.shared_warnings import shared_warnings
+from argolint.edits.pruning import cascades
 from argolint.errors import UsageError
-from argolint.fleet import Fleet
 from argolint.model import AppRef, ResourceKey
-from argolint.pruning import cascades
 from argolint.redaction import without_secrets
 from argolint.reports.ownership.graph import Claim, Held
-from argolint.shared_warnings import shared_warnings
 
 
 def contested(fleet: Fleet) -> tuple[Held, ...]:

@@ -1,1 +1,0 @@
-"""Answers for agents: small, bounded, and texts of clusters as quoted data."""

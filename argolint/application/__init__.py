@@ -1,0 +1,1 @@
+"""What a rule sees: one application, its objects and operation, the fleet; and what a rule is."""

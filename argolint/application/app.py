@@ -1,0 +1,320 @@
+"""One Application as the server's answers show it: what a rule looks at.
+
+An `App` is made from the list call alone; reading its states (managed-resources and resource-tree) gives a richer one
+through `App.with_states`. Its objects are in `argolint.application.resource`, its operations and conditions in `argolint.application.operation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any, cast
+
+from argolint.application.operation import Condition, Event, Operation
+from argolint.application.resource import (
+    Health,
+    Listed,
+    ManagedResource,
+    Node,
+    Resource,
+    Row,
+    T,
+    Tree,
+    health_of,
+    listed_row,
+    merged,
+    tree_node,
+)
+from argolint.model import AppRef, Object, ResourceId, ResourceKey, Want
+from argolint.values import annotations_of, comma_list, dig, items, mapping, maps, number_at, parse_time, text_at, texts
+from argolint.values.kubernetes import COMPARE_OPTIONS
+
+BLINDING = ("ComparisonError", "InvalidSpecError", "UnknownError")
+"""Conditions under which the desired state is unknown: the server answers `targetState: "null"` for everything."""
+
+
+@dataclass(frozen=True)
+class App:
+    """One Application as rules see it. `raw` is the Application object of the server's list without `status.resources` (see
+    `resources`) and `metadata.managedFields`, `control_plane` the namespace of Argo CD itself as the server tells it."""
+
+    ref: AppRef
+    raw: Object
+    cluster: str
+    observed_at: datetime
+    resources: Sequence[Resource] = ()
+    tree: Tree = field(default_factory=Tree)
+    read: bool = False
+    evidence: Mapping[Want, Any] = field(default_factory=dict)
+    control_plane: str = "argocd"
+    _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
+        """What the function makes of this application and these arguments, the fleet for instance, made once however many rules
+        ask. It must be pure, and have a name."""
+        key = (function, *arguments)
+        if key not in self._derived:
+            self._derived[key] = function(self, *arguments)
+        return cast("T", self._derived[key])
+
+    @cached_property
+    def spec(self) -> Object:
+        return mapping(self.raw, "spec")
+
+    @cached_property
+    def status(self) -> Object:
+        return mapping(self.raw, "status")
+
+    @property
+    def name(self) -> str:
+        return self.ref.name
+
+    @property
+    def destination_namespace(self) -> str:
+        return text_at(self.spec, "destination", "namespace")
+
+    @cached_property
+    def sources(self) -> tuple[Object, ...]:
+        """sourceHydrator's dry source, else spec.sources, else spec.source: the order of Argo CD itself."""
+        return sources_of(self.spec)
+
+    @property
+    def sync_status(self) -> str:
+        return text_at(self.status, "sync", "status")
+
+    @cached_property
+    def revisions(self) -> tuple[str, ...]:
+        """The revisions that Argo CD compares with, one a source."""
+        one = text_at(self.status, "sync", "revision")
+        return texts(self.status, "sync", "revisions") or ((one,) if one else ())
+
+    @property
+    def health(self) -> Health:
+        return health_of(self.status)
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        return tuple(
+            Condition(text_at(c, "type"), text_at(c, "message"), parse_time(c.get("lastTransitionTime")))
+            for c in maps(self.status, "conditions")
+        )
+
+    @cached_property
+    def desired_known(self) -> bool:
+        """False under a condition that keeps Argo CD from rendering or comparing."""
+        return not any(c.type in BLINDING and not c.of_health for c in self.conditions)
+
+    @property
+    def rows(self) -> Sequence[Row] | Sequence[Resource]:
+        """The objects for those who only count or compare identities: nothing is made for it."""
+        return self.resources.rows if isinstance(self.resources, Listed) else self.resources
+
+    @property
+    def deleting(self) -> bool:
+        """A deletion was asked for; Argo CD no longer refreshes the application's status."""
+        return bool(dig(self.raw, "metadata", "deletionTimestamp"))
+
+    @cached_property
+    def operation(self) -> Operation | None:
+        raw = mapping(self.status, "operationState")
+        if not raw:
+            return None
+        return Operation(
+            text_at(raw, "phase"),
+            text_at(raw, "message"),
+            parse_time(raw.get("startedAt")),
+            parse_time(raw.get("finishedAt")),
+            number_at(raw, "retryCount"),
+            raw,
+        )
+
+    def awaits(self, resource: ResourceId) -> bool:
+        """True when the running operation goes on only after this object."""
+        awaited = self.operation.awaited if self.operation else None
+        return awaited is not None and awaited.is_(resource)
+
+    @cached_property
+    def sync_options(self) -> frozenset[str]:
+        """Exact strings; Argo CD ignores a typo."""
+        return frozenset(o for o in items(self.spec, "syncPolicy", "syncOptions") if isinstance(o, str))
+
+    @property
+    def _automated(self) -> Object | None:
+        found = dig(self.spec, "syncPolicy", "automated")
+        return found if isinstance(found, Mapping) and found.get("enabled") is not False else None
+
+    @property
+    def automated(self) -> bool:
+        return self._automated is not None
+
+    @property
+    def self_heal(self) -> bool:
+        return bool((self._automated or {}).get("selfHeal"))
+
+    @property
+    def prune(self) -> bool:
+        return bool((self._automated or {}).get("prune"))
+
+    @property
+    def compare_options(self) -> frozenset[str]:
+        return frozenset(comma_list(annotations_of(self.raw).get(COMPARE_OPTIONS)))
+
+    @property
+    def instance(self) -> str:
+        """The name in tracking data: `name` in the control plane, `<namespace>_<name>` elsewhere."""
+        control_plane = text_at(self.status, "controllerNamespace") or self.control_plane
+        return self.ref.name if self.ref.namespace == control_plane else f"{self.ref.namespace}_{self.ref.name}"
+
+    def of_kind(self, kind: str, group: str | None = None) -> Iterator[Resource]:
+        """Managed objects of a kind; `group` is exact when given (core is the empty string)."""
+        return (r for r in self._by_kind.get(kind, ()) if group is None or r.id.group == group)
+
+    @cached_property
+    def _by_kind(self) -> Mapping[str, Sequence[Resource]]:
+        found: dict[str, list[Resource]] = {}
+        for r in self.resources:
+            found.setdefault(r.id.kind, []).append(r)
+        return found
+
+    @cached_property
+    def groups(self) -> frozenset[str]:
+        """The API groups of the managed objects; core is the empty string."""
+        return frozenset(r.id.group for r in self.resources)
+
+    @cached_property
+    def changed(self) -> tuple[Resource, ...]:
+        """The objects that Argo CD shows as different: those with `changes`."""
+        return tuple(r for r in self.resources if r.modified and r.changes)
+
+    @cached_property
+    def missing(self) -> tuple[Resource, ...]:
+        """The objects that are desired and known not to be live, hooks aside."""
+        return tuple(r for r in self.resources if r.missing and not r.hook)
+
+    @cached_property
+    def extra(self) -> tuple[Resource, ...]:
+        """The objects that are live and known not to be desired, hooks aside."""
+        return tuple(r for r in self.resources if r.extra and not r.hook)
+
+    @cached_property
+    def _by_key(self) -> Mapping[ResourceKey, Resource]:
+        return {r.key: r for r in self.resources}
+
+    def resource(self, key: ResourceKey) -> Resource | None:
+        """The managed object of that identity."""
+        return self.resources.find(key) if isinstance(self.resources, Listed) else self._by_key.get(key)
+
+    def find(self, group: str, kind: str, namespace: str, name: str) -> Resource | None:
+        """A managed object of this application on its own cluster."""
+        return self.resource(ResourceKey(self.cluster, group, kind, namespace, name))
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every object of the resource tree, the orphaned ones last; empty until the application is read."""
+        return (
+            *(tree_node(n, self.cluster, orphaned=False) for n in self.tree.nodes or ()),
+            *(tree_node(n, self.cluster, orphaned=True) for n in self.tree.orphaned_nodes or ()),
+        )
+
+    def nodes_of(self, kind: str, group: str) -> Iterator[Node]:
+        """The objects of one kind; in a tree without any, no node is made."""
+        if any(n.kind == kind for n in self.tree.nodes or ()):
+            yield from (n for n in self.nodes if (n.id.group, n.id.kind) == (group, kind))
+
+    @cached_property
+    def _nodes_by_uid(self) -> Mapping[str, Node]:
+        return {n.uid: n for n in self.nodes if n.uid}
+
+    @cached_property
+    def _nodes_by_key(self) -> Mapping[ResourceKey, Node]:
+        return {n.id.key: n for n in reversed(self.nodes)}
+
+    def node(self, resource: ResourceId) -> Node | None:
+        """The first one of this object in the tree."""
+        return self._nodes_by_key.get(resource.key)
+
+    @cached_property
+    def _children(self) -> Mapping[str, Sequence[Node]]:
+        found: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for owner in node.owners:
+                found.setdefault(owner.uid, []).append(node)
+        return found
+
+    def children(self, uid: str) -> Sequence[Node]:
+        """Direct children in the resource tree."""
+        return self._children.get(uid, ()) if uid else ()
+
+    def descendants(self, uid: str) -> Iterator[Node]:
+        """Everything below, parents before their children; each object once, whatever the owner references say."""
+        seen = {uid}
+        below = [*reversed(self.children(uid))]
+        while below:
+            node = below.pop()
+            if not node.uid or node.uid not in seen:
+                seen.add(node.uid)
+                yield node
+                below += reversed(self.children(node.uid))
+
+    def root(self, node: Node) -> Node:
+        """The topmost ancestor of a node: as a rule the object that the application manages."""
+        seen = {node.uid}
+        while parent := next((self._nodes_by_uid[o.uid] for o in node.owners if o.uid in self._nodes_by_uid), None):
+            if parent.uid in seen:
+                break
+            seen.add(parent.uid)
+            node = parent
+        return node
+
+    def events(self, resource: ResourceId, uid: str = "") -> tuple[Event, ...] | None:
+        """Events of one object, newest first; None when they were not asked for or cannot be had."""
+        found = self.evidence.get(Want("events", resource, uid))
+        return tuple(found) if found is not None else None
+
+    def with_evidence(self, found: Mapping[Want, Any]) -> App:
+        """This application with more evidence. What it knows by itself stays known: none of that looks at evidence."""
+        richer = replace(self, evidence={**self.evidence, **found})
+        fields = self.__dataclass_fields__
+        richer.__dict__.update({name: value for name, value in self.__dict__.items() if name not in fields})
+        return richer
+
+    def with_states(self, managed: Sequence[ManagedResource] | None, tree: Tree | None) -> App:
+        """This application with the answers of managed-resources and resource-tree, either of which may lack."""
+        tree = tree or Tree()
+        nodes = {(n.group, n.kind, n.namespace, n.name): n for n in tree.nodes or ()}
+        states = {(m.group, m.kind, m.namespace, m.name): m for m in managed or ()}
+        known = self.desired_known
+        both = []
+        for r in self.resources:
+            key = (r.id.group, r.id.kind, r.id.namespace, r.id.name)
+            both.append(merged(r, states.pop(key, None), nodes.get(key), known))
+        for key, state in states.items():  # what the list does not tell (yet)
+            listed = Resource(ResourceId(*key, "", self.cluster), hook=state.hook)
+            both.append(merged(listed, state, nodes.get(key), known))
+        return replace(self, resources=tuple(both), tree=tree, read=True)
+
+
+def sources_of(spec: Object) -> tuple[Object, ...]:
+    """See App.sources."""
+    dry = mapping(spec, "sourceHydrator", "drySource")
+    if dry:
+        return (dry,)
+    one = mapping(spec, "source")
+    return maps(spec, "sources") or ((one,) if one else ())
+
+
+def app_from_list(raw: Object, *, server: str, cluster: str, control_plane: str, observed_at: datetime) -> App:
+    """An Application of the list answer; `cluster` is the canonical URL of its destination.
+
+    Who wrote which of its fields (`managedFields`) is left out: no rule asks, and it is nearly half of what a fleet holds.
+    """
+    namespace = text_at(raw, "metadata", "namespace") or control_plane
+    ref = AppRef(namespace, text_at(raw, "metadata", "name"), text_at(raw, "spec", "project") or "default", server)
+    rows = tuple(listed_row(r) for r in maps(raw, "status", "resources"))
+    status = {k: v for k, v in mapping(raw, "status").items() if k != "resources"}
+    metadata = {k: v for k, v in mapping(raw, "metadata").items() if k != "managedFields"}
+    resources = Listed(rows, cluster)
+    kept = {**raw, "metadata": metadata, "status": status}
+    return App(ref, kept, cluster, observed_at, resources, control_plane=control_plane)

@@ -1,0 +1,177 @@
+"""What Argo CD itself applied last, and whether that was the revision it compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argolint.application.app import App
+from argolint.application.operation import Operation
+from argolint.application.resource import Resource
+from argolint.comparison import compare, managed_fields
+from argolint.comparison.scheme import GROUPS
+from argolint.model import MISSING, Change, Json, Object, ResourceKey, Writer
+from argolint.values import dig, get, index_of, items, join_pointer, maps, split_pointer, text_at
+
+_APPLIERS = frozenset({"argocd-controller", "argocd-application-controller", "gitops-controller"})
+
+
+def by_argocd(writer: Writer | None) -> bool:
+    """True for the field managers of Argo CD's application controller (common.ArgoCDSSAManager and its forerunners)."""
+    return writer is not None and writer.manager in _APPLIERS
+
+
+def last_applied(resource: Resource) -> Object | None:
+    """The configuration of the last client-side apply; None under server-side apply, which leaves an older one as it was."""
+    if resource.live is None or _applies_server_side(resource.live):
+        return None
+    return compare.last_applied(resource.live)
+
+
+def _applies_server_side(live: Object) -> bool:
+    """True when Argo CD's own latest entry in managedFields is a server-side apply."""
+    mine = [found for found in managed_fields.managers(live) if by_argocd(found) and not found.subresource]
+    return bool(mine) and mine[-1].operation == "Apply"
+
+
+def applied_value(resource: Resource, change: Change) -> Json:
+    """What the last apply said at this place; MISSING when it said nothing or is not known."""
+    found = last_applied(resource)
+    return MISSING if found is None else get(found, change.pointer)
+
+
+def settled(app: App, resource: Resource | None = None) -> bool:
+    """True when the very revision that Argo CD compares with, and its parameters, were synced: by the last operation, or as
+    history tells (which holds whole and successful syncs only). With a `resource` it is asked of this object alone."""
+    return app.derive(_settled, resource and resource.key)
+
+
+def _settled(app: App, resource: ResourceKey | None) -> bool:
+    if not app.revisions:
+        return False
+    operation = app.operation
+    reached = operation is not None and operation.phase == "Succeeded" and _reached(operation, resource)
+    if operation is not None and reached and operation.revisions == app.revisions:
+        synced, compared = _sources(operation.raw.get("syncResult")), _sources(dig(app.status, "sync", "comparedTo"))
+        return bool(not synced or synced == (compared or synced))
+    return _last_whole(app) == app.revisions
+
+
+def _reached(operation: Operation, resource: ResourceKey | None) -> bool:
+    """Somebody may sync hand-picked objects only, or try what a sync would do. Self-heal picks as well, but after a whole sync
+    of the same revision."""
+    if dig(operation.raw, "operation", "sync", "dryRun"):
+        return False
+    picked = maps(operation.raw, "operation", "sync", "resources")
+    if operation.automated or not picked:
+        return True
+    return resource is not None and any(
+        (text_at(p, "group"), text_at(p, "kind"), text_at(p, "name")) == (resource.group, resource.kind, resource.name)
+        and text_at(p, "namespace") in ("", resource.namespace)
+        for p in picked
+    )
+
+
+def _last_whole(app: App) -> tuple[str, ...]:
+    """The revisions of the last whole and successful sync; empty when there was none."""
+    latest = maps(app.status, "history")[-1:]
+    return next((items(entry, "revisions") or (text_at(entry, "revision"),) for entry in latest), ())
+
+
+def _sources(recorded: object) -> Json:
+    """What was rendered, Helm values and image overrides included; None when the server does not tell."""
+    return dig(recorded, "sources") or dig(recorded, "source")
+
+
+def confirmed(resource: Resource, change: Change) -> bool:
+    """True when Argo CD's own last apply said what live says: whoever wrote the value, Git agreed to it then.
+
+    An object that kubectl or Helm made before it was adopted keeps them as writers of every field that never changed.
+    """
+    if resource.live is None or change.masked or change.live is MISSING:
+        return False
+    noted = managed_fields.writer(resource.live, join_pointer("metadata", "annotations", compare.LAST_APPLIED))
+    return by_argocd(noted) and bool(applied_value(resource, change) == change.live)
+
+
+def adopts(app: App, resource: Resource) -> bool:
+    """True when others made the object and the application was never synced: nothing that Argo CD wrote was edited."""
+    if resource.live is None or app.operation is not None or maps(app.status, "history"):
+        return False
+    makers = [found for found in managed_fields.managers(resource.live) if not found.subresource]
+    return bool(makers) and not any(by_argocd(found) for found in makers)
+
+
+def rewritten_on_arrival(app: App, resource: Resource, change: Change) -> bool:
+    """True when Argo CD applied the desired value and the API server stored another in the very same request.
+
+    The field still belongs to Argo CD, so nobody wrote it later: a default, a conversion or an admission webhook did.
+    """
+    if change.masked or change.live is MISSING or not (change.writer is None or by_argocd(change.writer)):
+        return False
+    if git_moved(app, resource, change):
+        return False
+    if last_applied(resource) is not None:
+        return bool(applied_value(resource, change) == change.desired)
+    return settled(app, resource)
+
+
+def not_stored(resource: Resource, change: Change) -> bool:
+    """True when Argo CD applied the field and the live object does not hold it."""
+    return change.live is MISSING and not change.masked and bool(applied_value(resource, change) == change.desired)
+
+
+def not_yet_applied(app: App, resource: Resource, change: Change) -> bool:
+    """True when only Git, or the Application's own parameters, have moved: live still holds what the last apply said, or what
+    the API server made of an apply that did not say yet what Git says now."""
+    if adopts(app, resource):
+        return True
+    if not (change.writer is None or by_argocd(change.writer)):
+        return confirmed(resource, change)
+    if last_applied(resource) is None or change.masked:
+        return not settled(app, resource)
+    return bool(applied_value(resource, change) == change.live) or git_moved(app, resource, change)
+
+
+def git_moved(app: App, resource: Resource, change: Change) -> bool:
+    """True when Git is known to say something else now than what was applied last, and no sync has brought it yet.
+
+    A client-side apply notes what it said; a custom resource's list whose entries moved counts as a whole, as a merge patch
+    replaces it. A server-side apply notes only that the live value is its own: then the last sync must have been of another revision.
+    """
+    if settled(app, resource) or change.masked:
+        return False
+    applied = last_applied(resource)
+    if applied is None:
+        both = change.live is not MISSING and change.desired is not MISSING
+        return both and by_argocd(change.writer) and _synced_another(app, resource)
+    whole = next(_lists(resource, change), "") if resource.group not in GROUPS else ""
+    return bool(
+        get(applied, whole) != get(resource.desired, whole) if whole else get(applied, change.pointer) != change.desired
+    )
+
+
+def _lists(resource: Resource, change: Change) -> Iterator[str]:
+    """The pointers of the lists of the manifest that hold this change, the outermost first."""
+    tokens = split_pointer(change.pointer)
+    for length, token in enumerate(tokens):
+        above = join_pointer(*tokens[:length])
+        if index_of(token) is not None and isinstance(get(resource.desired, above), list):
+            yield above
+
+
+def _synced_another(app: App, resource: Resource) -> bool:
+    """True when the object's last sync is known to have been of another revision than the one that is compared now."""
+    operation = app.operation
+    if operation is None or not app.revisions:
+        return False
+    last = operation.revisions if _reached(operation, resource.key) else _last_whole(app)
+    return bool(last) and last != app.revisions
+
+
+def new_in_git(app: App, resource: Resource, change: Change) -> bool:
+    """True when live lacks the field since no sync has brought it yet: nobody but Argo CD, who could have dropped it, writes
+    the object. Of what the API server itself drops from its own types Argo CD's comparison takes no notice."""
+    if change.live is not MISSING or last_applied(resource) is not None or not _synced_another(app, resource):
+        return False
+    found = [w for w in managed_fields.managers(resource.live or {}) if not w.subresource]
+    return bool(found) and all(by_argocd(w) for w in found)

@@ -1,0 +1,289 @@
+"""Every Application of the server at a glance: what one list call, the settings, projects and clusters tell.
+
+A Fleet is built once, is frozen, and answers look-ups: who owns an object, does it exist on this cluster, what does the
+server track and ignore.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.model import AppRef, Object, ResourceKey
+from argolint.values import items, mapping, parse_version, text_at
+
+_VERSION = re.compile(r"v?([0-9]{1,6})\.([0-9]{1,6})(?![0-9])")
+T = TypeVar("T")
+IN_CLUSTER = "https://kubernetes.default.svc"
+
+
+@dataclass(frozen=True)
+class Claimant:
+    """An Application that lists an object which an Application of another Argo CD lists too, and what its Argo CD tracks by.
+
+    argocd         its Argo CD, as this run calls it
+    cluster        the object's cluster, as its Argo CD calls it
+    instance       its name in tracking data
+    installation   its Argo CD's installationID, empty where none is set
+    """
+
+    app: AppRef
+    argocd: str
+    cluster: str
+    instance: str
+    tracking_method: str
+    label_key: str
+    installation: str
+    prunes: bool = False
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Objects of one cluster that Applications of several Argo CDs list. `cluster` is its name for all of them.
+
+    `claimants` want the objects. `pruners` take them for their own, do not want them, and delete them at their next sync with
+    prune. `objects` are group, kind, namespace and name.
+    """
+
+    cluster: str
+    claimants: tuple[Claimant, ...]
+    pruners: tuple[Claimant, ...]
+    objects: tuple[tuple[str, str, str, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Fleet:
+    """All applications (from the list: no states) and what is common to them.
+
+    server     the Argo CD's own URL (settings.url, else where we connected)
+    version    such as v3.5.1; `at_least` compares
+    settings   /api/v1/settings
+    remarks    what the user should know of how the fleet was read
+    name       what a run over several Argo CDs calls this one; empty in a run of one
+    crossings  by application: what it shares with applications of other Argo CDs that the same run reads
+    """
+
+    server: str
+    version: str
+    settings: Object
+    apps: tuple[App, ...] = ()
+    projects: Mapping[str, Object] = field(default_factory=dict)
+    clusters: Mapping[str, Object] = field(default_factory=dict)
+    repositories: tuple[Object, ...] = ()
+    application_sets: tuple[Object, ...] = ()
+    remarks: tuple[str, ...] = ()
+    crossings: Mapping[AppRef, tuple[Crossing, ...]] = field(default_factory=dict)
+    name: str = ""
+    _derived: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def with_apps(self, apps: Iterable[App]) -> Fleet:
+        """The same Argo CD, had it these applications."""
+        return replace(self, apps=tuple(apps))
+
+    def derive(self, function: Callable[..., T], *arguments: Hashable) -> T:
+        """What the function makes of the fleet and these arguments, made once however many rules ask. It must be pure, and have a name."""
+        key = (function, *arguments)
+        if key not in self._derived:
+            self._derived[key] = function(self, *arguments)
+        return cast("T", self._derived[key])
+
+    @cached_property
+    def by_ref(self) -> Mapping[AppRef, App]:
+        return {app.ref: app for app in self.apps}
+
+    @cached_property
+    def _holding(self) -> Mapping[tuple[str, str, str], Sequence[App]]:
+        """The applications that list an object of a kind (hooks aside), by cluster, group and kind."""
+        found: dict[tuple[str, str, str], list[App]] = defaultdict(list)
+        for app in self.apps:
+            for group, kind in {(row.group, row.kind) for row in app.rows if not row.hook}:
+                found[app.cluster, group, kind].append(app)
+        return found
+
+    @cached_property
+    def _indexed(self) -> dict[tuple[str, str, str], Mapping[ResourceKey, tuple[AppRef, ...]]]:
+        """Filled as kinds are asked for: an index of all objects would be the largest thing in memory."""
+        return {}
+
+    def _objects(self, cluster: str, group: str, kind: str) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
+        """Every object of a kind on a cluster and whose lists name it, sorted."""
+        known = self._indexed.get((cluster, group, kind))
+        if known is None:
+            found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
+            for app in self._holding.get((cluster, group, kind), ()):
+                for row in app.rows:
+                    if row.kind == kind and row.group == group and not row.hook:
+                        found[ResourceKey(cluster, group, kind, row.namespace, row.name)].add(app.ref)
+            known = {key: tuple(sorted(found[key])) for key in sorted(found)}
+            self._indexed[cluster, group, kind] = known
+        return known
+
+    def owners(self, key: ResourceKey) -> tuple[AppRef, ...]:
+        """The applications whose list entry names this object (hooks aside), sorted."""
+        return self._objects(key.cluster, key.group, key.kind).get(key, ())
+
+    @cached_property
+    def contested(self) -> Mapping[ResourceKey, tuple[AppRef, ...]]:
+        """The objects that two or more applications want on one cluster, and those applications, sorted.
+
+        Told by the list alone. Hooks, skipped objects and copied tracking data have no sync status and claim nothing; an
+        object to be pruned is no longer wanted; the list of an application that Argo CD cannot render or compare is stale.
+        """
+        claimants = [app for app in self.apps if app.desired_known and not app.deleting]
+        seen: set[int] = set()
+        again: set[int] = set()  # numbers are a tenth of the identities: those are made for the few that recur
+        for app in claimants:
+            for row in app.rows:
+                if row.claimed:
+                    mark = hash((app.cluster, row.group, row.kind, row.namespace, row.name))
+                    (again if mark in seen else seen).add(mark)
+        found: dict[ResourceKey, set[AppRef]] = defaultdict(set)
+        for app in claimants if again else ():
+            for row in app.rows:
+                if row.claimed and hash((app.cluster, row.group, row.kind, row.namespace, row.name)) in again:
+                    found[ResourceKey(app.cluster, row.group, row.kind, row.namespace, row.name)].add(app.ref)
+        return {key: tuple(sorted(refs)) for key, refs in found.items() if len(refs) > 1}
+
+    @cached_property
+    def contests(self) -> Mapping[AppRef, tuple[ResourceKey, ...]]:
+        """The contested objects of each application that has any, sorted."""
+        found: dict[AppRef, list[ResourceKey]] = defaultdict(list)
+        for key, refs in sorted(self.contested.items()):
+            for ref in refs:
+                found[ref].append(key)
+        return {ref: tuple(keys) for ref, keys in found.items()}
+
+    def of_kind(self, cluster: str, group: str, kind: str) -> tuple[ResourceKey, ...]:
+        """Every object of this kind that some application manages on this cluster, sorted."""
+        return tuple(self._objects(cluster, group, kind))
+
+    @cached_property
+    def _inside(self) -> Mapping[tuple[str, str], Sequence[App]]:
+        """The applications that list an object (hooks aside) in a namespace, by cluster and namespace."""
+        found: dict[tuple[str, str], list[App]] = defaultdict(list)
+        for app in self.apps:
+            for namespace in {row.namespace for row in app.rows if row.namespace and not row.hook}:
+                found[app.cluster, namespace].append(app)
+        return found
+
+    def in_namespace(self, cluster: str, namespace: str) -> tuple[ResourceKey, ...]:
+        """Every object that some application manages in this namespace, sorted."""
+        found = {
+            ResourceKey(cluster, row.group, row.kind, namespace, row.name)
+            for app in self._inside.get((cluster, namespace), ())
+            for row in app.rows
+            if row.namespace == namespace and not row.hook
+        }
+        return tuple(sorted(found))
+
+    def resource(self, app: AppRef, key: ResourceKey) -> Resource | None:
+        """An object as the list tells it (status, no states)."""
+        found = self.by_ref.get(app)
+        return found.resource(key) if found else None
+
+    def app(self, name: str, namespace: str = "") -> App | None:
+        """An application by name; in the control plane when no namespace is given."""
+        wanted = namespace or self.control_plane
+        return next((a for a in self._by_name.get(name, ()) if a.ref.namespace == wanted), None)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, tuple[App, ...]]:
+        found: dict[str, list[App]] = defaultdict(list)
+        for app in self.apps:
+            found[app.ref.name].append(app)
+        return {name: tuple(apps) for name, apps in found.items()}
+
+    def app_of_instance(self, instance: str) -> App | None:
+        """The application that tracking data names: `name`, `<namespace>_<name>` or `<namespace>/<name>`.
+
+        An underscore is no legal character of Kubernetes names, so it always parts namespace and name.
+        """
+        for separator in ("/", "_"):
+            namespace, found, name = instance.partition(separator)
+            if found:
+                return self.app(name, namespace)
+        return self.app(instance)
+
+    @cached_property
+    def control_plane(self) -> str:
+        """The namespace of Argo CD itself."""
+        return control_plane_of(self.settings, (app.raw for app in self.apps))
+
+    @property
+    def tracking_method(self) -> str:
+        """label, annotation or annotation+label; servers before 3.0 answer nothing and mean label, later ones mean annotation."""
+        return text_at(self.settings, "trackingMethod") or ("annotation" if self.at_least(3, 0) else "label")
+
+    @property
+    def label_key(self) -> str:
+        return text_at(self.settings, "appLabelKey") or "app.kubernetes.io/instance"
+
+    @property
+    def overrides(self) -> Mapping[str, Object]:
+        """resource.customizations by `group/Kind`, `Kind` or `*/*`."""
+        return mapping(self.settings, "resourceOverrides")
+
+    def at_least(self, major: int, minor: int) -> bool:
+        """False when the server's version is older, or unknown."""
+        return (parse_version(self.version) or ()) >= (major, minor)
+
+    @cached_property
+    def _cluster_by_name(self) -> Mapping[str, str]:
+        return {text_at(cluster, "name"): server for server, cluster in self.clusters.items()}
+
+    def cluster_of(self, spec: Object) -> str:
+        """The canonical URL of an Application's destination; `name:<name>` when no such cluster is registered."""
+        return cluster_of(spec, self._cluster_by_name)
+
+    @cached_property
+    def _api_versions(self) -> Mapping[str, frozenset[str]]:
+        return {
+            server: frozenset(v for v in items(cluster, "info", "apiVersions") if isinstance(v, str))
+            for server, cluster in self.clusters.items()
+        }
+
+    def api_versions(self, cluster: str) -> frozenset[str]:
+        """What the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`; empty when the account may not see it."""
+        return self._api_versions.get(cluster, frozenset())
+
+    @cached_property
+    def _served(self) -> Mapping[tuple[str, str, str], tuple[str, ...]]:
+        found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+        for cluster, versions in self._api_versions.items():
+            for api in sorted(versions):
+                *group, version, kind = ("", *api.split("/"))  # `v1/ConfigMap`, `apps/v1/Deployment`
+                found[cluster, "".join(group), kind].append(version)
+        return {of: tuple(versions) for of, versions in found.items()}
+
+    def served_versions(self, cluster: str, group: str, kind: str) -> tuple[str, ...]:
+        """Versions in which the cluster serves this kind, sorted; empty when the account may not see it or none is served."""
+        return self._served.get((cluster, group, kind), ())
+
+    def kubernetes_version(self, cluster: str) -> str:
+        return text_at(self.clusters.get(cluster), "info", "serverVersion")
+
+    def peers(self, app: App) -> Iterator[App]:
+        """The other applications of the same cluster."""
+        return (other for other in self.apps if other.cluster == app.cluster and other.ref != app.ref)
+
+
+def control_plane_of(settings: Object, applications: Iterable[Object]) -> str:
+    """The namespace of Argo CD itself: by its settings, else by the controller that wrote an Application's status."""
+    told = (text_at(application, "status", "controllerNamespace") for application in applications)
+    return text_at(settings, "controllerNamespace") or next(filter(None, told), "argocd")
+
+
+def cluster_of(spec: Object, by_name: Mapping[str, str]) -> str:
+    """See Fleet.cluster_of; `by_name` maps cluster names to servers."""
+    server, name = text_at(spec, "destination", "server"), text_at(spec, "destination", "name")
+    if server:
+        return server.rstrip("/")
+    if name in by_name:
+        return by_name[name]
+    return IN_CLUSTER if name == "in-cluster" else f"name:{name}"

@@ -1,0 +1,409 @@
+"""The objects of one Application: what Git wants, what is live, what differs, and the nodes of the resource tree.
+
+An object is decoded when a rule asks for it, and never before.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property, lru_cache
+from typing import Annotated, Literal, TypeVar, overload
+
+import msgspec
+from msgspec import structs
+
+from argolint.comparison import diff
+from argolint.errors import UnreadableStateError
+from argolint.host.timing import charged
+from argolint.model import Change, Json, Object, ResourceId, ResourceKey
+from argolint.values import at_and_above, number_at, real_time, text_at
+from argolint.values.decoding import kind_of, object_value
+from argolint.values.kubernetes import wave
+from argolint.values.memo import by_identity
+
+T = TypeVar("T")
+
+
+State = str | Mapping[str, Json] | None
+"""An object as the server sends it: a JSON string (`"null"` = absent), or decoded, or not known."""
+
+
+class Health(msgspec.Struct, frozen=True, gc=False):
+    """status: Healthy, Suspended, Progressing, Missing, Degraded, Unknown; empty when Argo CD has no check for the kind."""
+
+    status: str = ""
+    message: str = ""
+
+
+_NO_HEALTH = Health()
+
+
+_COMPARED = frozenset(("Synced", "OutOfSync"))
+
+
+class Owner(msgspec.Struct, frozen=True, gc=False):
+    """An owner reference of an object in the resource tree."""
+
+    group: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """One object of the resource tree. `info` are the lines that Argo CD shows of it, such as a pod's `Status Reason`."""
+
+    id: ResourceId
+    uid: str
+    owners: tuple[Owner, ...]
+    health: Health
+    created_at: datetime | None
+    images: tuple[str, ...]
+    info: Mapping[str, str]
+    orphaned: bool = False
+
+
+class _Info(msgspec.Struct, frozen=True, gc=False):
+    name: str = ""
+    value: str = ""
+
+
+class _TreeNode(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    """One node of resource-tree (Argo CD's ResourceNode)."""
+
+    kind: str = ""
+    name: str = ""
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    uid: str = ""
+    parent_refs: tuple[Owner, ...] | None = None
+    health: Health | None = None
+    created_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    images: tuple[str, ...] | None = None
+    info: tuple[_Info, ...] | None = None
+
+
+class Tree(msgspec.Struct, rename="camel", frozen=True):
+    """The answer of resource-tree (Argo CD's ApplicationTree)."""
+
+    nodes: tuple[_TreeNode, ...] | None = None
+    orphaned_nodes: tuple[_TreeNode, ...] | None = None
+
+
+class ManagedResource(msgspec.Struct, rename="camel", frozen=True):
+    """One item of managed-resources (Argo CD's ResourceDiff). States are JSON text; `"null"` is an absent object."""
+
+    kind: str
+    name: str
+    group: str = ""
+    namespace: str = ""
+    target_state: str | None = None
+    live_state: str | None = None
+    normalized_live_state: str | None = None
+    predicted_live_state: str | None = None
+    modified: bool = False
+    hook: bool = False
+
+
+class Resource(msgspec.Struct, frozen=True, dict=True):
+    """One object that the Application manages.
+
+    status          Synced, OutOfSync, Unknown or empty (hooks, skipped)
+    desired, live   decoded states; None when absent or not known (`desired_known`, `live_known` tell which)
+    normalized, predicted   what Argo CD compares: the normalised live state and the live state a sync would leave
+    pending         differences that the next sync of a change not merged yet will write: no symptom, set by the gate alone
+    answered        pointers of differences that a rule of higher rank explains: `changes` leaves them out, set by the engine alone
+    """
+
+    id: ResourceId
+    status: str = ""
+    health: Health = Health()
+    hook: bool = False
+    requires_pruning: bool = False
+    sync_wave: int = 0
+    modified: bool = False
+    desired_state: State = None
+    live_state: State = None
+    normalized_state: State = None
+    predicted_state: State = None
+    desired_known: bool = False
+    live_known: bool = False
+    uid: str = ""
+    created_at: datetime | None = None
+    pending: tuple[Change, ...] = ()
+    answered: tuple[str, ...] = ()
+
+    @cached_property
+    def key(self) -> ResourceKey:
+        return self.id.key
+
+    @property
+    def kind(self) -> str:
+        return self.id.kind
+
+    @property
+    def group(self) -> str:
+        return self.id.group
+
+    @property
+    def namespace(self) -> str:
+        return self.id.namespace
+
+    @property
+    def name(self) -> str:
+        return self.id.name
+
+    @cached_property
+    def desired(self) -> Object | None:
+        return _decode(self.desired_state, self.id) if self.desired_known else None
+
+    @cached_property
+    def live(self) -> Object | None:
+        return _decode(self.live_state, self.id) if self.live_known else None
+
+    @cached_property
+    def normalized(self) -> Object | None:
+        return _decode(self.normalized_state, self.id)
+
+    @cached_property
+    def predicted(self) -> Object | None:
+        return _decode(self.predicted_state, self.id)
+
+    @property
+    def compared(self) -> bool:
+        """Argo CD has compared its sides."""
+        return not _absent(self.normalized_state)
+
+    @property
+    def wave(self) -> int:
+        """The sync wave: of the manifest where it is known, else as the list says (controller/state.go, SyncWave)."""
+        return self.sync_wave if self.desired is None else wave(self.desired)
+
+    @property
+    def any(self) -> Object:
+        """The desired object, else the live one, else nothing."""
+        return self.desired or self.live or {}
+
+    def mentions(self, what: str | re.Pattern[str], side: Literal["either", "desired", "live"] = "either") -> bool:
+        """True when a state as JSON holds this text, or what the pattern finds: a cheap look before decoding a fleet of objects."""
+        return (side != "live" and _holds(self.desired_state, what)) or (
+            side != "desired" and _holds(self.live_state, what)
+        )
+
+    @property
+    def claimed(self) -> bool:
+        """The list shows it as wanted by its application: compared (so neither hook nor skipped) and not to be pruned."""
+        return self.status in _COMPARED and not (self.hook or self.requires_pruning)
+
+    @property
+    def missing(self) -> bool:
+        """Desired and known not to be live."""
+        return self.desired_known and self.live_known and _absent(self.live_state) and not _absent(self.desired_state)
+
+    @property
+    def extra(self) -> bool:
+        """Live, and known not to be desired."""
+        return self.desired_known and self.live_known and _absent(self.desired_state) and not _absent(self.live_state)
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """What Argo CD shows as different between this object's two present sides, sorted by pointer."""
+        if not (self.modified and self.desired_known) or _absent(self.live_state) or _absent(self.desired_state):
+            return ()
+        if self.normalized_state == self.predicted_state:
+            return ()
+        with charged("compare"):
+            found = diff.changes(self.predicted or {}, self.normalized or {}, self.live)
+        if not self.answered:
+            return found
+        places = frozenset(self.answered)
+        return tuple(c for c in found if not any(place in places for place in at_and_above(c.pointer)))
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """One object of the list answer, as small as it can be had: its texts are shared among all rows, names aside."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    version: str
+    status: str
+    health: Health
+    hook: bool
+    requires_pruning: bool
+    sync_wave: int
+
+    @property
+    def claimed(self) -> bool:
+        """See Resource.claimed."""
+        return self.status in _COMPARED and not (self.hook or self.requires_pruning)
+
+
+class Listed(Sequence[Resource]):
+    """The objects of a list entry, each made a Resource when it is looked at: a fleet has a million of them.
+
+    Whoever looks often makes a tuple of it; the engine does so for the application that it examines.
+    """
+
+    __slots__ = ("cluster", "rows")
+
+    def __init__(self, rows: tuple[Row, ...], cluster: str) -> None:
+        self.rows = rows
+        self.cluster = cluster
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Resource: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Resource]: ...
+
+    def __getitem__(self, index: int | slice) -> Resource | Sequence[Resource]:
+        if isinstance(index, slice):
+            return tuple(_listed(row, self.cluster) for row in self.rows[index])
+        return _listed(self.rows[index], self.cluster)
+
+    def find(self, key: ResourceKey) -> Resource | None:
+        """The object of that identity."""
+        wanted = key[1:]
+        for row in self.rows if key.cluster == self.cluster else ():
+            if row.name == key.name and (row.group, row.kind, row.namespace, row.name) == wanted:
+                return _listed(row, self.cluster)
+        return None
+
+    def __iter__(self) -> Iterator[Resource]:
+        return (_listed(row, self.cluster) for row in self.rows)
+
+
+def _listed(row: Row, cluster: str) -> Resource:
+    return Resource(
+        ResourceId(row.group, row.kind, row.namespace, row.name, row.version, cluster),
+        status=row.status,
+        health=row.health,
+        hook=row.hook,
+        requires_pruning=row.requires_pruning,
+        sync_wave=row.sync_wave,
+    )
+
+
+_TEXTS = ("group", "kind", "namespace", "name", "version", "status")
+
+
+def listed_row(raw: Object) -> Row:
+    """A row of `status.resources`; what is no text there counts as empty. A fleet has a million of them."""
+    get = raw.get
+    name = get("name", "")
+    try:
+        return Row(
+            _interned(get("group", "")),
+            _interned(get("kind", "")),
+            _interned(get("namespace", "")),
+            name if type(name) is str else "",
+            _interned(get("version", "")),
+            _interned(get("status", "")),
+            health_of(raw),
+            bool(get("hook")),
+            bool(get("requiresPruning")),
+            number_at(raw, "syncWave") if "syncWave" in raw else 0,
+        )
+    except TypeError:  # of a field that is no text
+        return listed_row({**raw, **{field: "" for field in _TEXTS if type(get(field)) is not str}})
+
+
+_interned = sys.intern
+
+
+def health_of(raw: Object) -> Health:
+    """`health` of a status or a row; empty where there is none."""
+    found = raw.get("health")
+    if not found or not isinstance(found, dict):
+        return _NO_HEALTH
+    status, message = text_at(found, "status"), text_at(found, "message")
+    return Health(status, message) if message else _plain_health(status)
+
+
+@lru_cache(maxsize=64)
+def _plain_health(status: str) -> Health:
+    return Health(status)
+
+
+def merged(r: Resource, state: ManagedResource | None, node: _TreeNode | None, desired_known: bool) -> Resource:
+    """The listed object with its states and its node; made in one go, since a fleet has hundreds of thousands of them."""
+    id_, health, uid, created_at = r.id, r.health, "", None
+    if node is not None:
+        uid, created_at = node.uid, real_time(node.created_at)
+        if not id_.version:
+            id_ = structs.replace(id_, version=node.version)
+        if not health.status:
+            health = node.health or _NO_HEALTH
+    if state is None:
+        return structs.replace(r, id=id_, health=health, uid=uid, created_at=created_at)
+    return Resource(
+        id_,
+        r.status,
+        health,
+        r.hook,
+        r.requires_pruning,
+        r.sync_wave,
+        state.modified,
+        state.target_state,
+        state.live_state,
+        state.normalized_live_state,
+        state.predicted_live_state,
+        desired_known,
+        True,
+        uid,
+        created_at,
+    )
+
+
+def tree_node(raw: _TreeNode, cluster: str, *, orphaned: bool) -> Node:
+    """A node of the resource tree; `orphaned` ones belong to no Application."""
+    return Node(
+        ResourceId(raw.group, raw.kind, raw.namespace, raw.name, raw.version, cluster),
+        raw.uid,
+        raw.parent_refs or (),
+        raw.health or _NO_HEALTH,
+        real_time(raw.created_at),
+        raw.images or (),
+        {line.name: line.value for line in raw.info or ()},
+        orphaned,
+    )
+
+
+def _holds(state: State, what: str | re.Pattern[str]) -> bool:
+    text = state if isinstance(state, str) else _encoded(state) if state else ""
+    return what in text if isinstance(what, str) else what.search(text) is not None
+
+
+@by_identity(16)
+def _encoded(state: Object) -> str:
+    return msgspec.json.encode(state).decode()
+
+
+def _absent(state: State) -> bool:
+    return state is None or state in ("", "null")
+
+
+_REFRESH = "refresh the application (`argocd app get APP --refresh`); if it stays, a proxy may be altering responses"
+
+
+def _decode(state: State, resource: ResourceId) -> Object | None:
+    if not isinstance(state, str):
+        return state or None
+    try:
+        with charged("decode"):
+            found = object_value(state) if state else None
+    except msgspec.MsgspecError as error:
+        raise UnreadableStateError(f"the server's state of {resource} cannot be decoded: {error}", _REFRESH) from None
+    if found is not None and not isinstance(found, dict):
+        raise UnreadableStateError(f"the server's state of {resource} is {kind_of(found)} and no object", _REFRESH)
+    return found or None

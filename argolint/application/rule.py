@@ -1,0 +1,99 @@
+"""The rule protocol: a rule is a value that holds metadata and pure functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from argolint.model import Fact, Finding, Severity, Want
+
+if TYPE_CHECKING:
+    from argolint.application.app import App
+    from argolint.application.fleet import Fleet
+
+
+class Rank(IntEnum):
+    """Who speaks when two findings explain one symptom: the higher rank. Negative ones are fallbacks."""
+
+    CATCH_ALL = -100
+    """Nothing else knows a reason."""
+    NOT_DONE = -50
+    """Something has not happened yet, and nobody says why."""
+    FAILURE = -40
+    """It failed for a reason that no rule knows."""
+    WAITING = -20
+    """It waits for something that shows no fault of its own."""
+    WRITER = -10
+    """Who wrote it is known, why is not."""
+    DEFAULTED = -5
+    """A default that a schema fills in; a webhook's or an operator's own rule knows better."""
+    USUAL = 0
+    SPELLING = 5
+    """One value in two spellings."""
+    CAUSE = 10
+    """A cause that is known by name."""
+    CONSEQUENCE = 15
+    """What a known cause takes along."""
+    ROOT = 20
+    """What others follow from: two owners, a render that draws anew."""
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """For rules that have nothing to set."""
+
+
+Check = Callable[["App", "Fleet", Any], Iterable[Finding]]
+Wants = Callable[["App", "Fleet", Any], Iterable[Want]]
+Collect = Callable[["App", "Fleet", Any], Iterable[Fact]]
+Join = Callable[[str, Sequence[Fact], Any], Iterable[Finding]]
+Reads = Callable[["App", "Fleet", Any], bool]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A fault that can be found.
+
+    id        kebab slug = file name = suppression key = docs anchor; named for the fault
+    severity  the usual level; a finding may state another
+    doc       the module's docstring: the rule's page (first line = title)
+    check     finds the fault in one application
+    wants     evidence for `check` that costs more requests; asked again until it names nothing new (three rounds at most)
+    collect   facts of one application for a fleet-wide rule; `join` gets all facts of one key, sorted by application
+    across    facts of all Argo CDs of a run meet in `join`, rather than those of one
+    reads     True when this rule needs the states of an application that the list shows Synced, Healthy and quiet
+    options   a frozen dataclass with defaults: what the user may set
+    causes    values of `Finding.cause`
+    rank      who speaks when two findings explain one symptom (`Rank`), see `Finding.explains`
+    standing  tells how things stand and not what a change does: the gate does not call it news
+    """
+
+    id: str
+    family: str
+    severity: Severity
+    doc: str
+    check: Check | None = None
+    wants: Wants | None = None
+    collect: Collect | None = None
+    join: Join | None = None
+    reads: Reads | None = None
+    options: type = NoOptions
+    causes: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    rank: int = Rank.USUAL
+    standing: bool = False
+    across: bool = False
+    default_options: Any = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "default_options", self.options())
+        if (self.collect is None) != (self.join is None):
+            raise ValueError(f"rule {self.id}: collect and join go together")
+
+    @property
+    def title(self) -> str:
+        """The first line of the page."""
+        return inspect.cleandoc(self.doc).partition("\n")[0].rstrip(".")

@@ -1,1 +1,0 @@
-"""Git: repositories, trees and the YAML in them."""

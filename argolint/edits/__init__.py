@@ -1,0 +1,203 @@
+"""Edits of Applications and manifests as RFC 6902 operations, made one way: they join what is there and repeat nothing.
+
+Each function returns no operation when what it would write stands there already; a fix without operations is none. Options are
+`Name=value` (or a bare `Name`): a value that contradicts the wished one is replaced in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from argolint.application.app import App
+from argolint.comparison.ignore import application_rules, matches
+from argolint.model import MISSING, Json, Object
+from argolint.values import (
+    annotations_of,
+    below,
+    comma_list,
+    dig,
+    get,
+    index_of,
+    items,
+    join_pointer,
+    owner_references,
+    split_pointer,
+)
+
+Operation = dict[str, Any]
+"""One RFC 6902 operation."""
+
+RESPECT = "RespectIgnoreDifferences=true"
+"""The sync option without which a sync overwrites the fields that ignoreDifferences leaves out of the comparison."""
+
+_FIELDS = ("jsonPointers", "jqPathExpressions", "managedFieldsManagers")
+_TARGET = ("group", "kind", "name", "namespace")
+
+
+def application_place(app: App) -> str:
+    """Where an edit of the Application is made: in it, or in the template of the ApplicationSet that generates it."""
+    maker = next((o.get("name") for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"), None)
+    return f"Application {app.ref}" if maker is None else f"template of ApplicationSet {app.ref.namespace}/{maker}"
+
+
+def set_field(obj: Object | None, pointer: str, value: Json) -> list[Operation]:
+    """Sets a field of the object, the maps above it included where they are missing; a value that is there is replaced."""
+    held = get(obj, pointer)
+    if held == value:
+        return []
+    tokens = split_pointer(pointer)
+    for depth in range(1, len(tokens)):
+        if get(obj, join_pointer(*tokens[:depth]), None) is None:
+            for token in reversed(tokens[depth:]):
+                value = {token: value}
+            return [{"op": "add", "path": join_pointer(*tokens[:depth]), "value": value}]
+    return [{"op": "add" if held is MISSING else "replace", "path": pointer, "value": value}]
+
+
+def removals(obj: Object | None, pointers: Iterable[str]) -> list[Operation]:
+    """Removes fields of the object, the last item of a list first, and what would be left empty of them.
+
+    An item of a list without its last field goes itself, with the list when it was the only one, and so do empty annotations, labels
+    and data: an API server takes `[{}]` for another wish than no list at all, and Argo CD compares an emptied map as none.
+    """
+    gone = set(pointers)
+    for pointer in sorted(gone, key=lambda p: -p.count("/")):
+        place = pointer
+        while (above := _emptied(obj, place, gone)) is not None:
+            gone = {other for other in gone if not below(other, above)} | {above}
+            place = above
+    ordered = sorted(gone, key=lambda p: [(index_of(t) is not None, index_of(t) or 0, t) for t in split_pointer(p)])
+    return [{"op": "remove", "path": pointer} for pointer in reversed(ordered)]
+
+
+def _emptied(obj: Object | None, pointer: str, gone: Collection[str]) -> str | None:
+    """What holds the field and is to go with it, since nothing would be left in it."""
+    above, _, last = pointer.rpartition("/")
+    held, name = get(obj, above), split_pointer(above)[-1] if above else ""
+    if not above or pointer not in gone or not isinstance(held, Mapping | list):
+        return None
+    left = range(len(held)) if isinstance(held, list) else held
+    if any(above + join_pointer(str(key)) not in gone for key in left):
+        return None
+    item = isinstance(get(obj, above.rpartition("/")[0]), list)
+    was_item = isinstance(held, list) and isinstance(held[index_of(last) or 0], Mapping)
+    of_core = above in ("/data", "/binaryData", "/stringData") and dig(obj, "kind") in ("ConfigMap", "Secret")
+    return above if item or was_item or of_core or name in ("annotations", "labels") else None
+
+
+def annotate(obj: Object | None, pairs: Mapping[str, str]) -> list[Operation]:
+    """Sets annotations. An object that is not known (None) is taken to have some, as all that Argo CD tracks do."""
+    held = annotations_of(obj)
+    if obj is not None and not held:
+        return set_field(obj, "/metadata/annotations", dict(pairs))
+    return [
+        {
+            "op": "replace" if name in held else "add",
+            "path": join_pointer("metadata", "annotations", name),
+            "value": value,
+        }
+        for name, value in pairs.items()
+        if held.get(name) != value
+    ]
+
+
+def annotation_option(obj: Object | None, name: str, *options: str) -> list[Operation]:
+    """Puts options into an annotation that holds a comma list, such as sync-options and compare-options."""
+    held = [*comma_list(annotations_of(obj).get(name))]
+    wished = held
+    for option in options:
+        wished = _with(wished, option)
+    return annotate(obj, {name: ",".join(wished)}) if wished != held else []
+
+
+def sync_option(app: App, option: str) -> list[Operation]:
+    """Puts an option into the Application's spec.syncPolicy.syncOptions."""
+    pointer = "/spec/syncPolicy/syncOptions"
+    held = items(app.spec, "syncPolicy", "syncOptions")
+    rivals = [index for index, other in enumerate(held) if isinstance(other, str) and _name(other) == _name(option)]
+    if [held[index] for index in rivals] == [option]:
+        return []
+    if rivals:
+        more = [{"op": "remove", "path": f"{pointer}/{index}"} for index in reversed(rivals[1:])]
+        return [*more, {"op": "replace", "path": f"{pointer}/{rivals[0]}", "value": option}]
+    return _appended(pointer, held, [option]) if held else set_field(app.raw, pointer, [option])
+
+
+def _with(held: Sequence[str], option: str) -> list[str]:
+    """The options with this one: as they are when it is among them, else in the place of any that contradicts it."""
+    if option in held:
+        return list(held)
+    place = next((index for index, other in enumerate(held) if _name(other) == _name(option)), len(held))
+    others = [other for other in held if _name(other) != _name(option)]
+    return [*others[:place], option, *others[place:]]
+
+
+def _name(option: str) -> str:
+    return option.partition("=")[0]
+
+
+def ignore_entries(app: App, *entries: Mapping[str, Json]) -> list[Operation]:
+    """Puts entries into the Application's spec.ignoreDifferences.
+
+    One of the same group, kind, name and namespace grows; a pointer, jq path or manager that an entry for these objects names
+    already is left out.
+    """
+    held = items(app.spec, "ignoreDifferences")
+    grown: list[Operation] = []
+    new: list[Mapping[str, Json]] = []
+    for entry in entries:
+        wished = {field: left for field in _FIELDS if (left := _unnamed(app, entry, field))}
+        at = next((index for index, other in enumerate(held) if _target(other) == _target(entry)), None)
+        if at is None:
+            new += [{**{k: v for k, v in entry.items() if k not in _FIELDS}, **wished}] if wished else []
+            continue
+        for field, values in wished.items():
+            grown += _appended(f"/spec/ignoreDifferences/{at}/{field}", dig(held[at], field), values)
+    return [*grown, *_appended("/spec/ignoreDifferences", held, new)]
+
+
+def _target(entry: Json) -> tuple[str, ...]:
+    return tuple(str(dig(entry, field) or "") for field in _TARGET)
+
+
+def _unnamed(app: App, entry: Mapping[str, Json], field: str) -> list[Json]:
+    """The values of one field that no entry for the same objects, or for these and more, names yet."""
+    group, kind, name, namespace = _target(entry)
+    known = {
+        value
+        for rule in application_rules(app.raw)
+        if matches(rule, group, kind, namespace, name)
+        for value in {_FIELDS[0]: rule.json_pointers, _FIELDS[1]: rule.jq_paths, _FIELDS[2]: rule.managers}[field]
+    }
+    return [value for value in entry.get(field) or () if value not in known]
+
+
+def ignore_less(app: App, pointers: Iterable[str]) -> list[Operation]:
+    """Takes expressions, or whole lists of them, out of the Application's spec.ignoreDifferences.
+
+    A list goes with its last expression, and an entry with its last list: one that selects objects and no field ignores nothing.
+    """
+    gone: set[str] = set()
+    taken = set(pointers)
+    for at, entry in enumerate(items(app.spec, "ignoreDifferences")):
+        origin = f"/spec/ignoreDifferences/{at}"
+        lists = {f"{origin}/{field}": len(items(entry, field)) for field in _FIELDS if items(entry, field)}
+        left = {
+            place: [f"{place}/{n}" for n in range(size) if not {place, f"{place}/{n}"} & taken]
+            for place, size in lists.items()
+        }
+        touched = [place for place, size in lists.items() if len(left[place]) < size]
+        if touched and not any(left.values()):
+            gone.add(origin)
+            continue
+        for place in touched:
+            every = {f"{place}/{n}" for n in range(lists[place])}
+            gone |= every - {*left[place]} if left[place] else {place}
+    return removals(app.raw, gone)
+
+
+def _appended(pointer: str, held: Json, values: Sequence[Json]) -> list[Operation]:
+    if not held:
+        return [{"op": "add", "path": pointer, "value": list(values)}] if values else []
+    return [{"op": "add", "path": f"{pointer}/-", "value": value} for value in values]

@@ -1,0 +1,188 @@
+"""The narrowest ignoreDifferences entry that ends a drift which is right as it is.
+
+An injected CA bundle or a replica count that an autoscaler owns belongs to its writer. The entry names one object and the
+very fields, joins an existing entry of the same object, and makes syncs respect it where they would overwrite the field.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from argolint.application.app import App
+from argolint.application.resource import Resource
+from argolint.comparison import compare, managed_fields
+from argolint.comparison.ignore import IgnoreRule, application_rules, locate
+from argolint.comparison.scheme import GROUPS
+from argolint.edits import RESPECT, application_place, ignore_entries, sync_option
+from argolint.model import MISSING, Edit, Fix, Json, Object
+from argolint.values import get, index_of, join_pointer, mapping, split_pointer
+from argolint.values.kubernetes import ITEM_NAMES
+
+FOR_MANY = re.compile(
+    r"argocd|kubectl|helm|terraform|pulumi|ansible|unknown|go-http-client|python|node-fetch|openapi-generator"
+    r"|mozilla|k9s|lens|headlamp|rancher|dashboard|kube-controller-manager|^manager$|^controller$",
+    re.IGNORECASE,
+)
+"""Field managers that stand for people, pipelines or many controllers: to trust them hides more than one field's writer."""
+
+
+def narrowest_ignore(app: App, resource: Resource, pointers: Sequence[str], caveat: str = "") -> Fix:
+    """The Application edit that ignores these differing fields of one managed object, and nothing else.
+
+    `pointers` are those of `resource.changes`; `caveat` comes before the usual one. The edit is a json-patch on the
+    Application; the engine verifies it.
+    """
+    joined = _joined(resource, pointers)
+    fields = _fields(resource, joined)
+    target = {"group": resource.group, "kind": resource.kind, "name": resource.name, "namespace": resource.namespace}
+    entry = {**{key: value for key, value in target.items() if value}, **fields}
+    operations = [*ignore_entries(app, entry), *_respect_operations(app, resource, pointers)]
+    return Fix(
+        title=f"Ignore {', '.join(joined[:3])}{' …' if len(joined) > 3 else ''} of {resource.id}",
+        target="application",
+        where=application_place(app),
+        edit=Edit("json-patch", operations),
+        caveat="; ".join(filter(None, (caveat, _caveat(app, resource, fields, operations)))),
+    )
+
+
+def _joined(resource: Resource, pointers: Sequence[str]) -> list[str]:
+    """Two and more plain items of one list become the list: entries act one after the other, and each shifts the rest."""
+    parents = Counter(pointer.rpartition("/")[0] for pointer in pointers)
+
+    def plain(parent: str) -> bool:
+        found = get(resource.normalized or {}, parent, None)
+        return isinstance(found, list) and not any(isinstance(item, Mapping) for item in found)
+
+    joined = {parent for parent, number in parents.items() if number > 1 and plain(parent)}
+    return list(dict.fromkeys(p if (up := p.rpartition("/")[0]) not in joined else up for p in pointers))
+
+
+def _caveat(app: App, resource: Resource, fields: Mapping[str, list[str]], operations: Iterable[Object]) -> str:
+    blind = (
+        f"Argo CD no longer shows what {', '.join(fields['managedFieldsManagers'])} changes there"
+        if "managedFieldsManagers" in fields
+        else "Argo CD no longer shows a change of these fields, whoever makes it"
+    )
+    adds = any(RESPECT in json.dumps(operation.get("value")) for operation in operations)
+    once = ", and Git's value counts only when the object is created" if adds or RESPECT in app.sync_options else ""
+    respected = adds or RESPECT in app.sync_options
+    closed = (
+        f"; {RESPECT} keeps a custom resource's list whole: no later commit to it arrives"
+        if respected and "jqPathExpressions" in fields and resource.group not in GROUPS
+        else ""
+    )
+    others = len(application_rules(app.raw)) if adds else 0
+    wide = (
+        f"; {RESPECT} then holds for {others} other ignore {'entries' if others > 1 else 'entry'} too" if others else ""
+    )
+    return blind + once + closed + wide
+
+
+def _fields(resource: Resource, pointers: Sequence[str]) -> dict[str, list[str]]:
+    """The entry's fields: one trusted manager if just these fields are its own, else pointers, and jq inside lists."""
+    manager = _sole_manager(resource.live or {}, pointers)
+    if manager is not None and _hides_exactly(resource, manager, pointers):
+        return {"managedFieldsManagers": [manager]}
+    found: dict[str, list[str]] = {}
+    for pointer in pointers:
+        path = _jq_path(resource, pointer)
+        if path is None:
+            found.setdefault("jsonPointers", []).append(pointer)
+        elif path not in found.setdefault("jqPathExpressions", []):
+            found["jqPathExpressions"].append(path)
+    return found
+
+
+def _sole_manager(live: Object, pointers: Sequence[str]) -> str | None:
+    """The manager that owns these fields and nothing else of the object, status aside."""
+    owned: dict[str, set[str]] = {}
+    for entry in managed_fields.entries(live):
+        if entry.get("subresource") != "status":
+            owned.setdefault(str(entry.get("manager")), set()).update(_owned(mapping(entry, "fieldsV1"), live))
+    names = [name for name, fields in owned.items() if fields == set(pointers) and not FOR_MANY.search(name)]
+    return names[0] if len(names) == 1 else None
+
+
+def _owned(fields: Object, node: Json, at: str = "") -> Iterable[str]:
+    for step, below in fields.items():
+        place = None if step == "." else locate(node, step)
+        if place is not None:
+            if below and isinstance(below, dict):
+                yield from _owned(below, node[place], at + join_pointer(place))
+            else:
+                yield at + join_pointer(place)
+
+
+def _hides_exactly(resource: Resource, manager: str, pointers: Sequence[str]) -> bool:
+    live, desired, own = resource.live, resource.desired, resource.id
+    if live is None or desired is None:
+        return False
+    rule = IgnoreRule(own.group, own.kind, own.name, own.namespace, managers=(manager,))
+    return set(compare.hidden(rule, live, desired, compare.Rules((rule,)))) == set(pointers)
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _jq_path(resource: Resource, pointer: str) -> str | None:
+    """The jq path of a field inside a list, its items chosen by what names them; None when no list is passed.
+
+    An item that nothing names is chosen by its index, or, where it is plain text that one side lacks, by its value.
+    """
+    change = next((c for c in resource.changes if c.pointer == pointer), None)
+    nodes: list[Json] = [resource.normalized or {}, resource.predicted or {}]
+    one_sided = change is not None and MISSING in (change.live, change.desired)
+    tokens = split_pointer(pointer)
+    if change is not None and change.live is MISSING and index_of(tokens[-1]) is not None:
+        nodes.reverse()  # the index of an item that only Git has is Git's
+    path, listed, chosen = "", False, False
+    for token in tokens:
+        lists = [node for node in nodes if isinstance(node, list)]
+        if lists:
+            index = index_of(token)
+            item = next((node[index] for node in lists if index is not None and index < len(node)), None)
+            choice = _choice(item, lists) if one_sided or isinstance(item, Mapping) else None
+            path += f"[] | select({choice})" if choice else f"[{token}]"
+            listed, chosen = True, bool(choice)
+        else:
+            dot = " | ." if chosen else "." if not path or _IDENTIFIER.fullmatch(token) else ""
+            path += dot + (token if _IDENTIFIER.fullmatch(token) else f"[{json.dumps(token)}]")
+            chosen = False
+        nodes = [found for node in nodes if (found := _at(node, token, item if lists else None)) is not MISSING]
+    return path if listed else None
+
+
+def _at(node: Json, token: str, item: Json) -> Json:
+    """What stands at the token, or, in a list, the item of the same name, or else of the same index."""
+    name = next((key for key in ITEM_NAMES if isinstance(item, Mapping) and key in item), None)
+    if not isinstance(node, list) or name is None:
+        return get(node, join_pointer(token))
+    return next((i for i in node if isinstance(i, Mapping) and i.get(name) == item[name]), MISSING)
+
+
+def _choice(item: Json, lists: Iterable[Sequence[Json]]) -> str | None:
+    """The jq condition that holds for this item alone, on every side that has it."""
+    if isinstance(item, str):
+        return f". == {json.dumps(item)}"
+    for key in ITEM_NAMES if isinstance(item, Mapping) else ():
+        value = item.get(key)
+        same = [[other for other in found if isinstance(other, Mapping) and other.get(key) == value] for found in lists]
+        if isinstance(value, str | int) and all(len(others) <= 1 for others in same):
+            return f".{key} == {json.dumps(value)}"
+    return None
+
+
+def _respect_operations(app: App, resource: Resource, pointers: Sequence[str]) -> list[dict[str, Any]]:
+    """Nothing when the application respects its ignore entries already, or a sync would leave the fields as they are."""
+    live, desired = resource.live, resource.desired
+    if live is None or desired is None or compare.has_sync_option(app.raw, desired, RESPECT):
+        return []
+    synced = compare.apply(live, desired, server_side=compare.syncs_server_side(app.raw, desired))
+    if all(get(synced, pointer) == get(live, pointer) for pointer in pointers):
+        return []
+    return sync_option(app, RESPECT)

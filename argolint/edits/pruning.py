@@ -1,0 +1,69 @@
+"""What Argo CD deletes: objects that left the manifests, and an Application's objects with it.
+
+Sources: gitops-engine/pkg/sync/sync_context.go (isPruningDisabled, objRequiresPruneConfirmation), controller/appcontroller.go
+(shouldBeDeleted) of Argo CD.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource
+from argolint.model import Object
+from argolint.values import annotations_of, comma_list, items
+from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS
+
+
+def prunes(app: App, resource: Resource, fleet: Fleet) -> Literal["automatic", "manual", "never"]:
+    """Who would prune an object that left this application's manifests: the next automated sync, a person, or nobody."""
+    option = prune_option(app, resource.live, fleet)
+    if option == "false":
+        return "never"
+    return "automatic" if app.prune and not option else "manual"
+
+
+def prune_option(app: App, live: Object | None, fleet: Fleet) -> str:
+    """What `Prune=` says of a live object that left the manifests: `false`, `confirm`, or empty when pruning is free.
+
+    gitops-engine/pkg/sync/sync_context.go (isPruningDisabled, objRequiresPruneConfirmation).
+    """
+    value = _option("Prune", app, live, fleet)
+    return value if value == "false" or (value == "confirm" and fleet.at_least(2, 14)) else ""
+
+
+def outlives(app: App, live: Object, fleet: Fleet) -> bool:
+    """Whether an object stays when its Application is deleted with all that it owns: CRDs, `Delete=false`, Helm's `keep`.
+
+    controller/appcontroller.go (shouldBeDeleted).
+    """
+    kept = comma_list(annotations_of(live).get("helm.sh/resource-policy"))
+    return (
+        live.get("kind") == "CustomResourceDefinition"
+        or _option("Delete", app, live, fleet) == "false"
+        or "keep" in kept
+    )
+
+
+def cascades(app: App) -> bool:
+    """Whether deleting the Application deletes the objects that it owns: it carries the resources finalizer."""
+    finalizers = items(app.raw, "metadata", "finalizers")
+    return any(str(name).startswith("resources-finalizer.argocd.argoproj.io") for name in finalizers)
+
+
+def _option(name: str, app: App, live: Object | None, fleet: Fleet) -> str:
+    """The value of a sync option: the object's own, else, since 3.4, the Application's; the first counts."""
+    own = comma_list(annotations_of(live).get(SYNC_OPTIONS))
+    general = items(app.spec, "syncPolicy", "syncOptions") if fleet.at_least(3, 4) else ()
+    for option in (*own, *general):
+        key, sign, value = str(option).strip().partition("=")
+        if sign and key == name:
+            return value
+    return ""
+
+
+def ignored_extraneous(app: App, resource: Resource) -> bool:
+    """True for an object that may be left over without making the application OutOfSync (controller/state.go); a prune takes it all the same."""
+    own = comma_list(annotations_of(resource.live).get(COMPARE_OPTIONS))
+    return "IgnoreExtraneous" in app.compare_options or "IgnoreExtraneous" in own

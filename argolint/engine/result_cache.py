@@ -1,0 +1,141 @@
+"""Results of earlier checks, and when one of them still stands.
+
+A result stands while the application's entry of the list and every answer of the fleet that it was made of are the same, nothing
+failed, the application waits for nothing, and what was read of the server is not too old: differences inside of an object that is
+OutOfSync anyway can change without a trace in the list. The findings of an application that waits change by time alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, cast
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.engine.plan import AppResult, Plan
+from argolint.engine.questions import Answers, Asked, Mark, Question, entry_mark
+from argolint.engine.run import examine
+from argolint.model import AppRef, Object
+from argolint.server.transport import Answer, Query, Transport
+from argolint.snapshots.index import named_application
+from argolint.values import mapping
+
+if TYPE_CHECKING:
+    from argolint.server.transport import Stats
+
+MAX_AGE_S = 15 * 60.0
+LEAST_AGE_S = 60.0
+
+
+@dataclass(frozen=True)
+class _Kept:
+    result: AppResult
+    entry: bytes | None
+    answers: Mapping[Question, Mark]
+    read_at: float
+    timeless: bool
+    """Nothing was read of the server and nothing was found: time alone changes nothing."""
+
+
+class Kept:
+    """Examines applications, or tells what is known of them. Safe to share among threads within one check.
+
+    `max_age_s` bounds the age of what stands; an application that waits is read again after `least_age_s`.
+    """
+
+    def __init__(
+        self,
+        max_age_s: float = MAX_AGE_S,
+        least_age_s: float = LEAST_AGE_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_age_s = max_age_s
+        self._least_age_s = least_age_s
+        self._clock = clock
+        self._kept: dict[AppRef, _Kept] = {}
+        self._marks: dict[AppRef, tuple[Object, bytes]] = {}
+        self._stands: list[AppRef] = []
+        self._answers = _NO_ANSWERS
+
+    @property
+    def reused(self) -> int:
+        """Applications of the last check whose result stood."""
+        return len(self._stands)
+
+    def begin(self, fleet: Fleet) -> None:
+        """A check of this fleet begins."""
+        known = self._marks
+        self._marks = {app.ref: _marked(app, known.get(app.ref)) for app in fleet.apps}
+        self._kept = {ref: kept for ref, kept in self._kept.items() if ref in self._marks}
+        self._answers = Answers(fleet, {ref: mark for ref, (_, mark) in self._marks.items()})
+        self._stands = []
+
+    def let_go(self) -> None:
+        """The fleet of the last check is not needed any more: another one is about to take its place in memory."""
+        self._marks = {}
+        self._answers = _NO_ANSWERS
+
+    def look(self, t: Transport, app: App, fleet: Fleet, plan: Plan) -> AppResult:
+        """See engine.run.examine."""
+        entry = self._answers.entry(app.ref)
+        kept = self._kept.get(app.ref)
+        if kept is not None and kept.entry == entry and self._is_young(kept, app) and self._holds(kept):
+            self._stands.append(app.ref)
+            return kept.result
+        asked, noting = Asked(self._answers), _Noting(t)
+        read_at = self._clock()
+        result = examine(noting, app, cast("Fleet", asked), plan)
+        for ref in noting.others(app.ref):
+            asked.note(ref)
+        timeless = not noting.seen and not result.findings
+        if result.failures:
+            self._kept.pop(app.ref, None)
+        else:
+            self._kept[app.ref] = _Kept(result, entry, asked.questions, read_at, timeless)
+        return result
+
+    def _is_young(self, kept: _Kept, app: App) -> bool:
+        age_s = self._clock() - kept.read_at
+        return age_s < self._least_age_s if waits(app) else kept.timeless or age_s < self._max_age_s
+
+    def _holds(self, kept: _Kept) -> bool:
+        return all(self._answers.mark(question) == mark for question, mark in kept.answers.items())
+
+
+_NO_ANSWERS = Answers(Fleet("", "", {}), {})
+
+
+def waits(app: App) -> bool:
+    """Something goes on, and how long it has been going on is what rules look at."""
+    running = app.operation is not None and app.operation.phase in ("Running", "Terminating")
+    return app.deleting or running or bool(mapping(app.raw, "operation")) or app.health.status == "Progressing"
+
+
+def _marked(app: App, known: tuple[Object, bytes] | None) -> tuple[Object, bytes]:
+    return known if known is not None and known[0] is app.raw else (app.raw, entry_mark(app))
+
+
+class _Noting:
+    """A transport that notes whose answers were read through it."""
+
+    def __init__(self, t: Transport) -> None:
+        self.server = t.server
+        self.offline = t.offline
+        self.stats: Stats = t.stats
+        self.seen: set[tuple[str, str, str]] = set()
+        self._inner = t
+
+    def get(self, path: str, query: Query = (), *, anonymous: bool = False) -> Answer:
+        self.seen.add(named_application(path, query, ""))
+        return self._inner.get(path, query, anonymous=anonymous)
+
+    def now(self) -> datetime:
+        return self._inner.now()
+
+    def others(self, own: AppRef) -> set[AppRef]:
+        """The other applications that were read."""
+        refs = {AppRef(namespace, name, project, own.server) for name, namespace, project in self.seen if name}
+        return refs - {own}

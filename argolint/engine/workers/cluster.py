@@ -1,0 +1,433 @@
+"""Workers of a Dask cluster.
+
+Each chunk is given to one named worker, so that it is known whose chunk a worker had that ended: Dask's own answer is to try the
+chunk on three more workers, and to say `KilledWorker` when it has ended all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import itertools
+import logging
+import os
+import queue
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.engine.plan import AppResult, Plan
+from argolint.engine.run import Look
+from argolint.engine.workers.chunks import digest, equip, lint_chunk, packed
+from argolint.engine.workers.context import Answer, decode
+from argolint.engine.workers.spec import Server, Spec, rule_specs, versions
+from argolint.engine.workers.spread import Chunk, Lost, spread
+from argolint.errors import ArgolintError, ConnectError, UsageError
+from argolint.host.addresses import is_loopback
+from argolint.server.limits import Pacing
+from argolint.server.transport import Transport
+from argolint.values import plain
+
+T = TypeVar("T")
+Client = Any
+"""distributed.Client, which is typed in parts alone."""
+
+CONNECT_S = 20.0
+ASK_S = 30.0
+"""How long the scheduler, or all workers, may take for one answer."""
+GONE_S = 30.0
+"""A scheduler that does not answer for so long is gone."""
+SILENCE_S = 60.0
+"""A worker that its scheduler does not hear for so long is lost, and so is the chunk of one that Dask has paused for so long."""
+LOOK_S = 2.0
+"""Between two looks at who is there."""
+IN_FLIGHT = 2
+"""Chunks of a worker: one that it looks at, and the next."""
+_SILENT = ("it did not answer in time", "end the workers that hang, and run again")
+_ENDED = "a Dask worker ended, as it does where memory runs out"
+_ENCRYPTED = ("tls", "wss")
+_PLAIN = ("tcp", "ws")
+
+
+@dataclass
+class _Worker:
+    """One worker as the scheduler tells of it. `heard` is when that last changed, `well` when it last took work, by our clock."""
+
+    seen: float
+    heard: float
+    well: float
+    paused: bool = False
+    able: bool = True
+    chunks: dict[str, tuple[Chunk, Any]] = field(default_factory=dict)
+
+    def hear(self, about: Mapping[str, Any], now: float) -> None:
+        """Takes what the scheduler tells of it."""
+        if self.seen != about["last_seen"]:
+            self.seen, self.heard = about["last_seen"], now
+        self.paused = about["status"] != "running"
+        self.well = self.well if self.paused else now
+        self.able = not self.paused and now - self.heard <= SILENCE_S
+
+    @property
+    def tried(self) -> bool:
+        return any(chunk.tries for chunk, _ in self.chunks.values())
+
+
+class Cluster:
+    """The workers that are there, `most` of them at a time. Chunks of lost ones come back as `Lost`."""
+
+    def __init__(
+        self,
+        client: Client,
+        spec: bytes,
+        fleet: bytes,
+        most: int,
+        warn: Callable[[str], None],
+        silent: Sequence[str] = (),
+    ) -> None:
+        self._client, self._spec, self._fleet, self._most, self._warn = client, spec, fleet, most, warn
+        self._workers: dict[str, _Worker] = {}
+        """Those that have the fleet."""
+        self._unfit: dict[str, tuple[str, str]] = {}
+        for address in silent:
+            self._leave_out(address, _SILENT)
+        self._done: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+        self._numbers = itertools.count()
+        self._answered = self._staffed = time.monotonic()
+        self._looked = 0.0
+        self._lost: list[tuple[Chunk, Lost]] = []
+        self._look(anew=True)
+
+    def takes(self, chunk: Chunk) -> bool:
+        if chunk.tries:  # a worker that has just ended would be held against it
+            self._look(anew=True)
+        room = {
+            a: w
+            for a, w in self._workers.items()
+            if w.able and len(w.chunks) < (1 if chunk.tries else IN_FLIGHT) and not w.tried
+        }
+        if not room:
+            return False
+        address = min(room, key=lambda a: len(room[a].chunks))
+        name = f"argolint-{os.getpid()}-{id(self)}-{next(self._numbers)}"
+        future = self._client.submit(lint_chunk, self._spec, chunk.names, key=name, workers=[address], pure=False)
+        self._workers[address].chunks[name] = (chunk, future)
+        future.add_done_callback(lambda _: self._done.put((address, name)))
+        return True
+
+    def returned(self) -> Iterator[tuple[Chunk, Answer | Lost]]:
+        with contextlib.suppress(queue.Empty):
+            address, name = self._done.get(timeout=LOOK_S)
+            while True:
+                yield from self._take(address, name)
+                address, name = self._done.get_nowait()
+        self._look()
+        lost, self._lost = self._lost, []
+        yield from lost
+
+    def _take(self, address: str, name: str) -> Iterator[tuple[Chunk, Answer | Lost]]:
+        """What became of one task; nothing of one that was given up before."""
+        worker = self._workers.get(address)
+        held = worker.chunks.pop(name, None) if worker else None
+        if held is None:
+            return
+        chunk, future = held
+        answer = self._fetched(address, future) if future.status == "finished" else None
+        if answer is not None:
+            yield chunk, answer
+            return
+        why = _ENDED
+        if future.status == "error":
+            why = f"a Dask worker could not look: {type(future.exception(timeout=ASK_S)).__name__}"
+        if address in self._workers:  # if it is there, it may be another one at the same address, without the fleet
+            self._give_up(self._workers.pop(address), why)
+        yield chunk, Lost(why)
+
+    def _fetched(self, address: str, future: Any) -> Answer | None:
+        """The answer, which lies in the worker's memory; None when it is lost with its worker."""
+        until = time.monotonic() + ASK_S
+        while address in self._workers and time.monotonic() < until:
+            try:
+                return decode(self._client.sync(future._result, callback_timeout=LOOK_S))
+            except TimeoutError:
+                self._look()
+            except Exception:  # distributed has many for what is lost; who is there is looked at above
+                return None
+        return None
+
+    def _equip(self, addresses: list[str], told: Mapping[str, Any]) -> None:
+        """Sends the fleet to these workers; one that cannot look at anything is left out, aloud."""
+        said = told_by(self._client, addresses, equip, self._spec, self._fleet)
+        now = time.monotonic()
+        for address in addresses:
+            answer = said.get(address)
+            if isinstance(answer, bytes) and (refusal := decode(answer).refusal) is None:
+                self._workers[address] = _Worker(told[address]["last_seen"], now, now)
+                continue
+            if not isinstance(answer, bytes):
+                refusal = _SILENT if answer is None else (f"it answers {type(answer).__name__}", "end it, or mend it")
+            self._leave_out(address, refusal or ("", ""))
+
+    def _leave_out(self, address: str, why: tuple[str, str]) -> None:
+        self._unfit[address] = why
+        self._warn(f"the Dask worker {address} is left out: {why[0]}")
+
+    def _look(self, *, anew: bool = False) -> None:
+        """Who is there now. Raises ArgolintError when the scheduler, or all workers, are gone for too long."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_S and not anew:
+            return
+        self._looked = now
+        try:
+            told = known_workers(self._client)
+            self._answered = now = time.monotonic()
+        except (OSError, TimeoutError):
+            if time.monotonic() - self._answered > GONE_S:
+                raise ArgolintError(
+                    f"the Dask scheduler did not answer for {GONE_S:.0f} s", "run again when it is up"
+                ) from None
+            return
+        for address in [a for a in self._workers if a not in told]:
+            self._give_up(self._workers.pop(address), _ENDED)
+        for address, worker in self._workers.items():
+            worker.hear(told[address], now)
+            if now - worker.heard > SILENCE_S:
+                self._give_up(worker, f"a Dask worker was silent for {SILENCE_S:.0f} s")
+            elif now - worker.well > SILENCE_S:
+                self._give_up(worker, f"a Dask worker was paused for {SILENCE_S:.0f} s, as it is where memory runs out")
+        new = [
+            a for a, w in told.items() if a not in self._workers and a not in self._unfit and w["status"] == "running"
+        ]
+        if new := new[: self._most - sum(w.able for w in self._workers.values())]:
+            self._equip(new, told)
+        if any(w.able for w in self._workers.values()):
+            self._staffed = time.monotonic()
+        elif told and all(address in self._unfit for address in told):
+            address, (why, hint) = next((a, w) for a, w in self._unfit.items() if a in told)
+            raise ArgolintError(f"no Dask worker can look at anything; {address}: {why}", hint)
+        elif now - self._staffed > SILENCE_S:
+            raise _nobody_works(told)
+
+    def _give_up(self, worker: _Worker, why: str) -> None:
+        for chunk, future in worker.chunks.values():
+            future.cancel()
+            self._lost.append((chunk, Lost(why)))
+        worker.chunks.clear()
+
+
+def _nobody_works(told: Mapping[str, Mapping[str, Any]]) -> ArgolintError:
+    """Why no worker took work for SILENCE_S, as far as the scheduler tells."""
+    paused = sum(about["status"] != "running" for about in told.values())
+    if not told:
+        return ArgolintError(f"no Dask worker was there for {SILENCE_S:.0f} s", "start workers, and run again")
+    return ArgolintError(
+        f"none of {len(told)} Dask workers took work for {SILENCE_S:.0f} s"
+        + (f"; {paused} of them are paused, as where memory runs out" if paused else ""),
+        "give each worker more memory, or end those that hang, and run again",
+    )
+
+
+def known_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
+    """The workers that the scheduler knows, by address. Raises OSError or TimeoutError when it does not say."""
+    if client.status != "running":
+        raise OSError("not connected")
+    told: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ASK_S)
+    return dict(told["workers"])
+
+
+def told_by(client: Client, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """What the function gives on each of these workers; None for one that does not answer within ASK_S.
+
+    All are asked with one message. Where some do not answer, each is asked alone, all at a time.
+    """
+
+    async def asked(*some: str) -> dict[str, Any]:
+        with contextlib.suppress(OSError, TimeoutError):
+            call = client._run(function, *arguments, workers=list(some), on_error="return")
+            return dict(await asyncio.wait_for(call, ASK_S))
+        return {}
+
+    async def all_asked() -> dict[str, Any]:
+        found = await asked(*workers)
+        for one in [] if found else await asyncio.gather(*map(asked, workers)):
+            found |= one
+        return found
+
+    try:
+        return dict(client.sync(all_asked, callback_timeout=3 * ASK_S))
+    except (OSError, TimeoutError):
+        return {}
+
+
+def _share(server: Server, workers: int, threads: int) -> Server:
+    """The server as one worker may ask it, with so many requests in flight of all."""
+    pace = Pacing(workers, server.per_cluster, server.rate).part(threads)
+    return msgspec.structs.replace(server, rate=pace.rate, per_cluster=pace.per_cluster)
+
+
+def in_cluster(
+    address: str, *, insecure: bool, snapshots: Sequence[str], server: Server | None, warn: Callable[[str], None]
+) -> Look:
+    """Look on the workers of the Dask cluster whose scheduler is at this address."""
+    if importlib.util.find_spec("distributed") is None:
+        raise _not_installed()
+    require_encrypted("the Dask scheduler", address, insecure=insecure)
+
+    def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
+        with connected(address) as client:
+            there = known_workers(client)
+            if not there:
+                raise ConnectError(f"the Dask cluster at {address} has no workers", "start some, and run again")
+            for worker in there:
+                require_encrypted("a Dask worker", worker, insecure=insecure)
+            silent = require_versions(client, list(there))
+            able = len(there) - len(silent)
+            pace = Pacing(plan.workers, server.per_cluster, server.rate) if server else Pacing(able)
+            most = pace.shared_by(able)
+            blob = packed(fleet)
+            spec = Spec(
+                versions(),
+                digest(blob),
+                rule_specs(plan),
+                server and _share(server, plan.workers, plan.workers // most),
+                tuple(snapshots),
+                threads=1 if t.offline else plan.workers // most,
+                deep=plan.deep,
+                renders=plan.renders,
+                manifests=plan.manifests,
+                timings=plan.timings,
+            )
+            crew = Cluster(client, msgspec.json.encode(spec), blob, most, warn, silent)
+            yield from spread(crew, most, apps, t.stats)
+
+    return look
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """A client of the cluster. Raises UsageError without the extra, ConnectError without a scheduler."""
+    try:
+        distributed: Any = importlib.import_module("distributed")
+    except ImportError:
+        raise _not_installed() from None
+    if not os.environ.get("ARGOLINT_TRACEBACK"):  # what they log of lost workers is told in the report
+        for name in ("asyncio", *(n for n in logging.root.manager.loggerDict if n.startswith("distributed"))):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of versions that differ: they are compared below
+            client = _within(
+                1.5 * CONNECT_S, lambda: distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+            )
+    except (queue.Empty, OSError, TimeoutError) as error:
+        raise _no_scheduler(address, error) from None
+    except (TypeError, ValueError, RuntimeError) as error:
+        scheme, _, place = address.rpartition("://")
+        hint = "TLS files are named in Dask's own configuration: distributed.comm.tls.ca-file and client.cert and key"
+        if scheme not in _ENCRYPTED and "encryption required" in str(error):
+            hint = (
+                f"write tls://{place}, since Dask's own configuration wants TLS (distributed.comm.require-encryption)"
+            )
+        raise UsageError(f"cannot connect to Dask at {address}: {plain(str(error))[:200]}", hint) from None
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(Exception):  # whatever it says of a scheduler that is gone
+            client.close(timeout=2)
+
+
+def _no_scheduler(address: str, error: Exception) -> ConnectError:
+    """Whether nothing listens there or something else does is looked at: distributed may be late with its own answer to both."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 0), CONNECT_S).close()
+    except OSError as refused:
+        why = plain(str(error) or str(refused))[:200]
+        return ConnectError(f"no Dask scheduler answers at {address}: {why}", "check the address and the network")
+    return ConnectError(
+        f"what listens at {address} does not speak as a Dask scheduler does",
+        "check the address and its port; a scheduler that hangs has to be started again",
+    )
+
+
+def _not_installed() -> UsageError:
+    return UsageError("--dask needs the package distributed", "pip install 'argolint[dask]'")
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """What the call gives. Raises queue.Empty after so long: distributed waits for ever for who accepts it and says nothing."""
+    done: queue.SimpleQueue[Callable[[], T]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            found = call()
+        except Exception as error:
+            failed = error
+
+            def fail() -> T:
+                raise failed
+
+            done.put(fail)
+        else:
+            done.put(lambda: found)
+
+    threading.Thread(target=run, daemon=True, name="argolint-dask").start()
+    return done.get(timeout=seconds)()
+
+
+def require_encrypted(who: str, address: str, *, insecure: bool) -> None:
+    """UsageError for an address beyond this machine that anybody on the way can read, and send code to."""
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        parts, host, port = urlsplit(""), "", None
+    if parts.scheme not in (*_ENCRYPTED, *_PLAIN) or not host or not port:
+        raise UsageError(f"{address!r} is no address of a Dask scheduler", "write tls://HOST:PORT")
+    if parts.scheme in _ENCRYPTED or insecure or is_loopback(host):
+        return
+    raise UsageError(
+        f"{who} at {address} speaks without TLS: who is on the way can read the results, and run code on the workers",
+        "set up TLS in Dask's configuration and use tls://, or pass --dask-insecure",
+    )
+
+
+def require_versions(client: Client, workers: Sequence[str]) -> tuple[str, ...]:
+    """UsageError with a table when a worker runs other versions than this process. Gives those that do not answer."""
+    own = versions()
+    told = told_by(client, workers, versions)
+    silent = tuple(address for address in workers if told.get(address) is None)
+    if len(silent) == len(workers):
+        try:
+            known_workers(client)
+        except (OSError, TimeoutError):
+            raise ConnectError("the Dask scheduler does not answer any more", "run again when it is up") from None
+        raise ConnectError(f"none of {len(workers)} Dask workers answered in time", _SILENT[1])
+    told = {address: found for address, found in told.items() if address not in silent}
+    wrong = {address: found for address, found in sorted(told.items()) if found != own}
+    if not wrong:
+        return silent
+    rows = [["", *own], ["here", *own.values()]]
+    for address, found in wrong.items():
+        known = found if isinstance(found, dict) else {}
+        rows.append([address, *(str(known.get(name, "?")) for name in own)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    table = "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+    raise UsageError(
+        f"{len(wrong)} of {len(workers)} Dask workers run other versions than this process:\n{table}",
+        "give all of them the same image; `?` is where argolint is not installed",
+    )

@@ -1,0 +1,286 @@
+"""Workers that are processes of this machine.
+
+Each has a pipe of its own, so a process that ends tells by that whose chunk it held, and takes no other with it. That is what a
+`concurrent.futures` pool cannot do: there one dead process breaks the pool, and all chunks in flight are lost (docs/adr/0024).
+
+They are forked and have the fleet already, decoded once, in pages that they share. The parent runs no thread by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import selectors
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing.process import BaseProcess
+from typing import NoReturn
+
+import msgspec
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.engine.plan import AppResult, Plan
+from argolint.engine.run import Look
+from argolint.engine.workers.context import Answer, Context, decode
+from argolint.engine.workers.spread import Chunk, Lost, spread
+from argolint.errors import ArgolintError
+from argolint.host.temporary import clean_up
+from argolint.redaction import without_secrets
+from argolint.server.transport import Transport
+from argolint.values.decoding import decoder
+
+BEAT_S = 5.0
+"""A worker says this often that it lives."""
+SILENCE_S = 60.0
+"""A worker that says nothing for so long is ended: it is stopped, or a library that holds the interpreter does not return."""
+_GRACE_S = 2.0
+"""Between being asked to end and being ended."""
+_STILLBORN = 3
+"""Workers in a row that end before they are ready: no more are started."""
+_BEAT, _READY = b"", b"ready"
+_HEAD = 8
+_names = decoder(tuple[str, ...])
+
+Start = Callable[[], Context]
+"""Called in a worker when it begins: gives its context."""
+
+
+class _Worker:
+    """One process and the pipe to it."""
+
+    def __init__(self, start: Start, others: tuple[_Worker, ...]) -> None:
+        self.chunk: Chunk | None = None
+        self.heard = time.monotonic()
+        self.ready = False
+        self._buffer = bytearray()
+        self.pipe, end = socket.socketpair()
+        inherited = (self.pipe, *(other.pipe for other in others))
+        try:
+            self.process = multiprocessing.get_context("fork").Process(
+                target=_work, args=(start, end, inherited), name="argolint-worker", daemon=True
+            )
+            self.process.start()
+        except OSError as error:
+            self.pipe.close()
+            hint = "pass fewer --processes, or raise the limit of processes (`ulimit -u`, the container's)"
+            raise ArgolintError(f"no worker process can be started: {error.strerror or error}", hint) from None
+        finally:
+            end.close()
+        self.pipe.setblocking(False)
+
+    def give(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        with contextlib.suppress(OSError):  # it ended a moment ago: that is read next
+            _send(self.pipe, msgspec.json.encode(chunk.names))
+
+    def said(self) -> Iterator[bytes]:
+        """Its messages since the last time. Raises EOFError when it has ended."""
+        try:
+            while data := self.pipe.recv(1 << 20):
+                self._buffer += data
+            ended = True
+        except BlockingIOError:
+            ended = False
+        except OSError:
+            ended = True
+        while len(self._buffer) >= _HEAD:
+            size = int.from_bytes(self._buffer[:_HEAD], "big")
+            if len(self._buffer) < _HEAD + size:
+                break
+            message = bytes(self._buffer[_HEAD : _HEAD + size])
+            del self._buffer[: _HEAD + size]
+            yield message
+        self.heard = time.monotonic() if not ended else self.heard
+        if ended:
+            raise EOFError
+
+    def end(self) -> None:
+        self.pipe.close()
+        self.process.kill()
+        self.process.join()
+
+
+class Processes:
+    """So many worker processes; one that ends is replaced."""
+
+    def __init__(self, start: Start, count: int) -> None:
+        self._start = start
+        self._workers: list[_Worker] = []
+        self._stillborn = 0
+        self._selector = selectors.DefaultSelector()
+        for _ in range(count):
+            self._hire()
+
+    def takes(self, chunk: Chunk) -> bool:
+        free = next((w for w in self._workers if w.chunk is None), None)
+        if free is not None:
+            free.give(chunk)
+        return free is not None
+
+    def returned(self) -> Iterator[tuple[Chunk, Answer | Lost]]:
+        spoken = [key.data for key, _ in self._selector.select(BEAT_S)]
+        for worker in spoken:
+            try:
+                for message in worker.said():
+                    worker.ready = worker.ready or message == _READY
+                    if message not in (_BEAT, _READY) and worker.chunk is not None:
+                        chunk, worker.chunk = worker.chunk, None
+                        yield chunk, _answer(message)
+            except EOFError:
+                yield from self._replace(worker, _ended)
+        now = time.monotonic()
+        for worker in [w for w in self._workers if now - w.heard > SILENCE_S]:
+            yield from self._replace(worker, lambda process: f"a worker process said nothing for {SILENCE_S:.0f} s")
+
+    def _hire(self) -> None:
+        worker = _Worker(self._start, tuple(self._workers))
+        self._workers.append(worker)
+        self._selector.register(worker.pipe, selectors.EVENT_READ, worker)
+
+    def _replace(self, worker: _Worker, why: Callable[[BaseProcess], str]) -> Iterator[tuple[Chunk, Lost]]:
+        self._workers.remove(worker)
+        self._selector.unregister(worker.pipe)
+        worker.end()
+        told = why(worker.process)
+        self._stillborn = 0 if worker.ready else self._stillborn + 1
+        if self._stillborn >= _STILLBORN:
+            raise ArgolintError(f"worker processes do not start: {told}", "leave --processes out, or give more memory")
+        self._hire()
+        if worker.chunk is not None:
+            yield worker.chunk, Lost(told)
+
+    def close(self) -> None:
+        """End all of them: at once those that have nothing to do, and after a moment all others."""
+        for worker in self._workers:
+            with contextlib.suppress(OSError):
+                worker.pipe.shutdown(socket.SHUT_RDWR)
+            if worker.chunk is not None:
+                worker.process.terminate()
+        until = time.monotonic() + _GRACE_S
+        for worker in self._workers:
+            worker.process.join(max(0.0, until - time.monotonic()))
+            worker.end()
+        self._selector.close()
+        self._workers.clear()
+
+
+def _ended(process: BaseProcess) -> str:
+    code = process.exitcode or 0
+    if code >= 0:
+        return f"a worker process ended with code {code}"
+    name = signal.Signals(-code).name if -code in {s.value for s in signal.Signals} else f"signal {-code}"
+    memory = ", as it is where memory runs out" if name == "SIGKILL" else ""
+    return f"a worker process was ended by {name}{memory}"
+
+
+def _answer(message: bytes) -> Answer:
+    answer = decode(message)
+    if answer.refusal is not None:
+        raise ArgolintError(*answer.refusal)
+    return answer
+
+
+def in_processes(count: int, opened: Callable[[int], Transport]) -> Look:
+    """Look in so many processes. `opened` gives a worker its connection, for so many requests at a time."""
+
+    def look(t: Transport, fleet: Fleet, plan: Plan, apps: Sequence[App]) -> Iterator[AppResult]:
+        number = max(1, min(count, len(apps), count if t.offline else plan.workers))
+        threads = max(1, plan.workers // number)
+
+        def start() -> Context:
+            return Context(lambda: t if t.offline else opened(threads), fleet, _apart(replace(plan, workers=threads)))
+
+        with processes(start, number) as crew:
+            yield from spread(crew, number, apps, t.stats)
+
+    return look
+
+
+def _apart(plan: Plan) -> Plan:
+    """The plan of one process: what it takes out of checkouts goes into a folder of its own."""
+    if plan.local is None:
+        return plan
+    folder = plan.local.scratch / f"worker-{os.getpid()}"
+    folder.mkdir()
+    return replace(plan, local=replace(plan.local, scratch=folder))
+
+
+@contextmanager
+def processes(start: Start, count: int) -> Iterator[Processes]:
+    """A crew of so many processes. None of them outlives the block, or this process."""
+    crew = Processes(start, count)
+    try:
+        yield crew
+    finally:
+        crew.close()
+
+
+def _work(start: Start, pipe: socket.socket, inherited: tuple[socket.socket, ...]) -> NoReturn:
+    """The life of a worker: chunks in, answers out, until the parent closes the pipe or is gone."""
+    for end in inherited:
+        end.close()  # else a sibling would hold the parent's end open
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all: the parent decides
+    for name in ("SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), lambda number, frame: _leave(128 + number))
+    speaking = threading.Lock()
+    threading.Thread(target=_beat, args=(pipe, speaking), daemon=True).start()
+    code = 0
+    try:
+        context = start()
+        with speaking:
+            _send(pipe, _READY)
+        while (names := _asked(pipe)) is not None:
+            answer = context.chunk(names)
+            with speaking:
+                _send(pipe, answer)
+    except ConnectionError:
+        pass  # the parent is gone
+    except BaseException as error:
+        code = 1
+        _say(error)
+    _leave(code)
+
+
+def _say(error: BaseException) -> None:
+    """A crash of the worker itself. Its text may quote what was looked at, so the trace is printed on demand only."""
+    if os.environ.get("ARGOLINT_TRACEBACK"):
+        sys.stderr.write(without_secrets("".join(traceback.format_exception(error))))
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    sys.stderr.write(f"argolint: a worker crashed: {type(error).__name__} at {place.filename}:{place.lineno}\n")
+    sys.stderr.flush()
+
+
+def _leave(code: int) -> NoReturn:
+    clean_up()
+    os._exit(code)
+
+
+def _beat(pipe: socket.socket, speaking: threading.Lock) -> None:
+    parent = os.getppid()
+    while os.getppid() == parent:
+        try:
+            with speaking:
+                _send(pipe, _BEAT)
+        except OSError:
+            break
+        time.sleep(BEAT_S)
+    _leave(0)
+
+
+def _asked(pipe: socket.socket) -> tuple[str, ...] | None:
+    """The next chunk's names; None when there is none any more."""
+    head = pipe.recv(_HEAD, socket.MSG_WAITALL)
+    return _names(pipe.recv(int.from_bytes(head, "big"), socket.MSG_WAITALL)) if head else None
+
+
+def _send(pipe: socket.socket, message: bytes) -> None:
+    pipe.sendall(len(message).to_bytes(_HEAD, "big") + message)

@@ -1,0 +1,92 @@
+"""What a fix does beside ending its finding: restarts, scales, deletes, hides, or that a sync by hand is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from argolint.application.app import App
+from argolint.comparison import diff
+from argolint.model import EFFECTS, Effect, Finding, Fix, Object
+from argolint.values import get
+
+_REPLICAS = "/spec/replicas"
+_ROLLING = ("/spec/template", "/spec/paused", "/spec/updateStrategy/type")
+"""What replaces pods when it changes; a rollout that was held back goes on."""
+_ROLLED = frozenset({"Deployment", "StatefulSet", "DaemonSet", "Rollout"})
+
+_KUBECTL = r"\bkubectl(?: -n \S+)?"
+_SPOKEN: tuple[tuple[Effect, re.Pattern[str]], ...] = (
+    ("restarts", re.compile(rf"\brollout restart\b|{_KUBECTL} delete pods?\b")),
+    ("scales", re.compile(rf"{_KUBECTL} scale\b")),
+    (
+        "deletes",
+        re.compile(
+            rf'{_KUBECTL} delete (?!pods?\b)|\bargocd app (?:delete|confirm-deletion)\b|--prune\b|\bPrune=true\b|"finalizers":null'
+        ),
+    ),
+    ("needs-force-sync", re.compile(r"\bkubectl\b.* annotate .*\bforce-sync=")),
+)
+"""What the commands of fixes do, those in comments and caveats among them: each is a step that somebody takes."""
+_HIDES = re.compile(
+    r"\bignoreDifferences:|\bIgnoreExtraneous\b|\bresource\.exclusions\b|\bignoreAggregatedRoles: true\b|\borphanedResources:"
+)
+_OF_PODS = re.compile(
+    r"^ *(?:(?:tolerations|nodeSelector|affinity|securityContext|containers):|resources:\n *(?:requests|limits):)",
+    re.MULTILINE,
+)
+_OF_NUMBER = re.compile(r"^ *replicas: \d", re.MULTILINE)
+_COMMAND = re.compile(r"`((?:kubectl|argocd) [^`]+)`")
+
+
+def of_edit(fix: Fix, finding: Finding, app: App) -> frozenset[Effect]:
+    """What is seen of the edit alone."""
+    needed: frozenset[Effect] = frozenset({"needs-sync"}) if _needs_sync(fix, finding, app) else frozenset()
+    return told_by(fix) | needed
+
+
+def told_by(fix: Fix) -> frozenset[Effect]:
+    """What is seen of the edit without any application."""
+    found = set(fix.effects)
+    steps = "\n".join((*fix.before, *_COMMAND.findall(fix.caveat)))
+    if fix.edit.kind == "json-patch":
+        paths = [str(operation.get("path", "")) for operation in fix.edit.content if operation.get("op") != "remove"]
+        if fix.target == "application" and any(path.startswith("/spec/ignoreDifferences") for path in paths):
+            found.add("hides")
+        if any(path == "/spec/syncPolicy/automated/prune" for path in paths):
+            found.add("deletes")
+    elif fix.edit.kind in ("command", "yaml"):
+        steps = f"{fix.edit.content}\n{steps}"
+        said = "\n".join(line for line in str(fix.edit.content).splitlines() if not line.lstrip().startswith("# "))
+        found.update({"hides"} if _HIDES.search(said) else ())
+        if fix.target == "manifest" and fix.edit.kind == "yaml":
+            found.update({"restarts"} if _OF_PODS.search(said) else ())
+            found.update({"scales"} if _OF_NUMBER.search(said) else ())
+    found.update(effect for effect, pattern in _SPOKEN if pattern.search(steps))
+    return frozenset(found)
+
+
+def _needs_sync(fix: Fix, finding: Finding, app: App) -> bool:
+    """Nothing syncs by itself; and automated sync does not try a revision again whose sync has failed (autoSync)."""
+    if fix.target in ("manifest", "helm-values"):
+        return not app.automated
+    failed = any(symptom.kind == "operation" for symptom in finding.explains)
+    return failed and fix.target in ("application", "argocd-settings") and fix.edit.kind in ("json-patch", "yaml")
+
+
+def of_sync(kind: str, live: Object, with_fix: Object, without_fix: Callable[[], Object]) -> Iterator[Effect]:
+    """What the next sync does with the fix that it would not do without; the latter is asked for where something moves at all."""
+    watched: dict[str, Effect] = dict.fromkeys(_ROLLING if kind in _ROLLED else (), "restarts")
+    watched[_REPLICAS] = "scales"
+    moved = [pointer for pointer in watched if _moves(pointer, live, with_fix)]
+    if moved:
+        other = without_fix()
+        yield from (watched[pointer] for pointer in moved if _moves(pointer, other, with_fix))
+
+
+def _moves(pointer: str, one: Object, other: Object) -> bool:
+    return any(diff.differences(get(one, pointer), get(other, pointer)))
+
+
+def ordered(found: Iterable[Effect]) -> tuple[Effect, ...]:
+    return tuple(sorted(set(found), key=EFFECTS.index))

@@ -1,0 +1,156 @@
+"""An object that several applications render is left to one of them: what each of them does in that, played on its own states.
+
+The order is that of the fixes' scripts: a guard on the live object, one commit, a sync of those that let the object go, a sync
+of the one that keeps it, the guard off. Each application is played where its states are at hand, and its Fact carries the
+verdict to the join, so shards need no server to be merged (ADR 23).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Listed, Resource
+from argolint.application.shared_warnings import without_warnings
+from argolint.comparison.ignore import without
+from argolint.model import AppRef, Effect, Fact, Finding, Fix, ResourceKey, Trial
+from argolint.proof import effects
+from argolint.proof.outcomes import CannotReplay, Contradicted, SyncFails
+from argolint.proof.renders import Render, require_left_out
+from argolint.proof.syncs import Moment, application_after, compared, moment_of, one_sync, terms_of
+from argolint.values import annotations_of, join_pointer
+from argolint.values.kubernetes import SYNC_OPTIONS, is_secret
+
+Collect = Callable[[App, Fleet], Iterable[Fact]]
+"""The rule's facts about one application of a fleet."""
+
+GUARD = "Prune=false,Delete=false"
+"""With it in the live object's sync-options, neither a prune nor the deletion of an application deletes the object."""
+
+
+def tried(
+    fact: Fact,
+    app: App,
+    fleet: Fleet,
+    collect: Collect,
+    others: Callable[[App], Iterable[Finding]],
+    render: Render | None = None,
+) -> Fact:
+    """The fact with a verdict for each of its trials. `others` are findings of any rule that are not there today."""
+    played = (_tried(trial, fact, app, fleet, collect, others) for trial in fact.trials)
+    return replace(fact, trials=tuple(_rendered(trial, app, render) for trial in played))
+
+
+def _rendered(trial: Trial, app: App, render: Render | None) -> Trial:
+    """The trial, closed where a render shows what it rests on; or what the render shows instead."""
+    if render is None or not trial.values or trial.why != "":
+        return trial
+    try:
+        require_left_out(trial.values, trial.resource.key, app, render)
+    except (CannotReplay, Contradicted) as reason:
+        return replace(trial, why=str(reason))
+    return replace(trial, open="")
+
+
+def _tried(
+    trial: Trial, fact: Fact, app: App, fleet: Fleet, collect: Collect, others: Callable[[App], Iterable[Finding]]
+) -> Trial:
+    key = trial.resource.key
+    try:
+        resource = _known(app, key)
+        moment, found = _synced_under_guard(resource, app, fleet)
+        if trial.part == "release":
+            after, found = _released(app, key), frozenset()
+        elif moment.comparison.modified:
+            raise CannotReplay(f"{moment.comparison.pointers[0]} of {resource.id} would differ all the same")
+        else:
+            after = application_after(app, app.raw, {key: moment})
+        after = without_warnings(after, lambda w: (w.kind, w.name) == (resource.kind, resource.name))
+        for other in others(after):
+            raise CannotReplay(f"{other.rule} would speak of {app.ref} then")
+        if any(
+            other.key == fact.key for other in collect(after, _fleet(fleet, key, app, released=trial.part == "keep"))
+        ):
+            raise CannotReplay(f"{app.ref} would share it all the same")
+    except CannotReplay as reason:
+        return replace(trial, why=str(reason))
+    return replace(trial, why="", effects=effects.ordered(found))
+
+
+def _known(app: App, key: ResourceKey) -> Resource:
+    resource = app.resource(key)
+    if resource is None or not app.read or not app.desired_known or not resource.live or not resource.desired:
+        raise CannotReplay(f"the states of the object in {app.ref} are not known")
+    if is_secret(resource.id):
+        raise CannotReplay("Argo CD masks the data of Secrets")
+    if app.operation is not None and app.operation.failed:
+        raise SyncFails
+    if "FailOnSharedResource=true" in app.sync_options:
+        raise CannotReplay(f"FailOnSharedResource refuses the syncs of {app.ref} as long as another owner is named")
+    return resource
+
+
+def _synced_under_guard(resource: Resource, app: App, fleet: Fleet) -> tuple[Moment, frozenset[Effect]]:
+    """The object when it was synced with the guard on it and the guard is off again, and what that sync does besides.
+
+    Raises CannotReplay when a sync takes the guard off.
+    """
+    live, desired = resource.live or {}, resource.desired or {}
+    today = compared(resource, live, desired, app, fleet)
+    if today is None:
+        raise CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
+    terms = terms_of(app.raw, desired, today.server_side, fleet)
+    metadata = {**live["metadata"], "annotations": {**annotations_of(live), SYNC_OPTIONS: GUARD}}
+    synced = one_sync({**live, "metadata": metadata}, desired, terms)
+    if annotations_of(synced).get(SYNC_OPTIONS) != GUARD:
+        raise CannotReplay(f"a sync of {app.ref} takes the guard off the object again")
+    free = without(synced, "/metadata/annotations" + join_pointer(SYNC_OPTIONS))
+    moved = effects.of_sync(resource.kind, live, synced, lambda: live)
+    return moment_of(free, desired, terms), frozenset(moved)
+
+
+def _released(app: App, key: ResourceKey) -> App:
+    """The application once it neither renders nor owns the object."""
+    left = tuple(resource for resource in app.resources if resource.key != key)
+    if not any(resource.claimed for resource in left):
+        raise CannotReplay(f"it is the only object of {app.ref}, and automated sync refuses to leave none")
+    return application_after(replace(app, resources=left), app.raw, {})
+
+
+def _fleet(fleet: Fleet, key: ResourceKey, app: App, *, released: bool) -> Fleet:
+    """The applications that list the object, and what they list once all others have `released` it."""
+    refs = {*fleet.owners(key), app.ref}
+    some = (fleet.by_ref[ref] for ref in sorted(refs) if ref in fleet.by_ref)
+    return fleet.with_apps(_unlisted(a, key) if released != (a.ref == app.ref) else a for a in some)
+
+
+def _unlisted(app: App, key: ResourceKey) -> App:
+    if not isinstance(app.resources, Listed):
+        return replace(app, resources=tuple(r for r in app.resources if r.key != key))
+    rows = tuple(r for r in app.resources.rows if (r.group, r.kind, r.namespace, r.name) != key[1:])
+    return replace(app, resources=Listed(rows, app.cluster))
+
+
+def together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]], Iterable[Finding]]) -> str:
+    """Why a fix of several applications is not proven by what each of them has tried; empty when it is."""
+    known: Mapping[tuple[AppRef, str], Trial] = {(f.app, t.part): t for f in facts for t in f.trials}
+    for ref, part in fix.trials:
+        trial = known.get((ref, part))
+        if trial is None or trial.why is None:
+            return f"{ref} was not read far enough to replay its part"
+        if trial.why:
+            return trial.why
+    for ref, part in fix.trials:
+        if rests_on := known[ref, part].open:
+            return rests_on
+    taking_part = {ref for ref, _ in fix.trials}
+    rest = [fact for fact in facts if fact.app not in taking_part]
+    return "other applications share the object all the same" if rest and any(True for _ in rejoin(rest)) else ""
+
+
+def effects_of(fix: Fix, facts: Sequence[Fact]) -> frozenset[Effect]:
+    """What the parts of a fix do besides."""
+    parts = set(fix.trials)
+    return frozenset(e for f in facts for t in f.trials if (f.app, t.part) in parts for e in t.effects)

@@ -1,0 +1,227 @@
+"""What a sync takes away from the cluster once a field has left Git, and the step that keeps it.
+
+A client-side apply deletes what the last-applied configuration holds and the manifest does not; the API server then fills in
+its own default, which is 1 for replicas. Who takes the field out of the last-applied configuration first keeps the live value
+(kubectl apply view-last-applied and set-last-applied; k8s.io/kubectl pkg/util/apply.go).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from argolint.application.app import App
+from argolint.application.applied import by_argocd
+from argolint.comparison import compare, managed_fields
+from argolint.comparison.ignore import without
+from argolint.comparison.scheme import builtin, merge_key
+from argolint.model import MISSING, Fix, Json, Object, ResourceId
+from argolint.values import annotations_of, below, get, index_of, join_pointer, sh, split_pointer
+from argolint.values.kubernetes import ITEM_NAMES, is_secret, kubectl_name
+
+REPLICAS = "/spec/replicas"
+_OF_THE_SERVER = (
+    "/status",
+    *(
+        f"/metadata/{f}"
+        for f in ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
+    ),
+)
+"""What no apply takes away."""
+
+
+def given_up(fix: Fix) -> tuple[str, ...]:
+    """The pointers of the manifest that the edit removes; whole items of lists are meant to go."""
+    paths = (str(o.get("path", "")) for o in fix.edit.content if o.get("op") == "remove")
+    own = [path for path in paths if not any(below(path, root) for root in _OF_THE_SERVER)]
+    return tuple(path for path in own if index_of(split_pointer(path)[-1]) is None)
+
+
+def lost(fix: Fix, before: Object, after: Object, live: Object, synced: Object) -> Iterator[str]:
+    """The removed fields whose live value the sync takes away although it is another writer's.
+
+    `before` and `after` are the manifest. A field that Argo CD itself wrote as Git says is meant to go with the manifest's;
+    without a number of its own a workload falls to 1.
+    """
+    for pointer in given_up(fix):
+        here = _there(before, live, pointer)
+        had = MISSING if here is None else get(live, here)
+        if here is None or had is MISSING or get(after, pointer) is not MISSING:
+            continue
+        there = _there(live, synced, here)
+        now = MISSING if there is None else get(synced, there)
+        if now == had or (isinstance(had, dict) and isinstance(now, dict)):
+            continue
+        writer = managed_fields.writer(live, here)
+        foreign = get(before, pointer) != had or not (writer is None or by_argocd(writer))
+        if foreign or here == REPLICAS:
+            yield pointer
+
+
+def closed_list(pointers: Iterable[str], desired: Object, sync: Callable[[Object], Object]) -> str | None:
+    """A list of the manifest, some of whose items' fields are among these pointers, that a commit of another item does not change.
+
+    A list without a merge key is kept from live whole, as in a JSON merge patch (controller/sync.go, normalizeTargetResources).
+    """
+    places = {place for pointer in pointers for place in _lists(desired, pointer)}
+    for place in sorted(places):
+        new = _another(get(desired, place)[-1])
+        if new is None:
+            continue
+        committed = _appended(desired, split_pointer(place), new)
+        if not any(_has(item, new) for item in get(sync(committed), place, None) or ()):
+            return place
+    return None
+
+
+def sent_whole(pointer: str, sent: Object, live: Object) -> bool:
+    """True when another writer's field of live stands in an item of a list that has no merge key, and what is sent holds it not.
+
+    The API server fills such an item with its own defaults and keeps nothing else of it.
+    """
+    if get(sent, pointer) is not MISSING or get(live, pointer) is MISSING:
+        return False
+    tokens = split_pointer(pointer)
+    for depth, token in enumerate(tokens):
+        listed = index_of(token) is not None and isinstance(get(sent, join_pointer(*tokens[:depth])), list)
+        if listed and not (builtin(sent) and merge_key(*_enclosing(tokens[:depth]))):
+            writer = managed_fields.writer(live, pointer)
+            return writer is not None and not by_argocd(writer)
+    return False
+
+
+def repeated(obj: Json, at: tuple[str, str] = ("", "")) -> str:
+    """A list of a built-in object that names one item twice by the key that it merges by; empty when there is none."""
+    if at == ("", "") and not builtin(obj):
+        return ""
+    if isinstance(obj, Mapping):
+        found = (repeated(value, (at[1], field)) for field, value in obj.items() if field not in ("metadata", "status"))
+        return next(filter(None, found), "")
+    if not isinstance(obj, list):
+        return ""
+    key = merge_key(*at)
+    names = (
+        [tuple(item.get(k) for k in _KEYS.get(at[1], (key,))) for item in obj if isinstance(item, Mapping)]
+        if key
+        else []
+    )
+    if len(set(names)) < len(names):
+        return at[1]
+    return next(filter(None, (repeated(item, at) for item in obj)), "")
+
+
+_KEYS = {
+    "ports": ("containerPort", "port", "protocol"),
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+}
+"""Lists that a merge by schema names by more than one field."""
+
+
+def _enclosing(tokens: Sequence[str]) -> tuple[str, str]:
+    """The names of the field and of the one that holds it."""
+    names = [token for token in tokens if index_of(token) is None]
+    return (names[-2] if len(names) > 1 else "", names[-1] if names else "")
+
+
+def _lists(desired: Json, pointer: str) -> Iterator[str]:
+    tokens = split_pointer(pointer)
+    for depth, token in enumerate(tokens):
+        place = join_pointer(*tokens[:depth])
+        if index_of(token) is not None and isinstance(held := get(desired, place), list) and held:
+            yield place
+            return
+
+
+def _another(item: Json) -> Json:
+    """An item that the list does not hold yet; None where no name can be made for it."""
+    if isinstance(item, str):
+        return f"{item}-more"
+    names = [n for n in ITEM_NAMES if isinstance(item, Mapping) and isinstance(item.get(n), str)]
+    return {**item, **{name: f"{item[name]}-more" for name in names}} if names else None
+
+
+def _has(item: Json, new: Json) -> bool:
+    if isinstance(item, Mapping) and isinstance(new, Mapping):
+        return all(item.get(name) == new[name] for name in ITEM_NAMES if isinstance(new.get(name), str))
+    return bool(item == new)
+
+
+def _appended(node: Json, tokens: Sequence[str], item: Json) -> Json:
+    if not tokens:
+        return [*node, item]
+    if isinstance(node, list):
+        at = index_of(tokens[0]) or 0
+        return [*node[:at], _appended(node[at], tokens[1:], item), *node[at + 1 :]]
+    return {**node, tokens[0]: _appended(node[tokens[0]], tokens[1:], item)}
+
+
+def _there(one: Json, other: Json, pointer: str) -> str | None:
+    """The pointer told in another state of the object: items of lists by their name, else by their index."""
+    found: list[str] = []
+    for token in split_pointer(pointer):
+        step = token
+        index = index_of(token)
+        if isinstance(one, list) and isinstance(other, list) and index is not None and index < len(one):
+            at = _partner(one[index], other, index)
+            if at is None:
+                return None
+            step = str(at)
+        one, other = get(one, join_pointer(token), None), get(other, join_pointer(step), None)
+        found.append(step)
+    return join_pointer(*found)
+
+
+def _partner(item: Json, others: Sequence[Json], index: int) -> int | None:
+    name = next((key for key in ITEM_NAMES if isinstance(item, Mapping) and key in item), None)
+    if name is None:
+        return index if index < len(others) else None
+    same = [n for n, other in enumerate(others) if isinstance(other, Mapping) and other.get(name) == item[name]]
+    return same[0] if len(same) == 1 else None
+
+
+def unapplied(live: Object, before: Object, pointers: Iterable[str]) -> tuple[Object, tuple[str, ...]] | None:
+    """Live whose last-applied configuration does not hold these fields of the manifest, and their pointers in it.
+
+    None when that configuration is not at hand, or masked, or does not hold one of them.
+    """
+    applied = compare.last_applied(live)
+    if applied is None or is_secret(live):
+        return None
+    places: list[str] = []
+    for pointer in pointers:
+        place = _there(before, applied, pointer)
+        if place is None or get(applied, place) is MISSING:
+            return None
+        places.append(place)
+    for place in places:
+        applied = without(applied, place)
+    text = json.dumps(applied, separators=(",", ":"))
+    annotations = {**annotations_of(live), compare.LAST_APPLIED: text}
+    return {**live, "metadata": {**live["metadata"], "annotations": annotations}}, tuple(places)
+
+
+def step(app: App, resource: ResourceId, places: Sequence[str]) -> tuple[str, ...]:
+    """The commands that take the fields out of the last-applied configuration; self-heal would put them back at once.
+
+    Set to nothing, `set-last-applied` succeeds: without pipefail a configuration that cannot be read would go unnoticed.
+    """
+    name = kubectl_name(resource)
+    space = f" -n {sh(resource.namespace)}" if resource.namespace else ""
+    gone = sh(f"del({', '.join(map(_jq_path, places))})")
+    command = f"set -o pipefail; kubectl apply view-last-applied {name} -o json | jq {gone} | kubectl apply set-last-applied{space} -f -"
+    calm = f"argocd app set {sh(f'{app.ref.namespace}/{app.ref.name}')} --self-heal=false"
+    return (calm, command) if app.self_heal else (command,)
+
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _jq_path(pointer: str) -> str:
+    path = ""
+    for token in split_pointer(pointer):
+        if index_of(token) is not None:
+            path += f"[{token}]"
+        else:
+            path += f".{token}" if _WORD.fullmatch(token) else ("." if not path else "") + f"[{json.dumps(token)}]"
+    return path

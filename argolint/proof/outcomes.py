@@ -1,0 +1,58 @@
+"""What the proof of a fix ends with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from argolint.application.resource import Resource
+from argolint.model import Effect, Proof
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """It works: how that was seen, and what it does besides."""
+
+    proof: Proof
+    effects: frozenset[Effect] = frozenset()
+
+
+class CannotReplay(Exception):
+    """Why a fix can be neither proven nor contradicted here."""
+
+
+class Contradicted(Exception):
+    """Why a fix does not work."""
+
+
+class Loses(CannotReplay):
+    """The next sync takes these fields of the manifest away from the cluster, where another writer has set them."""
+
+    def __init__(self, resource: Resource, pointers: tuple[str, ...]) -> None:
+        super().__init__(
+            f"the next sync takes {pointers[0]} of {resource.id} away from the cluster: it was applied before"
+        )
+        self.resource, self.pointers = resource, pointers
+
+
+class TakesTwoSyncs(CannotReplay):
+    """The first sync leaves this field different, the second one does not: a merge by key deletes more than was given up."""
+
+    def __init__(self, resource: Resource, pointer: str) -> None:
+        super().__init__(f"it takes two syncs: after the first one {pointer} of {resource.id} differs")
+        self.resource, self.pointer = resource, pointer
+
+
+class HidesRemovals(CannotReplay):
+    """Argo CD would compare server-side what it syncs client-side: the API server then knows of no field that Argo CD gives up."""
+
+    def __init__(self) -> None:
+        super().__init__("a later commit that takes a field out of Git would show no difference: syncs are client-side")
+
+
+class SyncFails(CannotReplay):
+    """What it changes in Git does not reach the cluster as long as the application's syncs fail."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the last sync of the application failed, and nothing of Git is sure to arrive before that ends"
+        )

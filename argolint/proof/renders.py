@@ -1,0 +1,114 @@
+"""Helm values are proven by two renders with them: what was drawn anew at each render must then come out equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from argolint.application.app import App
+from argolint.comparison import diff
+from argolint.errors import ArgolintError
+from argolint.model import Finding, Fix, Object, ResourceKey, Want
+from argolint.proof.outcomes import CannotReplay, Contradicted, Proven
+from argolint.values import below, dig
+from argolint.values.kubernetes import group_of
+from argolint.values.manifests import ManifestError, mapping_of
+
+Render = Callable[[App, Object], tuple[Sequence[Object], Sequence[Object]] | None]
+"""Two renders with these Helm values over the application's own; None when it is none that can be rendered here."""
+Place = tuple[ResourceKey, str]
+"""A field of an object of the application."""
+
+
+def render_again(fix: Fix, finding: Finding, app: App, render: Render) -> Proven:
+    """Returns when the values end the differences that the finding names. Raises CannotReplay or Contradicted."""
+    named = named_by(finding, app)
+    rendered = app.evidence.get(Want("render")) or ((), ())
+    before = drawn_anew(rendered, app)
+    drawn = {place for place in before if is_named(place, named)}
+    if not drawn:
+        raise CannotReplay("two renders do not differ in what the finding names even without these values")
+    try:
+        values = mapping_of(str(fix.edit.content))
+        pair = render(app, values) if values else None
+    except ManifestError as error:
+        raise Contradicted(f"the values are no YAML: {error}") from error
+    except ArgolintError as error:
+        raise CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
+    if pair is None:
+        raise CannotReplay("what is rendered from this fragment is not known here")
+    after = drawn_anew(pair, app)
+    if new := sorted(after - before):
+        raise Contradicted(f"two renders with these values newly differ in {_place_text(new[0])}")
+    if left := sorted(place for place in after if is_named(place, named)):
+        if drawn <= set(left):
+            raise Contradicted(f"two renders with these values still differ in {_place_text(left[0])}")
+        raise CannotReplay(f"it ends a part: two renders with these values still differ in {_place_text(left[0])}")
+    gone = {_key(m, app) for m in rendered[0]} - {_key(m, app) for side in pair for m in side}
+    return Proven("rendered-twice", frozenset({"deletes"}) if gone else frozenset())
+
+
+def require_left_out(values: str, key: ResourceKey, app: App, render: Render) -> None:
+    """Returns when a render with these values leaves out this object and nothing else. Raises CannotReplay or Contradicted."""
+    try:
+        given = mapping_of(values)
+        before, after = app.evidence.get(Want("render")) or render(app, {}), render(app, given)
+    except ManifestError as error:
+        raise Contradicted(f"the values are no YAML: {error}") from error
+    except ArgolintError as error:
+        raise CannotReplay(f"the chart does not render with these values as they stand: {error.message}") from None
+    if before is None or after is None:
+        raise CannotReplay("what is rendered from this fragment is not known here")
+    kept, left = ({_key(m, app): m for m in pair[0]} for pair in (before, after))
+    if key in left:
+        raise CannotReplay(f"with these values {app.ref} still renders it")
+    if more := sorted((kept.keys() ^ left.keys()) - {key}):
+        raise CannotReplay(f"with these values {app.ref} changes {more[0].kind} {more[0].name} too")
+    drawn = drawn_anew(before, app)
+    for other in sorted(kept.keys() & left.keys()):
+        changed = (p for p, _, _ in diff.differences(kept[other], left[other]) if (other, p) not in drawn)
+        if pointer := next(changed, ""):
+            raise CannotReplay(f"with these values {app.ref} changes {_place_text((other, pointer))} too")
+
+
+def named_by(finding: Finding, app: App) -> set[Place]:
+    """Every place of the application that the finding speaks of."""
+    named = {(claim.resource, claim.detail) for claim in finding.explains if claim.kind == "change" and claim.resource}
+    if finding.at.resource is not None:
+        named.add((finding.at.resource.key, finding.at.pointer))
+    return named | {(r.resource.key, r.pointer) for r in finding.related if r.app == app.ref and r.resource is not None}
+
+
+def drawn_anew(pair: tuple[Sequence[Object], Sequence[Object]], app: App) -> set[Place]:
+    """Where two renders differ. An object that only one of them holds differs in its name."""
+    one, two = ({_key(m, app): m for m in side} for side in pair)
+    apart = {(key, "/metadata/name") for key in one.keys() ^ two.keys()}
+    return apart | {
+        (key, pointer)
+        for key in one.keys() & two.keys()
+        if one[key] != two[key]
+        for pointer, _, _ in diff.differences(one[key], two[key])
+    }
+
+
+def _key(manifest: Object, app: App) -> ResourceKey:
+    """The identity under which the application lists it: without a namespace of its own it may get the destination's."""
+    group = group_of(manifest)
+    own = str(dig(manifest, "metadata", "namespace") or "")
+    name = str(dig(manifest, "metadata", "name") or "")
+    key = ResourceKey(app.cluster, group, str(manifest.get("kind") or ""), own, name)
+    placed = key._replace(namespace=app.destination_namespace)
+    return placed if not own and app.resource(placed) is not None else key
+
+
+def is_named(place: Place, named: Iterable[Place]) -> bool:
+    """A name that is drawn anew belongs to whatever object of the kind the finding names by its name."""
+    key, pointer = place
+    return any(
+        (key == other and below(pointer, claim)) or (pointer == claim == "/metadata/name" and key[:3] == other[:3])
+        for other, claim in named
+    )
+
+
+def _place_text(place: Place) -> str:
+    key, pointer = place
+    return f"{pointer} of {key.kind} {key.name}"

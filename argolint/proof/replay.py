@@ -1,0 +1,535 @@
+"""An edit of a manifest, a live object or the Application is replayed in memory: patched, synced, compared and linted again.
+
+The moments that count: now (live as it is), after the next sync, after the field's other writer has written its value again,
+and after a hard refresh, which draws anew whatever a chart draws, with the sync that follows. In none of them may what the
+finding claims differ, or anything newly differ; no sync may take away what another writer has set; no rule may find
+anything at the end that was not there before. Where a sync has failed, only the one after it counts: the fix shall let it through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource
+from argolint.comparison import compare
+from argolint.comparison.compare import Strategy
+from argolint.comparison.ignore import IgnoreRule, disputed, matches, matches_object, removed, without
+from argolint.model import MISSING, Effect, Finding, Fix, Json, Object, ResourceKey, Want
+from argolint.proof import effects, losses
+from argolint.proof.outcomes import (
+    CannotReplay,
+    Contradicted,
+    HidesRemovals,
+    Loses,
+    Proven,
+    SyncFails,
+    TakesTwoSyncs,
+)
+from argolint.proof.renders import Place, drawn_anew, is_named, named_by
+from argolint.proof.syncs import (
+    Moment,
+    OfToday,
+    Played,
+    Terms,
+    Today,
+    application_after,
+    compared,
+    moment_of,
+    one_sync,
+    terms_of,
+)
+from argolint.values import annotations_of, below, get, index_of, items, mapping, split_pointer
+from argolint.values.decoding import json_value
+from argolint.values.kubernetes import is_secret_data
+
+Check = Callable[[App], Iterable[Finding]]
+"""Rules, over another state of the application."""
+
+RENDERED_FROM = ("/spec/source", "/spec/sources", "/spec/sourceHydrator", "/spec/destination", "/spec/project")
+
+NOT_REPLAYED = {
+    "command": "a command is not run",
+    "yaml": "what is rendered from this fragment is not known here",
+    "text": "advice cannot be replayed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Who is asked about the application after the fix."""
+
+    check: Check | None = None
+    """The finding's own rule."""
+    others: Check | None = None
+    """Findings of any rule that are not there today."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One managed object before the fix."""
+
+    resource: Resource
+    live: Object
+    desired: Object
+    today: OfToday
+    claimed: tuple[str, ...]
+    """The pointers whose differences the finding explains."""
+
+
+def replay(
+    fix: Fix,
+    finding: Finding,
+    app: App,
+    fleet: Fleet,
+    looks: Looks,
+    today: Today,
+    kept: Mapping[ResourceKey, Object],
+    found: set[Effect],
+) -> Proven:
+    """Returns when the fix is proven. Raises CannotReplay or Contradicted.
+
+    `kept` are live objects as the steps before the edit leave them. What the next sync does because of the fix is added to
+    `found`, whatever the verdict.
+    """
+    _require_replayable(fix, finding, looks.check)
+    edit = repr(fix.edit.content)  # what it says, whichever finding offers it
+    raw = _edited(edit, fix, app, today) if fix.target == "application" else app.raw
+    touched: dict[ResourceKey, Moment] = {}
+    drawn = _drawn(app)
+    failed_sync = fix.target != "live" and any(symptom.kind == "operation" for symptom in finding.explains)
+    objects = _touched(edit, app, raw, fleet, today) if fix.target == "application" else [_edits(fix, finding, app)]
+    for resource in objects:
+        key = resource.key
+        pair = _pair(resource, finding, app, fleet, today)
+        if key in kept:
+            pair = replace(pair, live=kept[key])
+        play = partial(_play, fix, pair, app, raw, fleet, drawn, failed_sync=failed_sync)
+        remembered = fix.target == "application" and not pair.claimed
+        touched[key] = _once((edit, failed_sync, key), today, play, found) if remembered else play(found)
+    if any(symptom.kind != "change" for symptom in finding.explains):
+        raise CannotReplay("only a sync shows whether this ends it")
+    if any(symptom.resource not in touched for symptom in finding.explains):
+        raise CannotReplay("the differences themselves stay")
+    if fix.target == "application":
+        _require_render_alike(finding, app, touched, drawn)
+    after = application_after(app, raw, touched)
+    _require_silence(finding, after, looks.check)
+    for other in _news(app, raw, touched, looks.others) if looks.others else ():
+        raise CannotReplay(f"{other.rule} would speak then: {other.message}")
+    twice = bool(drawn) or (bool(app.evidence.get(Want("render"))) and _claims_masked(finding, app))
+    return Proven("rendered-twice" if twice else "replayed")
+
+
+def _play(
+    fix: Fix,
+    pair: _Pair,
+    app: App,
+    raw: Object,
+    fleet: Fleet,
+    drawn: frozenset[Place],
+    found: set[Effect],
+    *,
+    failed_sync: bool,
+) -> Moment:
+    """The last moment of one object; `raw` is the Application after the fix. See replay."""
+    desired = patched(fix, pair.desired) if fix.target == "manifest" else pair.desired
+    live = patched(fix, pair.live) if fix.target == "live" else pair.live
+    if _identity(desired) != _identity(pair.desired):
+        raise CannotReplay("the edit makes another object of it")
+    if losses.given_up(fix) and _hollow(desired) > _hollow(pair.desired):
+        raise Contradicted("the edit leaves an empty item in a list, or empty annotations")
+    terms = terms_of(raw, desired, pair.today.server_side, fleet)
+    before = terms_of(app.raw, pair.desired, pair.today.server_side, fleet)
+    if fix.target != "live":
+        found.update(_sync_effects(pair, live, desired, terms, before))
+        if terms.strategy is Strategy.SERVER_SIDE and before.strategy is not Strategy.SERVER_SIDE:
+            _require_dry_run(app, pair, terms)
+    if _merges_by_schema(terms) and (place := losses.repeated(live) or losses.repeated(desired)):
+        raise CannotReplay(f"two items of {place} of {pair.resource.id} have one key, which a merge by schema refuses")
+    for last in _after_sync(live, desired, terms) if failed_sync else _moments(fix, pair, live, desired, terms, drawn):
+        _require_quiet(last, pair)
+    if fix.target != "live":
+        _require_kept(fix, pair, live, desired, terms, before)
+    if fix.target == "manifest" and not failed_sync and app.operation is not None and app.operation.failed:
+        _require_no_sync(pair, live, desired, terms)
+    return last
+
+
+_REMEMBERED = 4096
+"""Objects after an edit, of one application."""
+
+
+def _once(
+    place: tuple[str, bool, ResourceKey], today: Today, play: Callable[[set[Effect]], Moment], found: set[Effect]
+) -> Moment:
+    """The last moment of an object that the finding claims nothing of: the same for all findings that offer the same edit."""
+    if place not in today.played:
+        if len(today.played) >= _REMEMBERED:
+            today.played.clear()
+        done: set[Effect] = set()
+        outcome: Moment | CannotReplay | Contradicted
+        try:
+            outcome = play(done)
+        except (CannotReplay, Contradicted) as error:
+            outcome = error
+        today.played[place] = Played(frozenset(done), outcome)
+    played = today.played[place]
+    found |= played.effects
+    if isinstance(played.outcome, Moment):
+        return played.outcome
+    raise played.outcome.with_traceback(None)
+
+
+def _edited(edit: str, fix: Fix, app: App, today: Today) -> Object:
+    """The Application after the edit: one object, so that what is remembered of it by identity is found again."""
+    if edit not in today.edited:
+        today.edited[edit] = patched(fix, app.raw)
+    return today.edited[edit]
+
+
+def _claims_masked(finding: Finding, app: App) -> bool:
+    claims = ((app.resource(claim.resource), claim.detail) for claim in finding.explains if claim.resource)
+    return any(resource is not None and is_secret_data(resource, pointer) for resource, pointer in claims)
+
+
+def _hollow(node: Json) -> int:
+    """How many items of lists are empty maps, and how many annotations and labels; an API server reads each as a wish."""
+    below_: Iterable[Json] = node if isinstance(node, list) else node.values() if isinstance(node, Mapping) else ()
+    empty = [item for item in below_ if item == {}] if isinstance(node, list) else []
+    named = [n for n in ("annotations", "labels") if isinstance(node, Mapping) and node.get(n) == {}]
+    return len(empty) + len(named) + sum(_hollow(child) for child in below_ if isinstance(child, Mapping | list))
+
+
+def _require_quiet(moment: Moment, pair: _Pair) -> None:
+    """Nothing that the finding claims differs, and nothing newly."""
+    for pointer in moment.comparison.pointers:
+        claimed = any(below(pointer, claim) for claim in pair.claimed)
+        if not claimed and pointer in pair.today.shown:
+            continue
+        if moment.next_sync is not None and pointer not in moment.next_sync.pointers:
+            raise TakesTwoSyncs(pair.resource, pointer)
+        if claimed:
+            raise Contradicted(f"{pointer} of {pair.resource.id} would differ all the same")
+        if moment.redrawn:
+            raise CannotReplay(f"another render changes {pointer} of {pair.resource.id} as well")
+        raise Contradicted(f"{pointer} of {pair.resource.id} would newly differ")
+
+
+def _merges_by_schema(terms: Terms) -> bool:
+    return terms.server_side or terms.strategy is not Strategy.THREE_WAY
+
+
+def _require_dry_run(app: App, pair: _Pair, terms: Terms) -> None:
+    """Raises CannotReplay unless the API server surely takes a dry run of the object, and tells what later commits give up.
+
+    A refused one leaves the whole application without a comparison (gitops-engine pkg/diff/diff.go, serverSideDiff).
+    """
+    if not terms.server_side:
+        raise HidesRemovals
+    if app.operation is not None and app.operation.failed:
+        raise CannotReplay("the API server may refuse the dry run of an object as it has refused the last sync")
+    unclaimed = (p for p in sorted(pair.today.shown) if not any(below(p, claim) for claim in pair.claimed))
+    if other := next((p for p in unclaimed if get(pair.desired, p) is not MISSING), ""):
+        raise CannotReplay(
+            f"whether the API server takes the dry run of {pair.resource.id} is not known: Git changes {other} too"
+        )
+
+
+def _require_kept(fix: Fix, pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> None:
+    """Raises Loses or CannotReplay where the next sync, or a later commit, is not kept from another writer's value."""
+    synced = one_sync(live, desired, terms)
+    gone = tuple(losses.lost(fix, pair.desired, desired, live, synced)) if fix.target == "manifest" else ()
+    if gone:
+        raise Loses(pair.resource, gone)
+    if fix.target != "application":
+        return
+    if terms.rules.ignore != before.rules.ignore:
+        shown = compare.compare(live, desired, terms.rules, terms.strategy).pointers
+        for pointer in sorted(pair.today.shown.difference(shown)):
+            if get(live, pointer) != get(synced, pointer):
+                raise CannotReplay(f"the next sync overwrites {pointer} of {pair.resource.id} all the same")
+            sent = compare.sent(live, desired, terms.rules, respect_ignored=terms.respect_ignored)
+            if losses.sent_whole(pointer, sent, live):
+                raise CannotReplay(
+                    f"a sync sends the list of {pointer} of {pair.resource.id} whole, without what its other writer has put there"
+                )
+    newly = _newly_respected(pair, live, desired, terms, before)
+    if newly and (closed := losses.closed_list(newly, desired, lambda d: one_sync(synced, d, terms))):
+        raise CannotReplay(
+            f"no later commit to {closed} of {pair.resource.id} would arrive: RespectIgnoreDifferences keeps such a list whole"
+        )
+
+
+def _newly_respected(pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> frozenset[str]:
+    """The fields whose live value a sync keeps from now on: also those of rules that stood there without the option."""
+    if not terms.respect_ignored:
+        return frozenset()
+    known = before.rules.ignore if before.respect_ignored else ()
+    rules = [
+        rule for rule in terms.rules.ignore if rule not in known and _effective(rule) and matches_object(rule, desired)
+    ]
+    kept = {pointer for rule in rules for side in (live, desired) for pointer in removed(rule, side)}
+    return frozenset({*kept, *disputed(live, desired, rules), *(pair.claimed if rules else ())})
+
+
+def _sync_effects(pair: _Pair, live: Object, desired: Object, terms: Terms, before: Terms) -> frozenset[Effect]:
+    """What the next sync does because of the fix."""
+    with_fix = one_sync(live, desired, terms)
+    found = effects.of_sync(pair.resource.kind, pair.live, with_fix, lambda: one_sync(pair.live, pair.desired, before))
+    return frozenset(found)
+
+
+def _require_no_sync(pair: _Pair, live: Object, desired: Object, terms: Terms) -> None:
+    """Raises SyncFails unless the edit ends the differences by itself."""
+    shown = moment_of(live, desired, terms).comparison.pointers
+    if any(below(pointer, claim) for pointer in shown for claim in pair.claimed) or not pair.claimed:
+        raise SyncFails
+
+
+def _drawn(app: App) -> frozenset[Place]:
+    """What two fresh renders drew differently; empty when there are none."""
+    pair = app.evidence.get(Want("render"))
+    return frozenset(drawn_anew(pair, app)) if pair else frozenset()
+
+
+def _require_render_alike(
+    finding: Finding, app: App, touched: Mapping[ResourceKey, Moment], drawn: frozenset[Place]
+) -> None:
+    """What the finding names as drawn anew must be covered too, and what Argo CD masks is judged by two renders only."""
+    for key, pointer in sorted(place for place in drawn if is_named(place, named_by(finding, app))):
+        if key not in touched:
+            raise CannotReplay(f"another render changes {pointer} of {key.kind} {key.name} as well")
+    if app.evidence.get(Want("render")):
+        return
+    if _claims_masked(finding, app):
+        raise CannotReplay(
+            "Argo CD masks the values, and what follows from them shows in two renders only: --render-twice"
+        )
+
+
+def _require_replayable(fix: Fix, finding: Finding, check: Check | None) -> None:
+    if fix.edit.kind != "json-patch":
+        raise CannotReplay(NOT_REPLAYED[fix.edit.kind])
+    if not fix.edit.content:
+        raise Contradicted("the edit changes nothing: what it would write stands there already")
+    if fix.target not in ("manifest", "application", "live"):
+        raise CannotReplay("what is made of this setting cannot be replayed")
+    if not finding.explains and check is None:
+        raise CannotReplay("nothing tells whether the fault is gone")
+    paths = [str(operation.get(field, "")) for operation in fix.edit.content for field in ("path", "from")]
+    if fix.target == "application" and any(below(path, root) for path in paths for root in RENDERED_FROM):
+        raise CannotReplay("the edit changes what is rendered, and nothing is rendered here")
+
+
+def _edits(fix: Fix, finding: Finding, app: App) -> Resource:
+    """The object that a fix of a manifest, or of a live object, edits."""
+    target = fix.resource or finding.at.resource
+    resource = app.resource(target.key) if target else None
+    if resource is None or not resource.live or not resource.desired:
+        raise CannotReplay("the states of the object are not known")
+    if any(symptom.resource != resource.key for symptom in finding.explains if symptom.kind == "change"):
+        raise CannotReplay("it works through another object")
+    if any(is_secret_data(resource, str(o.get("path", ""))) for o in fix.edit.content):
+        raise CannotReplay("Argo CD masks the data of Secrets")
+    return resource
+
+
+def _touched(edit: str, app: App, after: Object, fleet: Fleet, today: Today) -> tuple[Resource, ...]:
+    """The objects whose comparison an edit of the Application can change; `after` is the Application with it."""
+    if not app.read or not app.desired_known:
+        raise CannotReplay("the states of the application's objects are not known")
+    if edit not in today.touched:
+        today.touched[edit] = tuple(_spoken_of(app, after, fleet))
+    return today.touched[edit]
+
+
+def _spoken_of(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
+    """The objects that the Application says something else about after the edit."""
+    ignored = tuple(_nameless(compare.rules_of(raw, fleet.settings).ignore) for raw in (app.raw, after))
+    touches = _touching(app.raw, after, ignored)
+    for resource in app.resources:
+        if touches(resource) and resource.live and resource.desired:
+            ways = [
+                _way(raw, rules, resource.desired, fleet.version)
+                for raw, rules in zip((app.raw, after), ignored, strict=True)
+            ]
+            if ways[0] != ways[1]:
+                yield resource
+
+
+def _nameless(rules: Iterable[IgnoreRule]) -> tuple[IgnoreRule, ...]:
+    """The rules wherever they stand: an entry of the Application may have moved up to another's place."""
+    return tuple(replace(rule, origin="") for rule in rules)
+
+
+def _touching(before: Object, after: Object, ignored: Sequence[tuple[IgnoreRule, ...]]) -> Callable[[Resource], bool]:
+    """A cheap look before an object is decoded: some rule speaks of it, or the Application's other options change."""
+    if _way_of_all(after) != _way_of_all(before):
+        return lambda resource: True
+    effective = {rule for rules in ignored for rule in rules if _effective(rule)}
+    return lambda r: any(matches(rule, r.group, r.kind, r.namespace, r.name) for rule in effective)
+
+
+def _effective(rule: IgnoreRule) -> bool:
+    """False for the server's own rule that ignores every `/status`."""
+    return bool(rule.jq_paths or rule.managers or set(rule.json_pointers) - {"/status"})
+
+
+def _way_of_all(raw: Object) -> tuple[object, ...]:
+    """What the Application says about comparing and syncing all of its objects, respected ignore rules aside."""
+    given = {o for o in items(raw, "spec", "syncPolicy", "syncOptions") if isinstance(o, str)}
+    options = given - {"RespectIgnoreDifferences=true"}
+    return options, annotations_of(raw)
+
+
+def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, today: Today) -> _Pair:
+    live, desired = resource.live, resource.desired
+    assert live is not None
+    assert desired is not None
+    if resource.key not in today.shown:
+        today.shown[resource.key] = compared(resource, live, desired, app, fleet)
+    found = today.shown[resource.key]
+    if found is None:
+        raise CannotReplay(f"argolint's own comparison of {resource.id} does not agree with Argo CD's")
+    claimed = tuple(symptom.detail for symptom in finding.explains if symptom.resource == resource.key)
+    return _Pair(resource, live, desired, found, claimed)
+
+
+def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object, version: str) -> tuple[object, ...]:
+    """All that the Application says about comparing and syncing this object. To respect `/status` alone means nothing."""
+    own = {rule for rule in rules if matches_object(rule, desired)}
+    effective = any(_effective(rule) for rule in own)
+    return (
+        own,
+        compare.strategy_of(raw, desired, version),
+        compare.syncs_server_side(raw, desired),
+        effective and compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
+    )
+
+
+def _moments(
+    fix: Fix, pair: _Pair, live: Object, desired: Object, terms: Terms, drawn: frozenset[Place]
+) -> Iterator[Moment]:
+    if fix.target != "manifest":
+        yield moment_of(live, desired, terms)
+    if fix.target == "live":
+        return
+    synced = one_sync(live, desired, terms)
+    first = moment_of(synced, desired, terms)
+    yield _with_next(first, terms) if fix.target == "manifest" else first
+    later = _rewritten(synced, pair)
+    if later != synced:
+        yield moment_of(later, desired, terms)
+    anew = _redrawn(desired, pair, drawn) if fix.target == "application" else desired
+    if anew != desired:
+        yield replace(moment_of(later, anew, terms), redrawn=True)
+        yield replace(moment_of(one_sync(later, anew, terms), anew, terms), redrawn=True)
+
+
+def _after_sync(live: Object, desired: Object, terms: Terms) -> Iterator[Moment]:
+    """What counts where a sync has failed: what differs now waits for the next one, and nobody has written it again."""
+    yield moment_of(one_sync(live, desired, terms), desired, terms)
+
+
+def _with_next(moment: Moment, terms: Terms) -> Moment:
+    if not moment.comparison.modified:
+        return moment
+    again = one_sync(moment.live, moment.desired, terms)
+    return replace(moment, next_sync=moment_of(again, moment.desired, terms).comparison)
+
+
+def _redrawn(desired: Object, pair: _Pair, drawn: frozenset[Place]) -> Object:
+    """The manifest of another render: what is known to be drawn anew, and masked values that differ, hold other words."""
+    key = pair.resource.key
+    places = {pointer for at, pointer in drawn if at == key}
+    places |= {pointer for pointer in pair.claimed if is_secret_data(pair.resource, pointer)}
+    for pointer in sorted(places):
+        if isinstance(value := get(desired, pointer), str):
+            desired = _put(desired, split_pointer(pointer), f"{value}+", insert=False)
+    return desired
+
+
+def _rewritten(synced: Object, pair: _Pair) -> Object:
+    """The synced object after whoever wrote live's differing values has written them again.
+
+    What live holds exactly as it was applied last was written by Argo CD itself, and nobody writes it again.
+    """
+    before = compare.last_applied(pair.live)
+    result = synced
+    for change in pair.resource.changes if pair.claimed else ():
+        if not any(below(change.pointer, claim) for claim in pair.claimed):
+            continue
+        if before is not None and get(before, change.pointer) == change.live:
+            continue
+        if change.live is not MISSING:
+            result = _put(result, split_pointer(change.pointer), change.live, insert=change.desired is MISSING)
+        elif get(result, change.pointer) == change.desired:
+            result = without(result, change.pointer)
+    return result
+
+
+def _put(node: Json, tokens: tuple[str, ...], value: Json, *, insert: bool) -> Json:
+    """The node with the value at these tokens; maps that lack are made.
+
+    `insert` is for a list's item that only live had: the others move up for it, unless it stands there already.
+    """
+    if not tokens:
+        return value
+    if isinstance(node, list):
+        index = len(node) if (at := index_of(tokens[0])) is None else at
+        if index >= len(node) + (len(tokens) == 1):
+            raise CannotReplay("the list that it edits has another shape after a sync")
+        if len(tokens) == 1:
+            return node if insert and value in node else [*node[:index], value, *node[index + (not insert) :]]
+        return [*node[:index], _put(node[index], tokens[1:], value, insert=insert), *node[index + 1 :]]
+    base = node if isinstance(node, dict) else {}
+    return {**base, tokens[0]: _put(base.get(tokens[0]), tokens[1:], value, insert=insert)}
+
+
+def patched(fix: Fix, document: Object) -> Any:
+    import jsonpatch  # needed only where a finding has a patch
+
+    copied = json_value(msgspec.json.encode(document))  # a tenth of what deepcopy takes
+    try:
+        return jsonpatch.JsonPatch(fix.edit.content).apply(copied, in_place=True)
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+        raise Contradicted(f"the patch does not apply: {error}") from error
+
+
+def _identity(obj: Object) -> tuple[Json, ...]:
+    metadata = mapping(obj, "metadata")
+    return obj.get("apiVersion"), obj.get("kind"), metadata.get("namespace"), metadata.get("name")
+
+
+def _news(app: App, raw: Object, touched: Mapping[ResourceKey, Moment], others: Check) -> Iterator[Finding]:
+    """What any rule finds then and not today. What rests on an object's status is left out: its operator, which is not
+    replayed, wrote it before the edit."""
+    found = list(others(application_after(app, raw, touched)))
+    if not found:
+        return
+    bare = {key: replace(moment, live=without(moment.live, "/status")) for key, moment in touched.items()}
+    lasting = {(other.rule, other.at, other.cause) for other in others(application_after(app, raw, bare))}
+    yield from (other for other in found if (other.rule, other.at, other.cause) in lasting)
+
+
+def _require_silence(finding: Finding, app: App, check: Check | None) -> None:
+    """The rule must not find the same fault again.
+
+    A rule that speaks all the same contradicts nothing: it may look at an operator's or an operation's record.
+    """
+    if check is not None and any(same_fault(other, finding) for other in check(app)):
+        raise CannotReplay("the rule looks at more than is replayed here, and would still speak")
+
+
+def same_fault(other: Finding, finding: Finding) -> bool:
+    """Whether a rule finds the same again. An entry of the Application may have moved up to another's place."""
+    return (other.at, other.cause) == (finding.at, finding.cause) and (
+        finding.at.resource is not None or other.message == finding.message
+    )

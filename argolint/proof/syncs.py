@@ -1,0 +1,138 @@
+"""One object at one moment: how it is compared and synced under one version of its Application, and what shows then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from msgspec import structs
+
+from argolint.application.app import App
+from argolint.application.fleet import Fleet
+from argolint.application.resource import Resource
+from argolint.comparison import compare
+from argolint.comparison.compare import Comparison, Rules, Strategy
+from argolint.model import Effect, Object, ResourceKey
+from argolint.proof.outcomes import CannotReplay, Contradicted
+from argolint.values import mapping
+
+
+@dataclass(frozen=True, slots=True)
+class OfToday:
+    """The pointers that Argo CD shows of an object, and whether its controller compares server-side: inferred, no API tells."""
+
+    shown: frozenset[str]
+    server_side: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An object at one moment after the fix."""
+
+    live: Object
+    desired: Object
+    comparison: Comparison
+    redrawn: bool = False
+    """After a hard refresh whose render drew other values."""
+    next_sync: Comparison | None = None
+    """What differs after one more sync, where something differs after the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What becomes of an object whose differences no finding claims: its last moment, or why the fix does not work."""
+
+    effects: frozenset[Effect]
+    outcome: Moment | CannotReplay | Contradicted
+
+
+class Today:
+    """What is known of one application, filled as fixes ask for it: most objects have several fixes, and many findings one fix."""
+
+    def __init__(self) -> None:
+        self.shown: dict[ResourceKey, OfToday | None] = {}
+        """How its objects compare today."""
+        self.edited: dict[str, Object] = {}
+        """The Application after each edit, by what the edit says."""
+        self.touched: dict[str, tuple[Resource, ...]] = {}
+        """The objects whose comparison each edit of the Application can change."""
+        self.played: dict[tuple[str, bool, ResourceKey], Played] = {}
+        """What becomes of them by it, after a sync that has failed or not, of the last ones asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How one object is compared and synced under one version of the Application."""
+
+    rules: Rules
+    strategy: Strategy
+    server_side: bool
+    respect_ignored: bool
+    replaced: bool
+
+
+def terms_of(raw: Object, desired: Object, server_side_diff: bool, fleet: Fleet) -> Terms:
+    """The terms that this version of the Application gives the object; `server_side_diff` is inferred, see OfToday."""
+    return Terms(
+        compare.rules_of(raw, fleet.settings, fleet.version),
+        compare.strategy_of(raw, desired, fleet.version, server_side=server_side_diff),
+        compare.syncs_server_side(raw, desired),
+        compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
+        compare.has_sync_option(raw, desired, "Replace=true"),
+    )
+
+
+def compared(resource: Resource, live: Object, desired: Object, app: App, fleet: Fleet) -> OfToday | None:
+    """None when argolint's own comparison does not come to what Argo CD shows."""
+    lasting = (change.pointer for change in resource.changes if not compare.is_nothing(change.desired, change.live))
+    shown = tuple(sorted({*lasting, *(change.pointer for change in resource.pending)}))
+    rules = compare.rules_of(app.raw, fleet.settings, fleet.version)
+    for server_side in (False, True):
+        strategy = compare.strategy_of(app.raw, desired, fleet.version, server_side=server_side)
+        if resource.compared and compare.compare(live, desired, rules, strategy).pointers == shown:
+            return OfToday(frozenset(shown), server_side)
+    return None
+
+
+def moment_of(live: Object, desired: Object, terms: Terms) -> Moment:
+    return Moment(live, desired, compare.compare(live, desired, terms.rules, terms.strategy))
+
+
+_NO_RULES = Rules()
+
+
+def one_sync(live: Object, desired: Object, terms: Terms) -> Object:
+    """Live after a sync; the very object where it changes nothing, whose comparison is known."""
+    found = compare.apply(
+        live,
+        desired,
+        terms.rules if terms.respect_ignored else _NO_RULES,  # else a sync does not look at them
+        server_side=terms.server_side,
+        respect_ignored=terms.respect_ignored,
+        replaced=terms.replaced,
+    )
+    assert found is not None
+    return live if found == live else found
+
+
+def application_after(app: App, raw: Object, touched: Mapping[ResourceKey, Moment]) -> App:
+    """The application as the server would answer it at the last moment."""
+    resources = []
+    for resource in app.resources:
+        moment = touched.get(resource.key)
+        if moment is not None:
+            resource = structs.replace(  # noqa: PLW2901  the same object, later
+                resource,
+                status="OutOfSync" if moment.comparison.modified else "Synced",
+                modified=moment.comparison.modified,
+                desired_state=moment.desired,
+                live_state=moment.live,
+                normalized_state=moment.comparison.normalized,
+                predicted_state=moment.comparison.predicted,
+                pending=(),
+            )
+        resources.append(resource)
+    still = app.sync_status != "OutOfSync" or any(resource.status == "OutOfSync" for resource in resources)
+    sync = {**mapping(app.status, "sync"), "status": app.sync_status if still else "Synced"}
+    raw = {**raw, "status": {**app.status, "sync": sync}}
+    return replace(app, raw=raw, resources=tuple(resources))

@@ -1,0 +1,156 @@
+"""Fixes are proven before they are printed: what works is verified, what does not is not offered, the rest says why.
+
+An edit is replayed on the states of its application (`replay`), Helm values are proven by two renders (`render_proof`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from argolint.application.app import App
+from argolint.application.fleet import IN_CLUSTER, Fleet
+from argolint.model import Effect, Fact, Finding, Fix, Object, ResourceKey
+from argolint.proof import effects, handover, losses
+from argolint.proof.outcomes import CannotReplay, Contradicted, HidesRemovals, Loses, TakesTwoSyncs
+from argolint.proof.renders import Render, render_again
+from argolint.proof.replay import NOT_REPLAYED, Check, Looks, replay
+from argolint.proof.syncs import Today
+from argolint.values import joined, owner_references, sh
+
+__all__ = ["Check", "Render", "Today", "unreplayed", "verify", "verify_together"]
+
+
+def verify(
+    fix: Fix,
+    finding: Finding,
+    app: App,
+    fleet: Fleet,
+    check: Check | None = None,
+    render: Render | None = None,
+    today: Today | None = None,
+    others: Check | None = None,
+) -> Fix:
+    """The fix with its verdict: verified True, False (`unverified` says what contradicts it), or None (says why not replayed).
+
+    `app` is the application whose manifest or Application object the fix edits, with its states; whoever verifies several
+    fixes of it passes the same `today`. `check` is the finding's own rule, `others` what any rule finds that is not there
+    today. Helm values are proven with `render`: what two renders drew differently must then come out equal.
+    """
+    fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
+    known = Today() if today is None else today
+    looks = Looks(check, others)
+    found: set[Effect] = set()
+    try:
+        if render is not None and fix.target == "helm-values" and fix.edit.kind == "yaml":
+            proven = render_again(fix, finding, app, render)
+        else:
+            try:
+                proven = replay(fix, finding, app, fleet, looks, known, {}, found)
+            except Loses as lost:
+                fix, kept = _with_step(fix, lost, app, fleet)
+                found.clear()
+                proven = replay(fix, finding, app, fleet, looks, known, kept, found)
+    except Loses as lost:
+        scaled = losses.REPLICAS in lost.pointers
+        return _with(replace(fix, verified=None, unverified=str(lost)), {*found, "scales" if scaled else "deletes"})
+    except HidesRemovals as reason:
+        caveat = joined(
+            fix.caveat,
+            "a field that leaves Git then shows no difference, unless ServerSideApply=true is a sync option too",
+        )
+        return _with(replace(fix, verified=None, unverified=str(reason), caveat=caveat), {*found, "hides"})
+    except TakesTwoSyncs as twice:
+        caveat = joined(fix.caveat, _sync_twice(twice, app))
+        return _with(replace(fix, verified=None, unverified=str(twice), caveat=caveat), {*found, "needs-sync"})
+    except CannotReplay as reason:
+        why = f"{reason}{_could_be(fix, app)}" if render is None else str(reason)
+        return _with(replace(fix, verified=None, unverified=why), found)
+    except Contradicted as fault:
+        return replace(fix, verified=False, unverified=str(fault))
+    if fix.before:  # whoever takes the edit alone, a program or `fix --write`, does the harm that the step is there for
+        return _with(replace(fix, verified=None, unverified=_AFTER_ITS_STEP), {*found, *proven.effects})
+    return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
+
+
+_AFTER_ITS_STEP = (
+    "it was replayed and works after its first step, which is a command; without that step the next sync does harm"
+)
+
+
+def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:
+    """The fix's own, and what follows from who makes the Application that it edits."""
+    sets = [str(o.get("name")) for o in owner_references(app.raw) if o.get("kind") == "ApplicationSet"]
+    by_command = any(_SETS in command for command in (*fix.before, str(fix.edit.content)))
+    in_spec = fix.target == "application" and fix.edit.kind in ("json-patch", "yaml")
+    if not (by_command or in_spec):
+        return fix.caveat
+    if sets and by_command:
+        told = f"ApplicationSet {sets[0]} makes this Application and puts back what `argocd app set` changes: change its template"
+    elif sets:
+        told = "the template makes all Applications of the set, which all get it; spec.templatePatch can choose some"
+    else:
+        key = ResourceKey(IN_CLUSTER, "argoproj.io", "Application", app.ref.namespace, app.ref.name)
+        makers = [ref for ref in fleet.owners(key) if ref != app.ref]
+        told = (
+            f"application {makers[0]} makes this Application and puts it back: edit it in its source" if makers else ""
+        )
+    return joined(fix.caveat, told)
+
+
+_SETS = "argocd app set "
+
+
+def _sync_twice(twice: TakesTwoSyncs, app: App) -> str:
+    again = f"argocd app sync {sh(f'{app.ref.namespace}/{app.ref.name}')}"
+    return f"the first sync takes more away than the edit does ({twice.pointer}), and the second one brings it back: sync again at once (`{again}`)"
+
+
+def verify_together(fix: Fix, facts: Sequence[Fact], rejoin: Callable[[Sequence[Fact]], Iterable[Finding]]) -> Fix:
+    """A fleet finding's fix with its verdict: by the parts that its applications have tried, else by none."""
+    if not fix.trials:
+        return unreplayed(fix)
+    found = {*effects.told_by(fix), *handover.effects_of(fix, facts)}
+    if why := handover.together(fix, facts, rejoin):
+        return _with(replace(fix, verified=None, unverified=why), found)
+    return _with(replace(fix, verified=True, unverified="", proof="replayed"), found)
+
+
+def unreplayed(fix: Fix) -> Fix:
+    """A fleet finding's fix: no one application's states could prove it, and it says so; the rule may know what would."""
+    why = fix.unverified or NOT_REPLAYED.get(fix.edit.kind, "a finding about several applications is not replayed")
+    return _with(replace(fix, verified=None, unverified=why), effects.told_by(fix))
+
+
+def _with_step(fix: Fix, lost: Loses, app: App, fleet: Fleet) -> tuple[Fix, Mapping[ResourceKey, Object]]:
+    """The fix with the step that keeps what the next sync would take away, and the live object after that step.
+
+    Raises CannotReplay when there is no such step.
+    """
+    live, before = lost.resource.live or {}, lost.resource.desired or {}
+    found = losses.unapplied(live, before, lost.pointers)
+    if found is None:
+        raise lost
+    kept, places = found
+    again = "switch self-heal on again when the edit is synced" if app.self_heal else ""
+    step = losses.step(app, lost.resource.id, places)
+    fix = replace(fix, before=step, caveat=joined(fix.caveat, again))
+    return replace(fix, caveat=_caveat(fix, app, fleet)), {lost.resource.key: kept}
+
+
+def _could_be(fix: Fix, app: App) -> str:
+    """Which flag could prove it."""
+    rendered = any(source.get("chart") or source.get("helm") for source in app.sources)
+    return (
+        "; --helm-render can prove it" if fix.target == "helm-values" and fix.edit.kind == "yaml" and rendered else ""
+    )
+
+
+_NOT_SAFE = frozenset({"restarts", "scales", "deletes", "hides"})
+
+
+def _with(fix: Fix, found: AbstractSet[Effect]) -> Fix:
+    """The fix with these effects too."""
+    done = effects.ordered({*fix.effects, *found})
+    return replace(fix, effects=done, safe=fix.safe and not _NOT_SAFE.intersection(done))

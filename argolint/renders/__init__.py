@@ -1,1 +1,0 @@
-"""Manifests as Argo CD would render them, made here or read from a folder."""

@@ -1,0 +1,1 @@
+"""Findings that the user accepted: by annotation, by configuration, by baseline."""

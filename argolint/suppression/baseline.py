@@ -1,0 +1,124 @@
+"""A baseline: findings that were accepted before, as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from argolint.errors import UsageError
+from argolint.host.folder import FileError
+from argolint.sources.files import read_text
+from argolint.suppression.fingerprint import Identity
+from argolint.values.decoding import converted
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """One accepted finding; the fingerprint counts, and the server in a baseline of several. The rest is for people."""
+
+    fingerprint: str
+    rule: str
+    app: str
+    resource: str = ""
+    pointer: str = ""
+    server: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """Findings accepted on a day, of one server; where `server` is empty of several, and each finding says of which."""
+
+    baseline_version: str
+    server: str
+    written_at: str
+    findings: tuple[Accepted, ...]
+    file: str = ""
+
+    def of(self, servers: Mapping[str, str]) -> Mapping[Identity, Accepted]:
+        """What is accepted on these servers by server and fingerprint, without the server in a run of one; all where none is given."""
+        if any(servers.values()):
+            found = ((a.server or self.server, a) for a in self.findings)
+            return {(url, a.fingerprint): a for url, a in found if url in servers}
+        return {("", a.fingerprint): a for a in self.findings if not (servers and a.server) or a.server in servers}
+
+    @property
+    def servers(self) -> frozenset[str]:
+        return frozenset(a.server for a in self.findings if a.server) or frozenset((self.server,))
+
+
+BASELINE_VERSION = "1.0"
+
+
+MAX_BASELINE_BYTES = 100_000_000
+"""Some hundred thousand findings."""
+
+
+def stale(
+    baseline: Baseline, present: Iterable[object], servers: Mapping[str, str], across: Collection[str]
+) -> tuple[Accepted, ...]:
+    """Entries of these servers (`Baseline.of`) that are not `present`. The rules `across` servers look when all of the baseline are read."""
+    there = set(present)
+    unasked = frozenset() if baseline.servers <= set(servers) else frozenset(across)
+    return tuple(a for mark, a in baseline.of(servers).items() if mark not in there and a.rule not in unasked)
+
+
+def require_servers(baseline: Baseline, servers: Collection[str]) -> None:
+    """UsageError for a baseline of which no finding can be on one of these servers."""
+    if not baseline.servers & set(servers):
+        raise UsageError(
+            f"{baseline.file} is a baseline of {', '.join(sorted(baseline.servers))}, and this is {', '.join(servers)}",
+            "write one for this server: `argolint baseline -o FILE`",
+        )
+
+
+def baseline_text(baseline: Baseline) -> str:
+    """The file: one entry a line, so that a diff shows what was accepted."""
+    rows = ",\n".join("  " + json.dumps(msgspec.to_builtins(a), ensure_ascii=False) for a in baseline.findings)
+    head = {k: getattr(baseline, k) for k in ("baseline_version", "server", "written_at")}
+    return json.dumps(head, ensure_ascii=False)[:-1] + f', "findings": [\n{rows}\n]}}\n'
+
+
+def read_baseline(file: Path, server: str = "") -> Baseline:
+    """A baseline file; UsageError when it is none, of a newer schema, or of another server than `server`."""
+    try:
+        text = read_text(file, MAX_BASELINE_BYTES)
+    except (OSError, FileError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message
+        raise UsageError(
+            f"cannot read the baseline {file}: {reason}", "write one with `argolint baseline -o FILE`"
+        ) from None
+    return parse_baseline(text, file, server)
+
+
+def parse_baseline(text: str, file: Path, server: str = "") -> Baseline:
+    """The baseline in `text`; UsageError as in `read_baseline`."""
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"{file}:{error.lineno}: {error.msg}", "write it anew with `argolint baseline -o FILE`"
+        ) from None
+    except (ValueError, RecursionError):  # numbers of thousands of digits, lists in lists without end
+        raise UsageError(f"{file} is no argolint baseline", "write one with `argolint baseline -o FILE`") from None
+    version = data.get("baseline_version") if isinstance(data, Mapping) else None
+    if not isinstance(version, str):
+        raise UsageError(
+            f"{file} is no argolint baseline: it has no baseline_version", "write one with `argolint baseline -o FILE`"
+        )
+    if version.partition(".")[0] != BASELINE_VERSION.partition(".")[0]:
+        raise UsageError(
+            f"{file} has baseline_version {version}, this argolint reads 1.x", "upgrade argolint, or write it anew"
+        )
+    try:
+        found = msgspec.structs.replace(converted(data, Baseline), file=str(file))
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"{file} is a damaged baseline: {error}", "write it anew with `argolint baseline -o FILE`"
+        ) from None
+    if server and found.server != server:
+        raise UsageError(
+            f"{file} is a baseline of {found.server}, and this is {server}",
+            "write one for this server: `argolint baseline -o FILE`",
+        )
+    return found

@@ -1,0 +1,235 @@
+"""Facts about Kubernetes objects that several parts ask for: what holds secrets, what names an item, what a pod reads.
+
+Sources: k8s.io/kubernetes pkg/api/v1/pod/util.go (VisitPodSecretNames, VisitPodConfigmapNames), gitops-engine
+pkg/sync/syncwaves/waves.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from argolint.model import Json, Object, ResourceId
+from argolint.values import annotations_of, below, dig, get, integer, items, mapping, sh, text_at
+from argolint.values.decoding import kind_of
+
+SYNC_WAVE = "argocd.argoproj.io/sync-wave"
+SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
+COMPARE_OPTIONS = "argocd.argoproj.io/compare-options"
+HOOK = "argocd.argoproj.io/hook"
+_HOOK_WEIGHT = "helm.sh/hook-weight"
+
+ITEM_NAMES = (
+    "name",
+    "key",
+    "secretKey",
+    "mountPath",
+    "devicePath",
+    "containerPort",
+    "port",
+    "ip",
+    "type",
+    "topologyKey",
+)
+"""The fields by which a person tells the items of a list apart, the clearest first: for pairing and for choosing items.
+
+How the API server merges a list is another question: `comparison.scheme.MERGE_KEYS` (strategic merge patch) and
+`comparison.managed_fields.LIST_MAP_KEYS` (server-side apply).
+"""
+
+CLUSTER_SCOPED = frozenset(
+    (group, kind)
+    for group, kinds in {
+        "": "Namespace Node PersistentVolume",
+        "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration "
+        "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
+        "apiextensions.k8s.io": "CustomResourceDefinition",
+        "apiregistration.k8s.io": "APIService",
+        "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle",
+        "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+        "networking.k8s.io": "IngressClass IPAddress ServiceCIDR",
+        "node.k8s.io": "RuntimeClass",
+        "policy": "PodSecurityPolicy",
+        "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
+        "resource.k8s.io": "DeviceClass ResourceSlice",
+        "scheduling.k8s.io": "PriorityClass",
+        "storage.k8s.io": "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
+    }.items()
+    for kind in kinds.split()
+)
+"""Built-in kinds without a namespace (kubectl api-resources --namespaced=false)."""
+
+
+class Typed(Protocol):
+    """Whatever has a group and a kind: a Resource, a ResourceId, a ResourceKey."""
+
+    @property
+    def group(self) -> str: ...
+
+    @property
+    def kind(self) -> str: ...
+
+
+def group_of(obj: Object) -> str:
+    """The API group of a decoded object; the core group is the empty string."""
+    return api_of(obj)[0]
+
+
+def api_of(obj: Object | None) -> tuple[str, str]:
+    """(group, version) of a decoded object; both empty when it has no apiVersion."""
+    group, _, version = text_at(obj, "apiVersion").rpartition("/")
+    return group, version
+
+
+def is_secret(what: Typed | Object | None) -> bool:
+    """True for a Secret of the core group: custom kinds may be called Secret as well."""
+    if what is None or isinstance(what, Mapping):
+        return text_at(what, "kind") == "Secret" and text_at(what, "apiVersion") == "v1"
+    return (what.group, what.kind) == ("", "Secret")
+
+
+def is_secret_data(what: Typed | Object | None, pointer: str) -> bool:
+    """True when the pointer leads into the data of a Secret, whose values the server masks and nobody may print."""
+    return is_secret(what) and (below(pointer, "/data") or below(pointer, "/stringData"))
+
+
+def wave(obj: Object | None) -> int:
+    """The sync wave that a manifest asks for: Argo CD's annotation, else the weight of a Helm hook, else 0."""
+    annotations = annotations_of(obj)
+    own = integer(annotations.get(SYNC_WAVE))
+    return (integer(annotations.get(_HOOK_WEIGHT)) or 0) if own is None else own
+
+
+def pod_spec(obj: Object | None) -> tuple[str, Object]:
+    """The pod spec of a workload, Pod, CronJob or pod template, with its pointer; ("", {}) where there is none."""
+    for pointer in ("/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"):
+        spec = get(obj, pointer, None)
+        if isinstance(spec, dict) and isinstance(spec.get("containers"), list):
+            return pointer, spec
+    return "", {}
+
+
+def containers(obj: Object | None) -> Iterator[tuple[str, Object]]:
+    """Each container of the pod spec, init containers first, with its pointer in the object."""
+    base, spec = pod_spec(obj)
+    return _containers(base, spec, "initContainers", "containers")
+
+
+def _containers(base: str, spec: Object, *fields: str) -> Iterator[tuple[str, Object]]:
+    for field in fields:
+        for index, container in enumerate(items(spec, field)):
+            if isinstance(container, dict):
+                yield f"{base}/{field}/{index}", container
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An object that a pod spec names, and where.
+
+    needed  False where the pod starts without it: the reference is optional, or belongs to an ephemeral container
+    by      environment and volume: the containers see it; pull: the kubelet reads it; pod: the pod itself names it
+    """
+
+    group: str
+    kind: str
+    name: str
+    pointer: str
+    needed: bool = True
+    by: Literal["environment", "volume", "pull", "pod"] = "pod"
+
+
+def reads(obj: Object | None) -> Iterator[Read]:
+    """Everything that the pods of this object name: Secrets, ConfigMaps, claims, classes and the service account."""
+    base, spec = pod_spec(obj)
+    for at, container in _containers(base, spec, "initContainers", "containers", "ephemeralContainers"):
+        yield from _environment(at, container, starts=f"{base}/ephemeralContainers/" not in at)
+    for index, volume in enumerate(items(spec, "volumes")):
+        yield from _volume(f"{base}/volumes/{index}", volume)
+    for index, pull in enumerate(items(spec, "imagePullSecrets")):
+        yield from _read("", "Secret", pull, "name", f"{base}/imagePullSecrets/{index}", by="pull")
+    yield from _read("", "ServiceAccount", spec, "serviceAccountName", base)
+    yield from _read("scheduling.k8s.io", "PriorityClass", spec, "priorityClassName", base)
+
+
+def _environment(at: str, container: Object, *, starts: bool) -> Iterator[Read]:
+    for index, variable in enumerate(items(container, "env")):
+        for field, kind in (("secretKeyRef", "Secret"), ("configMapKeyRef", "ConfigMap")):
+            ref = mapping(variable, "valueFrom", field)
+            yield from _read("", kind, ref, "name", f"{at}/env/{index}/valueFrom/{field}", starts, "environment")
+    for index, source in enumerate(items(container, "envFrom")):
+        for field, kind in (("secretRef", "Secret"), ("configMapRef", "ConfigMap")):
+            yield from _read(
+                "", kind, mapping(source, field), "name", f"{at}/envFrom/{index}/{field}", starts, "environment"
+            )
+
+
+_SECRET_OF_DRIVER = (
+    ("csi", "nodePublishSecretRef"),
+    *((driver, "secretRef") for driver in ("cephfs", "cinder", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos")),
+)
+
+
+def _volume(at: str, volume: Json) -> Iterator[Read]:
+    yield from _read("", "Secret", mapping(volume, "secret"), "secretName", f"{at}/secret", by="volume")
+    yield from _read("", "ConfigMap", mapping(volume, "configMap"), "name", f"{at}/configMap", by="volume")
+    claim = mapping(volume, "persistentVolumeClaim")
+    yield from _read("", "PersistentVolumeClaim", claim, "claimName", f"{at}/persistentVolumeClaim", by="volume")
+    attributes = mapping(volume, "csi", "volumeAttributes")
+    provider = ("secrets-store.csi.x-k8s.io", "SecretProviderClass")
+    yield from _read(*provider, attributes, "secretProviderClass", f"{at}/csi/volumeAttributes", by="volume")
+    for index, source in enumerate(items(volume, "projected", "sources")):
+        for field, kind in (("secret", "Secret"), ("configMap", "ConfigMap")):
+            place = f"{at}/projected/sources/{index}/{field}"
+            yield from _read("", kind, mapping(source, field), "name", place, by="volume")
+    for driver, field in _SECRET_OF_DRIVER:
+        yield from _read("", "Secret", mapping(volume, driver, field), "name", f"{at}/{driver}/{field}", by="volume")
+    yield from _read("", "Secret", mapping(volume, "azureFile"), "secretName", f"{at}/azureFile", by="volume")
+    made = mapping(volume, "ephemeral", "volumeClaimTemplate", "spec")
+    place = f"{at}/ephemeral/volumeClaimTemplate/spec"
+    yield from _read("storage.k8s.io", "StorageClass", made, "storageClassName", place, by="volume")
+
+
+def _read(
+    group: str,
+    kind: str,
+    ref: Json,
+    field: str,
+    at: str,
+    needed: bool = True,
+    by: Literal["environment", "volume", "pull", "pod"] = "pod",
+) -> Iterator[Read]:
+    if name := text_at(ref, field):
+        yield Read(group, kind, name, f"{at}/{field}", needed and dig(ref, "optional") is not True, by)
+
+
+def kubectl_name(resource: ResourceId) -> str:
+    """The object for kubectl, by its full name: short names can mean another group's kind.
+
+    Names of roles may hold any character but `/` and `%`, so a name is quoted for the shell.
+    """
+    kind = resource.kind.lower() + (f".{resource.group}" if resource.group else "")
+    return f"{sh(kind)} {sh(resource.name)}" + (f" -n {sh(resource.namespace)}" if resource.namespace else "")
+
+
+def argocd_name(resource: ResourceId) -> str:
+    """The object as `argocd app sync --resource` takes it, for the shell: GROUP:KIND:[NAMESPACE/]NAME."""
+    namespaced = f"{resource.namespace}/{resource.name}" if resource.namespace else resource.name
+    return sh(f"{resource.group}:{resource.kind}:{namespaced}")
+
+
+def misshapen(manifest: Object) -> str:
+    """What of a manifest's identity is not what an API server takes, such as `metadata.name is a list`; empty for a sound one."""
+    for place, kind in _IDENTITY.items():
+        if not isinstance(value := dig(manifest, *place), kind | None):
+            return f"{'.'.join(place)} is {kind_of(value)}"
+    return ""
+
+
+_IDENTITY: Mapping[tuple[str, ...], type] = {
+    ("apiVersion",): str,
+    ("kind",): str,
+    ("metadata",): dict,
+    ("metadata", "name"): str,
+    ("metadata", "namespace"): str,
+}

@@ -1,0 +1,288 @@
+"""YAML that somebody else wrote, as Kubernetes and Argo CD read it: one reader, with bounds.
+
+JSON data come out, whoever wrote the text: keys are texts, dates stay text, a number that 64 bits do not hold is a float or a text. What
+is nested too deeply, expands to too much or refers to itself is refused before it is built; an alias counts each time it is used.
+
+Sources: sigs.k8s.io/yaml (YAMLToJSON) and its go-yaml v2 (resolve.go, decode.go); gitops-engine pkg/utils/kube (SplitYAML).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import yaml
+
+from argolint.model import Json, Object
+from argolint.values import knowledge
+from argolint.values.kubernetes import misshapen
+
+MAX_LENGTH = 64_000_000
+"""Characters of one text."""
+MAX_VALUES = 2_000_000
+"""Values of one text, each alias counted as all that it stands for. The largest charts render some 300,000."""
+MAX_DEPTH = 128
+"""Maps and lists in one another. The schemas of custom resources reach 60."""
+
+
+class ManifestError(ValueError):
+    """Why a text cannot be read: what and where, on one line, with none of its values."""
+
+
+def documents(text: str, *, for_editing: bool = False) -> tuple[Json, ...]:
+    """The documents of a stream, empty ones as None. Raises ManifestError.
+
+    Of a key that stands twice the last value counts, and `y: 1` is the key "true". Not so `for_editing`: then keys are spelt as they
+    are written, and one that stands twice is refused.
+    """
+    if len(text) > MAX_LENGTH:
+        raise ManifestError(f"it has {len(text):,} characters, more than {MAX_LENGTH:,}")
+    try:
+        return tuple(_Reader(text, for_editing=for_editing).documents())
+    except yaml.MarkedYAMLError as error:
+        raise ManifestError(f"{error.problem or error.context}{_place(error.problem_mark)}") from None
+    except (yaml.YAMLError, UnicodeError):
+        raise ManifestError("it holds characters that YAML does not allow") from None
+
+
+def objects(found: Iterable[Json]) -> Iterator[Object]:
+    """The manifests among documents: maps with a kind.
+
+    One with a list of `items` is as many as that holds, whatever its kind (apimachinery, Unstructured.IsList; Argo CD
+    reposerver/repository, GenerateManifests).
+    """
+    for document in found:
+        if not isinstance(document, dict) or not document.get("kind"):
+            continue
+        listed = document.get("items")
+        if isinstance(listed, list):
+            yield from (item for item in listed if isinstance(item, dict) and item.get("kind"))
+        else:
+            yield document
+
+
+def sound_objects(text: str) -> tuple[Object, ...]:
+    """The manifests of a rendered text. Raises ManifestError, also for one whose name is no text."""
+    found = tuple(objects(documents(text)))
+    if flaw := next(filter(None, map(misshapen, found)), ""):
+        raise ManifestError(f"of a manifest in it {flaw}")
+    return found
+
+
+def mapping_of(text: str | None) -> Object:
+    """The map that a text of one document holds; an empty one for anything else. Raises ManifestError."""
+    found = documents(text or "")
+    return found[0] if len(found) == 1 and isinstance(found[0], dict) else {}
+
+
+def scalar(text: str, tag: str | None = None, *, plain: bool = True) -> Json:
+    """What a scalar stands for, `plain` when it stands without quotes. Raises ManifestError for what is no JSON value."""
+    kind = (tag or "").removeprefix("tag:yaml.org,2002:")
+    if kind == "binary":
+        try:
+            return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
+        except (binascii.Error, ValueError):
+            raise ManifestError("!!binary is no base64") from None
+    if kind not in ("", "null", "bool", "int", "float") or not (plain or kind):
+        return text
+    found = _resolved(text)
+    if isinstance(found, float) and not math.isfinite(found):
+        raise ManifestError("a number is infinite or none, which JSON cannot say")
+    if kind and _KINDS.get(type(found)) != kind and not (kind == "float" and isinstance(found, int)):
+        raise ManifestError(f"what is tagged !!{kind} is none")
+    return found
+
+
+_KINDS = {type(None): "null", bool: "bool", int: "int", float: "float"}
+_WORDS: dict[str, Json] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **{f"{sign}.{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in ("inf", "Inf", "INF")},
+}
+_NUMBER = re.compile(r"[-+]?[.0-9][0-9a-fA-FxXoO_.eE+-]*+")
+_INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]{1,32})|0[bB]([01]{1,80})|0[oO]?([0-7]{1,40})|(0|[1-9][0-9]{0,40}))")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,400}|[0-9]{1,400}(?:\.[0-9]{0,400})?)(?:[eE][-+]?[0-9]{1,9})?")
+_BASES = (16, 2, 8, 10)
+
+
+def _resolved(text: str) -> Json:
+    if text in _WORDS:
+        return _WORDS[text]
+    if not _NUMBER.fullmatch(text):
+        return text
+    digits = text.replace("_", "")
+    whole = _INTEGER.fullmatch(digits)
+    if whole:
+        base, number = next((b, d) for b, d in zip(_BASES, whole.groups()[1:], strict=True) if d is not None)
+        value = int(whole[1] + number, base)
+        if -(2**63) <= value < 2**64:
+            return value
+    if not _FLOAT.fullmatch(digits):
+        return text
+    found = float(digits)
+    if math.isinf(found):  # Go cannot parse it, and takes it for a text
+        return text
+    return int(found) if found.is_integer() and abs(found) < 2**53 else found
+
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A list or map that is being read; `start` is how many values came before it."""
+
+    value: list[Any] | dict[str, Any]
+    anchor: str | None
+    start: int
+    depth: int = 1
+    key: str | None = None
+    merging: bool = False
+    merged: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    value: Json
+    values: int
+    depth: int
+
+
+class _Reader:
+    """Builds data from events, one after the other however deep they lie: the C library's own trees grow on the stack, and end
+    the process."""
+
+    def __init__(self, text: str, *, for_editing: bool) -> None:
+        self._events: Any = knowledge.LOADER(text)
+        self._for_editing = for_editing
+        self._frames: list[_Frame] = []
+        self._anchors: dict[str, _Anchored | None] = {}
+        """By name; None while what it names is being read."""
+        self._values = 0
+
+    def documents(self) -> Iterator[Json]:
+        while not isinstance(event := self._events.get_event(), yaml.StreamEndEvent | None):
+            if isinstance(event, yaml.DocumentStartEvent):
+                self._anchors = {}
+                yield self._document()
+
+    def _document(self) -> Json:
+        while True:
+            event = self._events.get_event()
+            if isinstance(event, yaml.ScalarEvent):
+                placed = self._scalar(event)
+            elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+                self._open(event)
+                continue
+            elif isinstance(event, yaml.AliasEvent):
+                placed = self._alias(event)
+            else:
+                placed = self._closed()
+            if not self._frames:
+                return placed.value
+            self._place(placed, event)
+
+    def _scalar(self, event: Any) -> _Anchored:
+        plain = event.implicit[0]
+        frame = self._frames[-1] if self._frames else None
+        is_key = frame is not None and isinstance(frame.value, dict) and frame.key is None
+        if frame and is_key and event.value == "<<" and (plain or event.tag == _MERGE):
+            frame.merging = True
+            return _Anchored("<<", 1, 0)
+        as_text = is_key and self._for_editing
+        try:
+            found = _Anchored(event.value if as_text else scalar(event.value, event.tag, plain=plain), 1, 0)
+        except ManifestError as error:
+            raise _refused(str(error), event) from None
+        if event.anchor:
+            self._anchors[event.anchor] = found
+        self._count(1, event)
+        return found
+
+    def _open(self, event: Any) -> None:
+        if len(self._frames) >= MAX_DEPTH:
+            raise _refused(f"it is nested more than {MAX_DEPTH} levels deep", event)
+        of_map = isinstance(event, yaml.MappingStartEvent)
+        self._count(1, event)
+        self._frames.append(_Frame({} if of_map else [], event.anchor, self._values))
+        if event.anchor:
+            self._anchors[event.anchor] = None
+
+    def _closed(self) -> _Anchored:
+        frame = self._frames.pop()
+        value = frame.value
+        if isinstance(value, dict) and frame.merged:
+            value = {**frame.merged, **value}
+        found = _Anchored(value, self._values - frame.start + 1, frame.depth)
+        if frame.anchor:
+            self._anchors[frame.anchor] = found
+        return found
+
+    def _alias(self, event: Any) -> _Anchored:
+        if event.anchor not in self._anchors:
+            raise _refused("it uses an alias that names nothing", event)
+        found = self._anchors[event.anchor]
+        if found is None:
+            raise _refused("it uses an alias within what the alias names", event)
+        if len(self._frames) + found.depth > MAX_DEPTH:
+            raise _refused(f"it is nested more than {MAX_DEPTH} levels deep", event)
+        self._count(found.values, event)
+        return replace(found, value=_copied(found.value))
+
+    def _count(self, values: int, event: Any) -> None:
+        self._values += values
+        if self._values > MAX_VALUES:
+            raise _refused(f"it expands to more than {MAX_VALUES:,} values", event)
+
+    def _place(self, placed: _Anchored, event: Any) -> None:
+        frame = self._frames[-1]
+        frame.depth = max(frame.depth, placed.depth + 1)
+        if isinstance(frame.value, list):
+            frame.value.append(placed.value)
+        elif frame.key is None:
+            frame.key = self._key(placed.value, frame.value, event)
+        elif frame.merging:
+            self._merge(frame, placed.value, event)
+            frame.key, frame.merging = None, False
+        else:
+            frame.value[frame.key] = placed.value
+            frame.key = None
+
+    def _key(self, value: Json, present: dict[str, Any], event: Any) -> str:
+        """As JSON spells it: `1: a` and `true: b` are the keys "1" and "true"."""
+        if isinstance(value, list | dict) or value is None:
+            raise _refused("a key is neither text nor a number", event)
+        key = str(value).lower() if isinstance(value, bool) else str(value)
+        if self._for_editing and key in present:
+            raise _refused(f"the key {key[:80]!r} stands twice", event)
+        return key
+
+    def _merge(self, frame: _Frame, value: Json, event: Any) -> None:
+        """`<<`: what the map itself says counts most, then the maps of a list in their order."""
+        maps = value if isinstance(value, list) else [value]
+        if not all(isinstance(one, dict) for one in maps):
+            raise _refused("what << merges is no map", event)
+        for one in maps:
+            frame.merged = {**one, **frame.merged}
+
+
+def _copied(value: Json) -> Json:
+    """The value with lists and maps of its own: a patch of one place must not reach another."""
+    if isinstance(value, dict):
+        return {key: _copied(child) for key, child in value.items()}
+    return [_copied(child) for child in value] if isinstance(value, list) else value
+
+
+def _refused(why: str, event: Any) -> ManifestError:
+    return ManifestError(f"{why}{_place(event.start_mark)}")
+
+
+def _place(mark: Any) -> str:
+    return f" (line {mark.line + 1})" if mark else ""
