@@ -11,7 +11,7 @@ from argolint.model import Object, Want
 from argolint.redaction import excerpt
 from argolint.relations.explained import Explained
 from argolint.relations.look_up import Complaint
-from argolint.values import dig, leaves, maps, number_at, text_at
+from argolint.values import dig, leaves, mapping, maps, number_at, text_at
 from argolint.values.kubernetes import kubectl_name, pod_spec
 from argolint.values.quantities import amount
 
@@ -190,9 +190,26 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
     """The object's own conditions all say that it is well, for the spec of now, and Argo CD's health check does not."""
     app, id_ = complaint.app, complaint.id
     resource = app.resource(id_.key) if id_ else None
-    if resource is None or id_ is None or "." not in id_.group or resource.live is None:
+    if resource is None or id_ is None or resource.live is None:
         return
     live, health = resource.live, resource.health
+    if id_.group == "apps" and health.status == "Progressing" and _rolled_out(live):
+        facts = {"app": str(app.ref)}
+        yield Explained(
+            "contradicts",
+            app.ref,
+            id_,
+            f"{id_} is rolled out completely, but Argo CD still shows it as Progressing: it judges an old state.",
+            evidence=(
+                f"status: {excerpt(str(dict(mapping(live, 'status'))), 300)}",
+                f"Argo CD: {excerpt(health.message, 200)}",
+            ),
+            fixes=advice(__package__, "contradicts/stale", facts, id_),
+            likely=True,
+        )
+        return
+    if "." not in id_.group or id_.group == "apps":
+        return
     conditions = maps(live, "status", "conditions")
     ready = next((c for c in conditions if c.get("type") in _WELL[:3] and c.get("status") == "True"), None)
     lags = number_at(live, "status", "observedGeneration") < number_at(live, "metadata", "generation")
@@ -205,7 +222,6 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
         "object": str(id_),
         "kind": id_.kind,
         "customization": f"resource.customizations.health.{group}{id_.kind}",
-        "custom": f"{id_.group}/{id_.kind}" in app_overrides(complaint),
         "type": text_at(ready, "type"),
     }
     yield Explained(
@@ -224,6 +240,14 @@ def contradicts(complaint: Complaint) -> Iterator[Explained]:
     )
 
 
-def app_overrides(complaint: Complaint) -> frozenset[str]:
-    """The kinds for which the server has customizations of its own."""
-    return frozenset(complaint.fleet.overrides)
+def _rolled_out(live: Object) -> bool:
+    """What Argo CD's own check of a Deployment or StatefulSet calls Healthy (gitops-engine pkg/health/health_deployment.go, health_statefulset.go)."""
+    status, wanted = mapping(live, "status"), dig(live, "spec", "replicas")
+    kind = live.get("kind")
+    current = number_at(status, "observedGeneration") >= number_at(live, "metadata", "generation") > 0
+    if not isinstance(wanted, int) or not current or kind not in ("Deployment", "StatefulSet") or wanted < 1:
+        return False
+    counts = [number_at(status, field) for field in ("replicas", "updatedReplicas", "readyReplicas")]
+    if kind == "StatefulSet" and status.get("currentRevision") != status.get("updateRevision"):
+        return False
+    return counts == [wanted] * 3 and (kind == "StatefulSet" or number_at(status, "availableReplicas") == wanted)

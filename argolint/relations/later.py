@@ -79,7 +79,6 @@ def _explained(complaint: Complaint, known: Known, own: Place, why: str) -> Expl
         "wave": str(own.wave),
         "later": str(known.place.wave),
         "weight": str(own.wave - 1),
-        "hook_object": before,
     }
     topic = "comes-later/phase" if before else "comes-later/wave"
     return Explained(
