@@ -42,6 +42,7 @@ PHASES = (
     "harbourline-2.14/1-first-sync",
     "harbourline-2.14/2-after-mutate",
     "harbourline-2.14/3-after-commits",
+    "harbourline-3.6/2-after-mutate",
 )
 """Every recorded phase that holds the states of applications."""
 

@@ -45,6 +45,7 @@ class Strategy(StrEnum):
     THREE_WAY = "three-way"
     """Default; two-way where live holds no last-applied configuration."""
     STRUCTURED = "structured-merge"
+    """Of servers up to 3.5."""
     SERVER_SIDE = "server-side"
 
 
@@ -115,21 +116,27 @@ _KEEPS_IDS = (3, 4, 6)
 """The first release whose Normalize leaves a live tracking id alone (util/argo/resource_tracking.go; 3.5.0 has it too)."""
 
 
-def strategy_of(application: Object, desired: Object | None, *, server_side: bool = False) -> Strategy:
+def strategy_of(application: Object, desired: Object | None, version: str, *, server_side: bool = False) -> Strategy:
     """The strategy for this object: annotations of the resource and the Application, syncOptions, the controller's flag.
 
-    `server_side` is the controller's `controller.diff.server.side`, which no API tells. Sources: controller/state.go
-    CompareAppState, gitops-engine pkg/diff/diff.go Diff.
+    `version` is the server's; an unknown one compares as the newest. `server_side` is the controller's
+    `controller.diff.server.side`, which no API gives. Sources: controller/state.go CompareAppState and (3.6)
+    shouldUseServerSideDiff, gitops-engine pkg/diff/diff.go Diff, docs/operator-manual/upgrading/3.5-3.6.md.
     """
     compare_options = comma_list(annotations_of(application).get(COMPARE_OPTIONS))
-    asked = server_side or "ServerSideDiff=true" in compare_options
+    newer = (parse_version(version) or _NO_STRUCTURED_MERGE) >= _NO_STRUCTURED_MERGE
+    applied = "ServerSideApply=true" in items(application, "spec", "syncPolicy", "syncOptions")
+    asked = server_side or "ServerSideDiff=true" in compare_options or (newer and applied)
     if asked and "ServerSideDiff=false" not in compare_options:
         return Strategy.SERVER_SIDE
-    if has_sync_option(
-        application, desired, "ServerSideApply=true"
-    ):  # a resource's ServerSideApply=false changes its sync alone
-        return Strategy.STRUCTURED
+    if not newer and has_sync_option(application, desired, "ServerSideApply=true"):
+        return Strategy.STRUCTURED  # a resource's ServerSideApply=false changes its sync alone
     return Strategy.THREE_WAY
+
+
+_NO_STRUCTURED_MERGE = (3, 6)
+"""The first release without structured merge: an Application's ServerSideApply=true asks for server-side diff there. A resource's
+own annotation no longer changes how the controller compares, because only the Application's options give it a dry run."""
 
 
 def syncs_server_side(application: Object, desired: Object | None) -> bool:

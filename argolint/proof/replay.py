@@ -356,7 +356,10 @@ def _spoken_of(app: App, after: Object, fleet: Fleet) -> Iterator[Resource]:
     touches = _touching(app.raw, after, ignored)
     for resource in app.resources:
         if touches(resource) and resource.live and resource.desired:
-            ways = [_way(raw, rules, resource.desired) for raw, rules in zip((app.raw, after), ignored, strict=True)]
+            ways = [
+                _way(raw, rules, resource.desired, fleet.version)
+                for raw, rules in zip((app.raw, after), ignored, strict=True)
+            ]
             if ways[0] != ways[1]:
                 yield resource
 
@@ -399,13 +402,13 @@ def _pair(resource: Resource, finding: Finding, app: App, fleet: Fleet, today: T
     return _Pair(resource, live, desired, found, claimed)
 
 
-def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object) -> tuple[object, ...]:
+def _way(raw: Object, rules: Iterable[IgnoreRule], desired: Object, version: str) -> tuple[object, ...]:
     """All that the Application says about comparing and syncing this object. To respect `/status` alone means nothing."""
     own = {rule for rule in rules if matches_object(rule, desired)}
     effective = any(_effective(rule) for rule in own)
     return (
         own,
-        compare.strategy_of(raw, desired),
+        compare.strategy_of(raw, desired, version),
         compare.syncs_server_side(raw, desired),
         effective and compare.has_sync_option(raw, desired, "RespectIgnoreDifferences=true"),
     )

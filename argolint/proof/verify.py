@@ -79,7 +79,9 @@ def verify(
     return _with(replace(fix, verified=True, unverified="", proof=proven.proof), {*found, *proven.effects})
 
 
-_AFTER_ITS_STEP = "it was replayed and works after its first step, which is a command; without it the next sync takes the live value away"
+_AFTER_ITS_STEP = (
+    "it was replayed and works after its first step, which is a command; without that step the next sync does harm"
+)
 
 
 def _caveat(fix: Fix, app: App, fleet: Fleet) -> str:

@@ -90,7 +90,11 @@ def hidden_changes(app: App, fleet: Fleet, resource: Resource, entry: IgnoreRule
     if live is None or desired is None or not (entry.managers or taken_out(entry, resource)):
         return ()
     found = hidden(
-        entry, live, desired, rules_of(app.raw, fleet.settings, fleet.version), strategy_of(app.raw, desired)
+        entry,
+        live,
+        desired,
+        rules_of(app.raw, fleet.settings, fleet.version),
+        strategy_of(app.raw, desired, fleet.version),
     )
     return tuple(
         change(p, get(desired, p), get(live, p), desired, live, writer(live, p))

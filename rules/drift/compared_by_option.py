@@ -20,26 +20,26 @@ from argolint.comparison import Strategy, compared_by, rules_of, strategy_of
 from ._edits import server_side_diff
 from ._fields import finding, where
 
-_OPTION = {Strategy.STRUCTURED: "ServerSideApply=true", Strategy.SERVER_SIDE: "ServerSideDiff=true"}
+_OPTION = "ServerSideApply=true"
+"""It means structured merge before Argo CD 3.6. A comparison that the API server makes has no better one to offer."""
 
 
 def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
     """One finding an object."""
     for resource in app.changed:
         live, desired = resource.live, resource.desired
-        strategy = strategy_of(app.raw, desired)
-        if live is None or desired is None or strategy not in _OPTION:
+        strategy = strategy_of(app.raw, desired, fleet.version)
+        if live is None or desired is None or strategy is not Strategy.STRUCTURED:
             continue
         rules = rules_of(app.raw, fleet.settings, fleet.version)
         made = frozenset(compared_by(live, desired, rules, strategy))
         changes = tuple(change for change in resource.changes if change.pointer in made and not change.masked)
         if changes:
-            option = _OPTION[strategy]
             yield finding(
                 app,
                 resource,
                 changes,
-                f"{resource.id} differs at {where(changes)} only because {option} makes Argo CD work out a server-side apply; compared without"
+                f"{resource.id} differs at {where(changes)} only because {_OPTION} makes Argo CD work out a server-side apply; compared without"
                 " it, both sides are equal.",
                 confidence="likely",
                 fixes=(server_side_diff(app),),

@@ -36,7 +36,7 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         for entry in rules.ignore:
             if not matches_object(entry, desired) or removed(live, entry) == removed(desired, entry):
                 continue
-            made = set(caused(entry, live, desired, rules, strategy_of(app.raw, desired)))
+            made = set(caused(entry, live, desired, rules, strategy_of(app.raw, desired, fleet.version)))
             left_empty = {change.pointer for change in resource.changes if change.live == {}}
             changes = tuple(c for c in resource.changes if c.pointer in made - left_empty)
             if changes:
