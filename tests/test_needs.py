@@ -14,18 +14,24 @@ TOLD = Fix("Allow", "application", "", Edit("text", "any words"), needs=(Need("a
 
 
 def test_what_an_edit_says_tells_what_it_needs() -> None:
-    assert fitted(OPTION, ("v2.9.3+abc",))[1] == "it needs Argo CD 2.10, and this is v2.9.3+abc"
-    assert fitted(OPTION, ("v3.5.1",)) == (OPTION, "")
+    later, works = fitted(OPTION, ("v2.9.3+abc",))
+    assert (later.title, later.edit.kind, works) == (
+        "After an upgrade of Argo CD to 2.10 or later: compare",
+        "text",
+        False,
+    )
+    assert later.unverified == "it needs Argo CD 2.10, and this is v2.9.3+abc"
+    assert fitted(OPTION, ("v3.5.1",)) == (OPTION, True)
     assert fitted(OPTION, ("",))[0].caveat == "needs Argo CD 2.10 or later"
 
 
 def test_a_need_that_a_fix_names_counts_beside_it() -> None:
-    assert fitted(TOLD, ("v2.12.9",))[1]
-    assert not fitted(TOLD, ("v2.13.0",))[1]
-    assert fitted(TOLD, ("v3.0.0", "v2.5.2"))[1] == "it needs Argo CD 2.13, and this is v2.5.2"
+    assert not fitted(TOLD, ("v2.12.9",))[1]
+    assert fitted(TOLD, ("v2.13.0",))[1]
+    assert fitted(TOLD, ("v3.0.0", "v2.5.2"))[0].unverified == "it needs Argo CD 2.13, and this is v2.5.2"
 
 
-def test_the_engine_offers_no_fix_that_the_server_is_too_old_for() -> None:
+def test_a_fix_that_the_server_is_too_old_for_is_for_after_its_upgrade() -> None:
     rules = list(load_rules().values())
     fixture = testing.load_fixture(Path(__file__).parent / "rules/compared-by-option/bad-atomic-list.yaml")
     old = testing.Fixture(fixture.path, {**fixture.data, "server": {"version": "v2.9.3"}})
@@ -33,7 +39,10 @@ def test_the_engine_offers_no_fix_that_the_server_is_too_old_for() -> None:
         [fix.title for f in testing.check(each, rules).findings if f.rule == "compared-by-option" for fix in f.fixes]
         for each in (fixture, old)
     ]
-    assert titles == [["Let the API server compare: ServerSideDiff=true"], []]
+    assert titles == [
+        ["Let the API server compare: ServerSideDiff=true"],
+        ["After an upgrade of Argo CD to 2.10 or later: let the API server compare: ServerSideDiff=true"],
+    ]
 
 
 def test_no_account_for_clusters_needs_to_be_read_where_an_image_tells_the_operator(tmp_path: Path) -> None:

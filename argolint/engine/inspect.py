@@ -22,6 +22,7 @@ from argolint.host.timing import charged
 from argolint.model import Fact, Failure, Finding, Note, ResourceId, ResourceKey, Symptom
 from argolint.model.fingerprint import subject
 from argolint.model.results import AppResult
+from argolint.proof import needs
 from argolint.proof.clashes import told_of_each_other
 from argolint.proof.handover import tried
 from argolint.proof.replay import same_fault
@@ -213,7 +214,7 @@ def _proven(
         if fix.verified is False and _LOG.isEnabledFor(logging.DEBUG):
             why = without_secrets(f"{fix.title!r} of {app.ref}: {fix.unverified}")
             _LOG.debug("%s: dropped the fix %s", finding.rule, why)
-    return replace(finding, fixes=tuple(fix for fix in fixes if fix.verified is not False))
+    return replace(finding, fixes=needs.ordered(fix for fix in fixes if fix.verified is not False))
 
 
 def _weight(finding: Finding, after: App) -> int:

@@ -16,6 +16,7 @@ from argolint.engine.stamp import stamp
 from argolint.host.timing import charged
 from argolint.model import AppRef, Fact, Finding
 from argolint.model.results import AppResult, Looked, Outcome, apps_of, finding_order
+from argolint.proof import needs
 from argolint.proof.verify import verify_together
 from argolint.redaction.findings import NOTHING_KNOWN, Known, guarded, secrets_of
 
@@ -46,8 +47,7 @@ def join(results: Iterable[AppResult], rules: Sequence[Chosen]) -> Outcome:
                         of = tuple(sorted({versions.get(fact.app, "") for fact in facts}))
                         again = partial(_rejoined, chosen, key)
                         fixes = (verify_together(fix, facts, again, of) for fix in stamped.fixes)
-                        works = tuple(fix for fix in fixes if fix.verified is not False)
-                        findings.append(guarded(replace(stamped, fixes=works), known))
+                        findings.append(guarded(replace(stamped, fixes=needs.ordered(fixes)), known))
         except BaseException as error:  # a rule's crash is a Failure that names it; the other rules go on
             failures.append(crash(chosen.rule, None, "join", error, _of_facts(facts)))
     kept = settle(findings, {c.rule.id: c.rule.rank for c in rules})

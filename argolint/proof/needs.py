@@ -1,18 +1,21 @@
 """What a fix needs in order to work, held against what the fleet is: the one place that drops what is too new for it.
 
 A fix names its needs (`Fix.needs`); what its edit itself says needs no naming (argocd_features.yaml, and the apiVersion that an
-edit writes). A need that the fleet contradicts drops the fix; one that cannot be judged becomes a caveat; one that is met is not spoken of.
+edit writes). A fix that the fleet is too old for becomes advice for after an upgrade, behind all others; a need that cannot be judged
+becomes a caveat; one that is met is not spoken of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
+import msgspec
+
 from argolint.application.app import App
 from argolint.application.fleet import Fleet
-from argolint.model import Finding, Fix, Need
+from argolint.model import Edit, Finding, Fix, Need
 from argolint.values import get, joined, parse_version, text_at
 from argolint.values.knowledge import load
 from argolint.values.kubernetes import api_of
@@ -20,8 +23,8 @@ from argolint.values.kubernetes import api_of
 _NAMES = {"argocd": "Argo CD", "kubernetes": "Kubernetes"}
 
 
-def fitted(fix: Fix, versions: Sequence[str], app: App | None = None, fleet: Fleet | None = None) -> tuple[Fix, str]:
-    """The fix, with a caveat for what cannot be judged, and what of the fleet contradicts it: empty when nothing does.
+def fitted(fix: Fix, versions: Sequence[str], app: App | None = None, fleet: Fleet | None = None) -> tuple[Fix, bool]:
+    """The fix in words that hold for this fleet, and whether it works before an upgrade.
 
     `versions` are those of every Argo CD that the fix is for.
     """
@@ -31,10 +34,30 @@ def fitted(fix: Fix, versions: Sequence[str], app: App | None = None, fleet: Fle
         for have in (versions or ("",)) if need.of == "argocd" else (cluster,):
             verdict = _meets(have, need.at_least)
             if verdict is False:
-                return fix, f"it needs {_NAMES[need.of]} {need.at_least}, and this is {have}"
+                return _after_upgrade(fix, need, have), False
             if verdict is None:
                 unknown.append(f"needs {_NAMES[need.of]} {need.at_least} or later")
-    return replace(fix, caveat=joined(fix.caveat, *dict.fromkeys(unknown))), ""
+    return replace(fix, caveat=joined(fix.caveat, *dict.fromkeys(unknown))), True
+
+
+def _after_upgrade(fix: Fix, need: Need, have: str) -> Fix:
+    """The fix as advice: no program may write what this server does not know."""
+    name = _NAMES[need.of]
+    content = fix.edit.content if isinstance(fix.edit.content, str) else msgspec.json.encode(fix.edit.content).decode()
+    return replace(
+        fix,
+        title=f"After an upgrade of {name} to {need.at_least} or later: {fix.title[:1].lower()}{fix.title[1:]}",
+        edit=Edit("text", content),
+        verified=None,
+        unverified=f"it needs {name} {need.at_least}, and this is {have}",
+        needs=(need,),
+        trials=(),
+    )
+
+
+def ordered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
+    """What works now comes first."""
+    return tuple(sorted(fixes, key=lambda fix: fix.title.startswith("After an upgrade of ")))
 
 
 def not_served(fix: Fix, finding: Finding, app: App, fleet: Fleet) -> str:

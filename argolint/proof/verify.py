@@ -38,9 +38,11 @@ def verify(
     fixes of it passes the same `today`. `check` is the finding's own rule, `others` what any rule finds that is not there
     today. Helm values are proven with `render`: what two renders drew differently must then come out equal.
     """
-    fix, unmet = needs.fitted(fix, (fleet.version,), app, fleet)
-    if unmet := unmet or needs.not_served(fix, finding, app, fleet):
-        return replace(fix, verified=False, unverified=unmet)
+    fix, works = needs.fitted(fix, (fleet.version,), app, fleet)
+    if not works:
+        return fix
+    if unserved := needs.not_served(fix, finding, app, fleet):
+        return replace(fix, verified=False, unverified=unserved)
     fix = _with(replace(fix, proof=None, caveat=_caveat(fix, app, fleet)), effects.of_edit(fix, finding, app))
     known = Today() if today is None else today
     looks = Looks(check, others)
@@ -118,11 +120,11 @@ def verify_together(
     rejoin: Callable[[Sequence[Fact]], Iterable[Finding]],
     versions: Sequence[str] = (),
 ) -> Fix:
-    """A fleet finding's fix with its verdict: by the parts that its applications have tried, else by none; verified False where one
-    of the Argo CDs' `versions` is too old for it."""
-    fix, unmet = needs.fitted(fix, versions)
-    if unmet:
-        return replace(fix, verified=False, unverified=unmet)
+    """A fleet finding's fix with its verdict: by the parts that its applications have tried, else by none. `versions` are those of
+    their Argo CDs."""
+    fix, works = needs.fitted(fix, versions)
+    if not works:
+        return fix
     if not fix.trials:
         return unreplayed(fix)
     found = {*effects.told_by(fix), *handover.effects_of(fix, facts)}

@@ -83,13 +83,13 @@ def value(change: Change, side: Json) -> str:
     return show(printed, change.pointer, secret=change.secret)
 
 
-def described(change: Change, resource: Resource | None = None) -> str:
-    """A change as a line of evidence: place, both values, writer and time; of `resource`, that live holds it though it is not compared."""
+def described(change: Change, resource: Resource) -> str:
+    """A change of this object as a line of evidence: place, both values, writer and time."""
     by = f"; live was written by {writer(change)}" if change.writer else ""
     if in_another_order(change):
         return f"{change.pointer}: {len(change.live)} items, the same on both sides, in another order{by}"
     live = f"{value(change, change.live)} live"
-    if resource is not None and left_out(resource, change):
+    if left_out(resource, change):
         live = "left out of the comparison on the live side, which holds it"
     return f"{change.pointer}: {value(change, change.desired)} desired, {live}{by}"
 

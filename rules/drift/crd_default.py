@@ -48,7 +48,9 @@ def check(app: App, fleet: Fleet, options: object) -> Iterator[Finding]:
         )
         guessed = tuple(c for c in changes if schema is None and c not in known and _appeared(app, resource, c))
         if known:
-            yield _finding(app, resource, known, "the default of its schema", "proven")
+            built_in = all(of_kubernetes(resource, change) for change in known)
+            what = "the default that the API server fills in" if built_in else "the default of its schema"
+            yield _finding(app, resource, known, what, "proven")
         if guessed:
             yield _finding(
                 app, resource, guessed, "filled in when Argo CD wrote the object, most likely a default", "likely"

@@ -116,7 +116,7 @@ def _finding(app: App, resource: Resource, changes: tuple[Change, ...]) -> Findi
         message=f"{resource.id} has {value(first, first.live)} at {where(changes)}, set by {writer(first)} and ignored in the comparison, but"
         f" {when} writes Git's {value(first, first.desired)} over it: {app.name} lacks {RESPECT}.",
         at=Location(app.ref, resource.id, first.pointer),
-        evidence=tuple(described(change) for change in changes),
+        evidence=tuple(described(change, resource) for change in changes),
         fixes=(
             respect(app),
             *((remove(app, resource, in_git, "Or leave the field out of the manifest"),) if in_git else ()),

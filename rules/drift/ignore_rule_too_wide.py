@@ -102,7 +102,7 @@ def _finding(
     return Finding(
         message=f"The ignore rule {fact}.",
         at=Location(app.ref, resource.id, pointer),
-        evidence=(f"{entry.origin} of the Application", *(f"{r.id} {described(change)}" for r, change in found)),
+        evidence=(f"{entry.origin} of the Application", *(f"{r.id} {described(change, r)}" for r, change in found)),
         fixes=(
             Fix(
                 "Name the very field, on the very object",
