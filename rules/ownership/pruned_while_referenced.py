@@ -44,8 +44,8 @@ from argolint.pruning import prunes
 from argolint.values import dig, enumerated
 
 from ..shared.makers import made_secrets, makers
+from ..shared.references import User, holders, users
 from ._handover import guard, unguard
-from ._references import User, holders, users
 from ._tracking import copied_tracking
 
 _PODS = (("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "CronJob"), ("batch", "Job"))
