@@ -27,8 +27,8 @@ from argolint.edits.pruning import ignored_extraneous, prune_option
 from argolint.values import enumerated, sh
 from argolint.values.kubernetes import COMPARE_OPTIONS, SYNC_OPTIONS, kubectl_name
 
+from ..shared.references import users
 from ._installations import own_installation, own_label_key
-from ._references import users
 from ._tracking import applied_elsewhere, copied_tracking
 
 
