@@ -100,7 +100,7 @@ def service(url: str, token: str) -> Any:
     """Transport and check, as `argolint serve --watch` makes them."""
     from argolint.cli import reading
     from argolint.cli import session as common
-    from argolint.cli.options import NO_FAILING, NO_SELECTION
+    from argolint.cli.given import Given
     from argolint.cli.prepare import prepare
     from argolint.engine.servers import Source
     from argolint.reports import assemble
@@ -109,22 +109,13 @@ def service(url: str, token: str) -> Any:
     from argolint.server.connection import Connection
     from argolint.server.http import HttpTransport
 
-    given: dict[str, Any] = {**NO_SELECTION, **NO_FAILING, "outputs": (), "quiet": True, "verbose": False}
-    given |= {
-        "color": "never",
-        "config_file": None,
-        "trusted_config": None,
-        "baseline": None,
-        "select": (),
-        "ignore": (),
-    }
-    run = prepare({**given, "workers": 8, "min_severity": None})
+    run = prepare(Given(quiet=True, color="never", workers=8))
 
     def connect() -> HttpTransport:
         return HttpTransport(Connection(url, token))
 
     def collect(ways: Any, *, whole: bool) -> Checked:
-        part, _ = reading.collect(run, {"quiet": True}, ((Source("", connect()),), ()), ways)
+        part, _ = reading.collect(run, Given(quiet=True), ((Source("", connect()),), ()), ways)
         return Checked(common.conclude(part, run), frozenset(assemble.app(r.ref) for r in part.results))
 
     summary = assemble.summarise((), 0, apps=0, resources=0)

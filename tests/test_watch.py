@@ -15,7 +15,7 @@ import pytest
 
 from argolint.cli import session as common
 from argolint.cli.demo import RECORDING
-from argolint.cli.options import NO_FAILING, NO_SELECTION
+from argolint.cli.given import Given
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.engine.servers import Source
@@ -54,20 +54,7 @@ QUICK = Times(
     last_retry_s=0.2,
     idle_s=60.0,
 )
-_GIVEN = {
-    **NO_SELECTION,
-    **NO_FAILING,
-    "outputs": (),
-    "quiet": True,
-    "verbose": False,
-    "color": "never",
-    "config_file": None,
-    "trusted_config": None,
-    "baseline": None,
-    "select": (),
-    "ignore": (),
-    "min_severity": None,
-}
+_GIVEN = Given(quiet=True, color="never", workers=1)
 
 
 class World:
@@ -84,12 +71,12 @@ class World:
         return HttpTransport(Connection(self.server.url, self.token), workers=4, retry_s=0.01)
 
     def collect(self, ways: Ways, *, whole: bool) -> Checked:
-        part, _ = collect(self.run, {"quiet": True}, ((Source("", self.connect()),), ()), ways)
+        part, _ = collect(self.run, Given(quiet=True), ((Source("", self.connect()),), ()), ways)
         apps = frozenset(report_app(r.ref) for r in part.results)
         return Checked(common.conclude(part, self.run), apps)
 
     def fresh(self) -> Report:
-        part, _ = collect(self.run, {"quiet": True}, ((Source("", self.connect()),), ()))
+        part, _ = collect(self.run, Given(quiet=True), ((Source("", self.connect()),), ()))
         return common.conclude(part, self.run)
 
 

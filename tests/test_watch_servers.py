@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import pytest
 
 from argolint.cli import serve
 from argolint.cli import session as common
+from argolint.cli.given import ServersFile
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
-from argolint.cli.servers import Named
 from argolint.reports.document import Report
 from argolint.reports.formats import Style
 from argolint.serve.checker import Checker
@@ -53,16 +54,8 @@ class World:
                 {"name": name, "server": server.address, "plaintext": True, "auth-token-env": f"TOKEN_{name}"}
             )
         (folder / "servers.yaml").write_text(json.dumps({"servers": entries}))
-        self.given: dict[str, Any] = {
-            **_GIVEN,
-            "connection": Flags(),
-            "servers": Named(folder / "servers.yaml", by_option=True),
-            "all_contexts": False,
-            "snapshots": (),
-            "timeout": None,
-            "max_answer": None,
-            "workers": 4,
-        }
+        file = ServersFile(folder / "servers.yaml", by_option=True)
+        self.given = replace(_GIVEN, connection=Flags(), servers=file, workers=4)
         self.run = prepare(self.given)
         monkeypatch.setattr(serve, "_say", self.lines.append)
         follower = serve._followers(self.run, self.given, None, TIMES)

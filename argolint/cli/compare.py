@@ -50,7 +50,7 @@ def command(files: tuple[Path, ...], form: str, color: str, quiet: bool, verbose
     same = len(now) - len(fresh)
     total = f"{len(fresh)} new, {len(gone)} gone, {same} unchanged"
     total += f", {unread} that the last report could not look for" if unread else ""
-    style = Style.from_options({"color": color, "quiet": quiet, "verbose": verbose})
+    style = Style.for_terminal(color, quiet=quiet, verbose=verbose)
     if form == "json":
         data = {"new": fresh, "gone": gone, "unchanged": same, "causes": _only(new, fresh).causes}
         data |= {"not_looked_for": unread} if several else {}

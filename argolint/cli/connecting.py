@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
 from argolint.cli import servers
+from argolint.cli.given import Given
 from argolint.cli.prepare import pacing
 from argolint.engine.servers import Read, Source, load
 from argolint.model import Failure
@@ -20,7 +20,7 @@ Sources = tuple[Sequence[Source], Sequence[str]]
 """The Argo CDs of a run, and remarks on them."""
 
 
-def connected(connection: Connection, given: Mapping[str, Any], threads: int | None = None) -> Transport:
+def connected(connection: Connection, given: Given, threads: int | None = None) -> Transport:
     """The server; `threads` says that this is one of several workers, with that many requests in flight."""
     from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES, HttpTransport
 
@@ -31,17 +31,17 @@ def connected(connection: Connection, given: Mapping[str, Any], threads: int | N
         workers=pace.workers,
         rate=pace.rate,
         per_cluster=pace.per_cluster,
-        answer_s=given["timeout"] or ANSWER_S,
-        max_bytes=given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+        answer_s=given.timeout or ANSWER_S,
+        max_bytes=given.max_answer << 20 if given.max_answer else MAX_ANSWER_BYTES,
     )
 
 
-def sources_of(given: Mapping[str, Any]) -> Sources:
+def sources_of(given: Given) -> Sources:
     """The Argo CDs that the options mean, and remarks on them."""
     return servers.sources(given, lambda connection, threads: connected(connection, given, threads))
 
 
-def read_lists(given: Mapping[str, Any]) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
+def read_lists(given: Given) -> tuple[tuple[Read, ...], tuple[Failure, ...], tuple[str, ...]]:
     """The Argo CDs that the options mean, their applications listed and nothing more; what could not be read, and remarks.
 
     Raises ArgolintError when none can be read.
@@ -51,7 +51,7 @@ def read_lists(given: Mapping[str, Any]) -> tuple[tuple[Read, ...], tuple[Failur
     return read, (*failures, *(f for one in read for f in one.failures)), (*remarks, *more)
 
 
-def asked(given: Mapping[str, Any]) -> tuple[Server, ...]:
+def asked(given: Given) -> tuple[Server, ...]:
     """The Argo CDs that the options mean, before they are read."""
     return tuple(
         Server(without_secrets(s.transport.server) if s.transport else "", "", 0, s.name or msgspec.UNSET)

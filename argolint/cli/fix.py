@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import msgspec
 from argolint.cli import fix_text as told
 from argolint.cli import session as common
 from argolint.cli.connecting import read_lists
-from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
+from argolint.cli.given import Given
+from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import prepare
 from argolint.cli.reading import collect
 from argolint.engine.servers import Read
@@ -88,20 +90,21 @@ def command(
     unverified: tuple[str, ...],
     branch: str | None,
     output: str,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Print the fix of each finding, or write it into checkouts of the repositories with --write.
 
     What is written is verified or safe, unless --unverified says otherwise. APP is NAME or NAMESPACE/NAME and may hold globs. Exit
     codes: 0 all that has a place was placed, 1 a file did not take its fix, lacks its place, or a fix is not verified, 2 cannot start.
     """
+    given = Given(**options)
     if (dry_run or force or unverified or branch) and not targets:
         raise UsageError(
             "--dry-run, --force, --unverified and --branch belong to --write", "name a checkout: --write DIR"
         )
     if force and branch:
         raise UsageError("--branch commits on top of what is committed", "leave out --force")
-    if given["shard"]:
+    if given.shard:
         raise UsageError("fixes are made from whole reports", "leave out --shard")
     opened = checkout.open_checkouts(targets)
     checkouts: tuple[Checkout, ...] = branches.at_head(opened, branch) if branch else opened
@@ -112,7 +115,7 @@ def command(
         for f in findings
         if len(f.fixes) >= alternative and (f.fixes[alternative - 1].safe or not safe_only)
     ]
-    style = Style.from_options(given)
+    style = given.style
     if not made.complete:
         click.echo(
             f"argolint: incomplete: {len(made.failures)} checks could not be completed, so fixes may be missing",
@@ -156,10 +159,10 @@ def _print(choices: Sequence[Choice], findings: int, style: Style, output: str) 
 
 
 def _read(
-    saved: Path | None, names: Sequence[str], given: Mapping[str, Any], checkouts: tuple[Checkout, ...]
+    saved: Path | None, names: Sequence[str], given: Given, checkouts: tuple[Checkout, ...]
 ) -> tuple[Report, Site]:
     """The findings, and what is known of the applications: from a check, or from a report (with a snapshot if one is given)."""
-    run = prepare({**NO_FAILING, **given, "outputs": ()}, names)
+    run = prepare(replace(given, outputs=()), names)
     if saved is None:
         part, read = collect(run, given)
         return with_server_names(common.conclude(part, run)), _site(checkouts, read)
@@ -171,7 +174,7 @@ def _read(
         and (not names or run.selection.names_ref(_ref(f.app), server_name(f.app)))
     )
     made = msgspec.structs.replace(made, findings=findings)
-    if not given["snapshots"]:
+    if not given.snapshots:
         return made, Site(checkouts)
     return made, _site(checkouts, read_lists(given)[0])
 

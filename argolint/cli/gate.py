@@ -15,8 +15,8 @@ import msgspec
 from argolint import __version__, gate
 from argolint.cli import session as common
 from argolint.cli.connecting import sources_of
+from argolint.cli.given import Given
 from argolint.cli.options import (
-    NO_SELECTION,
     fail_options,
     options,
     output_options,
@@ -109,17 +109,18 @@ class _Command(click.Command):
 @rule_options
 @fail_options
 @output_options
-def command(files: tuple[Path, ...], **given: Any) -> int:
+def command(files: tuple[Path, ...], **options: Any) -> int:
     """Say what a change does in Argo CD: only the findings that it brings, and what it mends.
 
     With FILEs, manifests of Applications, these are held against the live ones, and nothing is rendered.
 
     Of several servers (--servers, --all-contexts) those judge the change that have its applications.
     """
+    given = Given(**options)
     try:
         return _judge(files, given)
     except ArgolintError as error:
-        _tell_comment(given["outputs"], error)
+        _tell_comment(given.outputs, error)
         raise
 
 
@@ -131,34 +132,34 @@ def _tell_comment(outputs: Sequence[str], error: ArgolintError) -> None:
                 formats.put(output.file, markdown.problem(without_secrets(error.message), without_secrets(error.hint)))
 
 
-def _judge(files: tuple[Path, ...], given: dict[str, Any]) -> int:
-    if bool(files) == bool(given["repo"] and given["head"]):
+def _judge(files: tuple[Path, ...], given: Given) -> int:
+    if bool(files) == bool(given.repo and given.head):
         raise UsageError("name a change to judge", "either --repo URL and --head REV, or files that hold Applications")
     sources, remarks = sources_of(given)
-    git = Git(given["checkout"]) if given["checkout"] else None
-    if given["helm_render"] and (given["rendered"] or not (git and given["repo"])):
+    git = Git(given.checkout) if given.checkout else None
+    if given.helm_render and (given.rendered or not (git and given.repo)):
         raise UsageError(
             "--helm-render renders from --checkout, in place of --rendered",
             "pass --repo URL, --head REV and --checkout DIR",
         )
-    checkouts = (f"{given['repo']}={given['checkout']}",) if given["helm_render"] else ()
-    given = {**NO_SELECTION, **given, "checkouts": checkouts}
-    counts = trusted.read_for_change(given, os.environ)
-    twice = given.pop("render_twice")
-    run = prepare({**given, "render_twice": False}, counts=counts)
+    repo, head = given.repo or "", given.head or ""
+    given = replace(given, checkouts=(f"{repo}={given.checkout}",) if given.helm_render else ())
+    counts = trusted.read_for_change(given.named, given.checkout, given.base, given.head, os.environ)
+    twice = given.render_twice
+    run = prepare(replace(given, render_twice=False), counts=counts)
     held = files_of.Files()
     if files:
-        held = files_of.read(files, given["trusted_config"] or given["base"] or trusted.base_of(Path.cwd(), os.environ))
+        held = files_of.read(files, given.trusted_config or given.base or trusted.base_of(Path.cwd(), os.environ))
         change = gate.Change("", "files", "live", files=held.written, projects=held.projects)
         if held.empty:
             click.echo("no Application in the files: nothing was judged", err=True)
             return 0
     else:
-        base, folder = given["base"] or "", given["rendered"]
+        base, folder = given.base or "", given.rendered
         change = gate.Change(
-            *(given["repo"], given["head"], base, git, folder, given["everything"], twice),
-            commit=_commit(git or _own_clone(given["repo"]), given["head"]),
-            patience=Patience(given["wait"], _waiting),
+            *(repo, head, base, git, folder, given.everything, twice),
+            commit=_commit(git or _own_clone(repo), head),
+            patience=Patience(given.wait, _waiting),
             local=run.plan.local,
         )
     clock = Clock()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
+from argolint.cli.given import Given
 from argolint.values import plain
 
 
@@ -55,6 +55,6 @@ class Progress:
             sys.stderr.flush()
 
 
-def progress(given: Mapping[str, Any]) -> Progress:
+def progress(given: Given) -> Progress:
     """Silent where standard error is piped, and with -q."""
-    return Progress(wanted=not given["quiet"] and sys.stderr.isatty())
+    return Progress(wanted=not given.quiet and sys.stderr.isatty())

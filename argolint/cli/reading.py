@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import click
 import msgspec
@@ -13,6 +12,7 @@ from argolint.application.app import App
 from argolint.application.fleet import Fleet
 from argolint.cli.connecting import Sources, sources_of
 from argolint.cli.fleet_files import with_fleets
+from argolint.cli.given import Given
 from argolint.cli.prepare import Run
 from argolint.cli.progress import Clock, progress
 from argolint.cli.selection import Selection
@@ -31,7 +31,7 @@ from argolint.values import enumerated
 
 def collect(
     run: Run,
-    given: Mapping[str, Any],
+    given: Given,
     sources: Sources | None = None,
     ways: Mapping[str, tuple[ReadFleet, Look]] | None = None,
 ) -> tuple[lint.Part, tuple[Read, ...]]:

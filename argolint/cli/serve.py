@@ -7,7 +7,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -18,9 +18,8 @@ import click
 from argolint import __version__
 from argolint.cli import session as common
 from argolint.cli.connecting import asked, sources_of
+from argolint.cli.given import Given
 from argolint.cli.options import (
-    NO_FAILING,
-    NO_SELECTION,
     rule_options,
     selection_options,
     source_options,
@@ -110,7 +109,7 @@ def command(
     extension_show_other_projects: bool,
     extension_server: str | None,
     watch: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Check every --interval, or with --watch whenever something changes, and serve the last report until SIGTERM.
 
@@ -123,6 +122,7 @@ def command(
 
     While Argo CD cannot be read the last good report stays, marked incomplete, with its time.
     """
+    given = Given(**options)
     from argolint.serve.checker import Checker
     from argolint.serve.extension import Extension
     from argolint.serve.web import Web, address
@@ -133,17 +133,7 @@ def command(
         raise UsageError(
             "the extension has the token of the service", "give it its own: Argo CD's users act with the extension's"
         )
-    run = prepare(
-        {
-            **NO_SELECTION,
-            **NO_FAILING,
-            **given,
-            "outputs": (),
-            "quiet": True,
-            "verbose": False,
-            "color": "never",
-        }
-    )
+    run = prepare(replace(given, quiet=True, color="never"))
     with common.history(given) as known:
         empty = _nothing(given)
         extension = Extension(
@@ -194,8 +184,8 @@ def seconds(text: str) -> float:
     return value
 
 
-def _checked(run: Run, given: Mapping[str, Any], known: History | None) -> Checked:
-    return _published(collect(run, {**given, "quiet": True})[0], run, known, whole=True)
+def _checked(run: Run, given: Given, known: History | None) -> Checked:
+    return _published(collect(run, replace(given, quiet=True))[0], run, known, whole=True)
 
 
 def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> Checked:
@@ -207,7 +197,7 @@ def _published(part: Part, run: Run, known: History | None, *, whole: bool) -> C
     return Checked(made, frozenset(assemble.app(r.ref) for r in part.results if not r.beside))
 
 
-def _followers(run: Run, given: Mapping[str, Any], known: History | None, times: Times | None = None) -> Followers:
+def _followers(run: Run, given: Given, known: History | None, times: Times | None = None) -> Followers:
     """A stream of each server; a snapshot among them never changes."""
     from argolint.serve.follower import Follower
     from argolint.serve.followers import Followers, Looks, Ways
@@ -217,7 +207,7 @@ def _followers(run: Run, given: Mapping[str, Any], known: History | None, times:
     times = times or Times()
 
     def look_again(ways: Ways, *, whole: bool) -> Checked:
-        part, _ = collect(run, {**given, "quiet": True}, ways=ways)
+        part, _ = collect(run, replace(given, quiet=True), ways=ways)
         return _published(part, run, known, whole=whole)
 
     def connect(name: str) -> HttpTransport:
@@ -245,7 +235,7 @@ def _followers(run: Run, given: Mapping[str, Any], known: History | None, times:
     return Followers(followers, Looks(looks, look_again), turn)
 
 
-def _nothing(given: Mapping[str, Any]) -> report.Report:
+def _nothing(given: Given) -> report.Report:
     """What is known before the first check. UsageError and the like when there is nothing to check at all."""
     return report.Report(
         report.SCHEMA_VERSION,

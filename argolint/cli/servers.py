@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from argolint.cli.given import Given, ServersFile
 from argolint.engine.servers import Source
 from argolint.errors import UsageError
 from argolint.model import Failure
@@ -50,19 +51,12 @@ def servers_options(command: F) -> F:
     return file(contexts(only(command)))
 
 
-class Named(NamedTuple):
-    """The file of --servers, and whether the command line names it rather than a variable."""
-
-    file: Path
-    by_option: bool
-
-
-def _named(ctx: click.Context, param: click.Parameter, value: Path | None) -> Named | None:
-    return Named(value, ctx.get_parameter_source("servers") is ParameterSource.COMMANDLINE) if value else None
+def _named(ctx: click.Context, param: click.Parameter, value: Path | None) -> ServersFile | None:
+    return ServersFile(value, ctx.get_parameter_source("servers") is ParameterSource.COMMANDLINE) if value else None
 
 
 def sources(
-    given: Mapping[str, Any], connected: Callable[[Connection, int | None], Transport]
+    given: Given, connected: Callable[[Connection, int | None], Transport]
 ) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     """The Argo CDs to read, and remarks on them. UsageError before any request."""
     places = asked(given)
@@ -85,14 +79,14 @@ def sources(
     return tuple(found), remarks
 
 
-def _single(given: Mapping[str, Any], connected: Callable[[Connection, int | None], Transport]) -> Source:
+def _single(given: Given, connected: Callable[[Connection, int | None], Transport]) -> Source:
     """The one that options, environment, the user's settings and the login file name, in this order, or a snapshot."""
-    files = tuple(Path(path) for path in given["snapshots"])
+    files = tuple(Path(path) for path in given.snapshots)
     if files:
         return Source("", _recorded(files, None), opened=partial(_recorded, files), reached=files)
 
     def connection() -> Connection:
-        return connect(given["connection"], os.environ, Path.home(), datetime.now(UTC))
+        return connect(given.flags, os.environ, Path.home(), datetime.now(UTC))
 
     reached = connection()
     return Source(
@@ -100,26 +94,26 @@ def _single(given: Mapping[str, Any], connected: Callable[[Connection, int | Non
     )
 
 
-def asked(given: Mapping[str, Any]) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
+def asked(given: Given) -> tuple[tuple[Place, ...], tuple[str, ...]] | None:
     """Where they are, and remarks; None where the options mean a single one."""
-    file, only = _file(given), given.get("only", ())
-    if file is None and not given.get("all_contexts"):
+    file, only = _file(given), given.only
+    if file is None and not given.all_contexts:
         if only:
             hint = "pass --servers FILE or --all-contexts as well"
             raise UsageError("--only chooses among several servers, and a single one is named", hint)
         return None
-    now, home, config = datetime.now(UTC), Path.home(), given["connection"].config
+    now, home, config = datetime.now(UTC), Path.home(), given.flags.config
     if file is None:
         return of_logins(config, os.environ, home, now, only)
     return read_servers(file, config, os.environ, home, now, _checkouts(given), only), ()
 
 
-def _checkouts(given: Mapping[str, Any]) -> list[Path]:
+def _checkouts(given: Given) -> list[Path]:
     """The checkouts that the options name: a change to one of them may be what is judged."""
     from argolint.sources.checkout import url_and_folder
 
-    named = [given["checkout"]] if given.get("checkout") else []
-    return [*named, *(Path(url_and_folder(text)[1]) for text in given.get("checkouts") or ())]
+    named = [given.checkout] if given.checkout else []
+    return [*named, *(Path(url_and_folder(text)[1]) for text in given.checkouts or ())]
 
 
 def _recorded(files: Sequence[Path], threads: int | None) -> Transport:
@@ -128,24 +122,22 @@ def _recorded(files: Sequence[Path], threads: int | None) -> Transport:
     return SnapshotTransport(files)
 
 
-def _file(given: Mapping[str, Any]) -> Path | None:
+def _file(given: Given) -> Path | None:
     """The servers file; UsageError when options contradict each other. A single server on the command line wins over variables."""
-    if "servers" not in given:  # a command that reads a single server
-        return None
-    flags, named = given["connection"], given["servers"]
+    flags, named = given.flags, given.servers
     one = [f"--{name.replace('_', '-')}" for name in flags.__slots__ if name != "config" and getattr(flags, name)]
-    one += ["--snapshot"] if given["snapshots"] else []
-    chosen = "--all-contexts" if given["all_contexts"] else "--servers"
-    if named is not None and not named.by_option and (one or given["all_contexts"]):
+    one += ["--snapshot"] if given.snapshots else []
+    chosen = "--all-contexts" if given.all_contexts else "--servers"
+    if named is not None and not named.by_option and (one or given.all_contexts):
         named = None
-    if one and (named is not None or given["all_contexts"]):
+    if one and (named is not None or given.all_contexts):
         own = "; an entry of the file has headers, token and TLS files of its own" if named is not None else ""
         raise UsageError(f"{one[0]} is for a single server, and {chosen} names several", f"pass one of them{own}")
-    if named is not None and given["all_contexts"]:
+    if named is not None and given.all_contexts:
         raise UsageError("--servers and --all-contexts both say which servers to read", "pass one of them")
     if named is not None:
-        return named.file  # type: ignore[no-any-return]
-    if given["all_contexts"] or one or any(os.environ.get(name) for name in _ONE):
+        return named.file
+    if given.all_contexts or one or any(os.environ.get(name) for name in _ONE):
         return None
     own = read_settings(os.environ, Path.home()).servers
     return settings_file(os.environ, Path.home()).parent / Path(own).expanduser() if own else None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 
 from argolint import __version__
 from argolint.cli import timings
+from argolint.cli.given import Given
 from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect, places, unread_note
 from argolint.cli.selection import Selection
@@ -70,7 +70,7 @@ def _built(part: lint.Part, outcome: Outcome) -> Report:
     )
 
 
-def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
+def check(names: Sequence[str], given: Given) -> int:
     """Run a check and write its outputs; returns the exit code."""
     run = prepare(given, names)
     with history(given) as known:
@@ -78,24 +78,24 @@ def check(names: Sequence[str], given: Mapping[str, Any]) -> int:
 
 
 @contextmanager
-def history(given: Mapping[str, Any]) -> Iterator[History | None]:
+def history(given: Given) -> Iterator[History | None]:
     """The file of --state, opened before anything is asked."""
-    if not given.get("state"):
+    if not given.state:
         yield None
         return
-    if given.get("shard"):
+    if given.shard:
         raise UsageError("--state belongs to a whole check, and --shard makes a part", "pass one of them")
-    with opened(given["state"]) as known:
+    with opened(given.state) as known:
         yield known
 
 
-def _check(names: Sequence[str], given: Mapping[str, Any], run: Run, known: History | None) -> int:
-    if given.get("shard"):
+def _check(names: Sequence[str], given: Given, run: Run, known: History | None) -> int:
+    if given.shard:
         _require_shard_file(run)
     part, read = collect(run, given)
     if not run.checkouts:
         read = ()  # only places in checkouts need the list; of ten thousand applications it is some 300 MB
-    if given.get("shard"):
+    if given.shard:
         code = write_shard(part, run)
         timings.tell(timings.with_costs(part.stats, part.costs))
         return code

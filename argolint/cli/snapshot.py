@@ -16,7 +16,8 @@ from typing import Any
 import click
 
 from argolint.cli.connecting import Sources, sources_of
-from argolint.cli.options import NO_FAILING, look_options, rule_options, run_options, selection_options, source_options
+from argolint.cli.given import Given
+from argolint.cli.options import look_options, rule_options, run_options, selection_options, source_options
 from argolint.cli.prepare import Run, prepare
 from argolint.cli.reading import collect
 from argolint.cli.selection import Selection
@@ -47,7 +48,7 @@ from argolint.snapshots.recorder import ARCHIVES, RecordingTransport, beside, re
 @rule_options
 @run_options
 @look_options
-def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any) -> int:
+def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **options: Any) -> int:
     """Save what `argolint check` with the same options reads, for `argolint check --snapshot PATH`.
 
     What could be a secret is masked, and no token is in it. What stays in clear is printed at the end: look through it before
@@ -56,7 +57,8 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any)
     Of several servers (--servers, --all-contexts) each gets a snapshot in the directory, next to a servers.yaml that names them:
     `argolint check --servers DIR/servers.yaml`.
     """
-    run = prepare({**NO_FAILING, **given, "baseline": None, "outputs": ()}, apps)
+    given = Given(**options)
+    run = prepare(replace(given, baseline=None, outputs=()), apps)
     if fleet_only:
         _require_the_list_alone(run.selection, given)
     sources, remarks = sources_of(given)
@@ -76,13 +78,13 @@ def command(apps: tuple[str, ...], target: Path, fleet_only: bool, **given: Any)
     return _told(saved, target, given, fleet_only)
 
 
-def _require_the_list_alone(selection: Selection, given: Mapping[str, Any]) -> None:
+def _require_the_list_alone(selection: Selection, given: Given) -> None:
     """UsageError for what --fleet-only does not do."""
     if selection != Selection():
         hint = "select applications where `check` takes the list, or leave it out"
         raise UsageError("--fleet-only saves the list of all applications", hint)
     for option in ("shard", "deep", "manifests", "render_twice", "helm_render"):
-        if given[option]:
+        if getattr(given, option):
             told = f"--fleet-only reads the list alone, and --{option.replace('_', '-')} is about reading applications"
             raise UsageError(told, "pass it to `check --fleet`, or leave --fleet-only out")
 
@@ -97,7 +99,7 @@ class _Saved:
     failures: Sequence[Failure]
 
 
-def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Run, given: Mapping[str, Any]) -> _Saved:
+def _recorded(of: Sources, places: Mapping[str, Path], fleet_only: bool, run: Run, given: Given) -> _Saved:
     """Read all servers, each into its place."""
     sources, remarks = of
     with ExitStack() as recording:
@@ -154,7 +156,7 @@ def _tell_unsaved(failures: Sequence[Failure]) -> None:
         click.echo(without_secrets(f"not saved: {where}{about}{failure.error}"), err=True)
 
 
-def _told(saved: _Saved, target: Path, given: Mapping[str, Any], fleet_only: bool) -> int:
+def _told(saved: _Saved, target: Path, given: Given, fleet_only: bool) -> int:
     """Say what was saved and what was not; 3 where something could not be read."""
     _tell_unsaved(saved.failures)
     for one in saved.read:
@@ -168,9 +170,9 @@ def _told(saved: _Saved, target: Path, given: Mapping[str, Any], fleet_only: boo
     return 3 if saved.failures else 0
 
 
-def _tell_masked(values: int, given: Mapping[str, Any]) -> None:
+def _tell_masked(values: int, given: Given) -> None:
     """How much is hidden, and what is not."""
-    if not given["quiet"]:
+    if not given.quiet:
         click.echo(f"masked: {values:,} value{'' if values == 1 else 's'} that could be secrets", err=True)
         for what in KEPT:
             click.echo(f"in clear: {what}", err=True)

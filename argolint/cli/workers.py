@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 from click.core import ParameterSource
 
+from argolint.cli.given import Given
 from argolint.cli.prepare import pacing, wanted_workers
 from argolint.engine.run import Look
 from argolint.engine.servers import Source
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from argolint.engine.workers.spec import Server
 
 
-def look_of(given: Mapping[str, Any], source: Source) -> Look | None:
+def look_of(given: Given, source: Source) -> Look | None:
     """Who looks at the applications of a server, when it is not this process. UsageError for what cannot be divided."""
     offline = isinstance(source.reached, tuple)
-    count, dask = given.get("processes") or 1, given.get("dask")
-    lonely = next((name for name in ("worker_token", "dask_insecure") if given.get(name) and _by_option(name)), "")
+    count, dask = given.processes or 1, given.dask
+    lonely = next((name for name in ("worker_token", "dask_insecure") if getattr(given, name) and _by_option(name)), "")
     if lonely and not dask:
         option = f"--{lonely.replace('_', '-')}"
         raise UsageError(f"{option} is for a Dask cluster, and none is named", "pass --dask ADDRESS as well")
@@ -37,7 +37,7 @@ def look_of(given: Mapping[str, Any], source: Source) -> Look | None:
     if count == 1 and not dask:
         return None
     option = "--dask" if dask else "--processes"
-    if given["render_twice"] and not offline:
+    if given.render_twice and not offline:
         raise UsageError(
             "--render-twice renders one application at a time", f"leave {option} out: it would gain nothing"
         )
@@ -66,19 +66,19 @@ def _by_option(name: str) -> bool:
     return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def _look_in_cluster(given: Mapping[str, Any], source: Source) -> Look:
+def _look_in_cluster(given: Given, source: Source) -> Look:
     """Look on a Dask cluster. What is secret of a connection stays here: each worker has its own token."""
     from argolint.engine.workers.cluster import in_cluster
     from argolint.engine.workers.spec import TOKEN, require_place
 
-    if given["helm_render"]:
+    if given.helm_render:
         raise UsageError(
             "--helm-render needs the checkouts, which the Dask workers do not have", "leave one of both out"
         )
-    place = require_place(given["worker_token"] or TOKEN)
+    place = require_place(given.worker_token or TOKEN)
     reached, server = source.reached, None
     if isinstance(reached, Connection):
-        if source.name and given["worker_token"]:
+        if source.name and given.worker_token:
             raise UsageError(
                 "--worker-token is for a single server", "the entries of --servers say where each token is"
             )
@@ -87,15 +87,15 @@ def _look_in_cluster(given: Mapping[str, Any], source: Source) -> Look:
             raise UsageError(f"{source.name}: no Dask worker has the token of this login", hint)
         server = _elsewhere(given, reached, reached.token_place or place)
     return in_cluster(
-        given["dask"],
-        insecure=given["dask_insecure"],
+        given.dask or "",
+        insecure=given.dask_insecure,
         snapshots=[] if server else [str(file.absolute()) for file in cast("tuple[Path, ...]", reached)],
         server=server,
         warn=lambda text: click.echo(f"warning: {without_secrets(plain(text))}", err=True),
     )
 
 
-def _elsewhere(given: Mapping[str, Any], connection: Connection, place: str) -> Server:
+def _elsewhere(given: Given, connection: Connection, place: str) -> Server:
     """How a worker elsewhere reaches a server. UsageError for what only this process has."""
     from argolint.engine.workers.spec import Server
     from argolint.server.http import ANSWER_S, MAX_ANSWER_BYTES
@@ -116,8 +116,8 @@ def _elsewhere(given: Mapping[str, Any], connection: Connection, place: str) -> 
         connection.ca_pem,
         certificate,
         key,
-        given["timeout"] or ANSWER_S,
-        given["max_answer"] << 20 if given["max_answer"] else MAX_ANSWER_BYTES,
+        given.timeout or ANSWER_S,
+        given.max_answer << 20 if given.max_answer else MAX_ANSWER_BYTES,
         pace.rate,
         pace.per_cluster,
     )

@@ -76,17 +76,26 @@ class Style:
     """The text that is in the file now, for formats that carry something of it on."""
 
     @classmethod
-    def from_options(cls, given: Mapping[str, Any]) -> Style:
+    def for_terminal(
+        cls,
+        color: str,
+        *,
+        quiet: bool = False,
+        verbose: bool = False,
+        full: bool = False,
+        group_by: str = "",
+        statistics: bool = False,
+    ) -> Style:
         """As the options say, else as the terminal is."""
         size = shutil.get_terminal_size((100, 24))
         return cls(
             size.columns,
-            colored(given["color"]),
-            given["quiet"],
-            given["verbose"],
-            bool(given.get("full")),
-            given.get("group_by") or "",
-            bool(given.get("statistics")),
+            colored(color),
+            quiet,
+            verbose,
+            full,
+            group_by,
+            statistics,
             max(SCREEN, size.lines) if sys.stdout.isatty() else 0,
         )
 
